@@ -1,0 +1,107 @@
+"""Every failure that the kernel reports on purpose, with its hint and its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class KernelError(Exception):
+    """What happened, a hint that can be acted on, and facts for `--json`.
+
+    `code` is the stable word for programs, `exit_code` what the process ends with
+    (requirements, part 3, item 8). `recoverable` says that trying something else may work (X-6).
+    """
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+    recoverable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "", **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.data: Mapping[str, Any] = data
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as one JSON object: `{type, code, msg, hint, exit_code, …facts}`."""
+        head = {"type": type(self).__name__, "code": self.code, "msg": self.message}
+        return {**head, "hint": self.hint, "exit_code": self.exit_code, **self.data}
+
+
+class UsageProblem(KernelError):
+    """The words of a command do not fit."""
+
+    code, exit_code = "usage", 2
+
+
+class Refused(KernelError):
+    """Policy says no."""
+
+    code, exit_code = "refused", 3
+
+
+class NotFound(KernelError):
+    """A name that stands for nothing here."""
+
+    code, exit_code, recoverable = "not_found", 4, True
+
+
+class SkillNotFound(NotFound):
+    """A skill was named and is not there; carries up to three suggestions (X-7, X-29)."""
+
+    code = "skill_not_found"
+
+
+class NotLoadable(KernelError):
+    """A resource is there and cannot be used (CAN-3)."""
+
+    code, recoverable = "not_loadable", True
+
+
+class Busy(KernelError):
+    """Another process holds what is needed."""
+
+    code, exit_code = "busy", 5
+
+
+class IntegrityMismatch(KernelError):
+    """Bytes are not what their record says."""
+
+    code, exit_code = "integrity", 6
+
+
+class Damaged(KernelError):
+    """A file of ours cannot be read; it is reported and never overwritten (X-38)."""
+
+    code, exit_code = "damaged", 6
+
+
+class FetchFailed(KernelError):
+    """A source could not be reached or read."""
+
+    code, exit_code = "fetch_failed", 7
+
+
+class NoSandbox(KernelError):
+    """Nothing here can contain a process."""
+
+    code, exit_code = "no_sandbox", 8
+
+
+class ConsentNeeded(KernelError):
+    """Nothing was done: the person has to agree first. `data["subject"]` is what to agree to."""
+
+    code, exit_code = "consent", 9
+
+
+class TimedOut(KernelError):
+    """A time limit ran out."""
+
+    code, exit_code = "timeout", 124
+
+
+class Interrupted(KernelError):
+    """The person stopped it."""
+
+    code, exit_code = "interrupted", 130

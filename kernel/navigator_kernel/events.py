@@ -1,0 +1,239 @@
+"""The stream of facts that a turn is made of (EVT-1, EVT-7); everything that shows or explains a turn reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+VERSION = 1
+
+Json = Any  # a value that json.dumps takes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    session: str
+    message: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillActivated:
+    skill: str
+    agent: str
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContent:
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallStarted:
+    call: str
+    tool: str
+    args: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallCompleted:
+    call: str
+    tool: str
+    state: str
+    elapsed: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UICommand:
+    """EVT-2. Derived from a tool's declared effects, never from text (X-17)."""
+
+    type: Literal["toast", "refresh", "navigate", "modal"]
+    payload: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCompleted:
+    state: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunError:
+    error: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCancelled:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteDecided:
+    """What was decided: X-8's decision plus the trace that [Logic Trace] prints (OUT-1)."""
+
+    decision: Mapping[str, Json]
+    trace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStarted:
+    agent: str
+    packet: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCompleted:
+    agent: str
+    report: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequested:
+    subject: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalResolved:
+    subject: str
+    granted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClarificationAsked:
+    question: str
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    text: str
+    done: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillsOffered:
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillsShortlisted:
+    """`candidates`: `[{name, score, confidence, parts}]`, best first."""
+
+    candidates: tuple[Mapping[str, Json], ...]
+    band: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillChosen:
+    skill: str
+    tier: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillLoaded:
+    skill: str
+    kind: str
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillUsed:
+    skill: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownBody:
+    """An event that a newer version wrote; kept whole."""
+
+    type: str
+    data: Mapping[str, Json]
+
+
+Body = (
+    RunStarted
+    | SkillActivated
+    | RunContent
+    | ToolCallStarted
+    | ToolCallCompleted
+    | UICommand
+    | RunCompleted
+    | RunError
+    | RunCancelled
+    | RouteDecided
+    | StepStarted
+    | StepCompleted
+    | ApprovalRequested
+    | ApprovalResolved
+    | ClarificationAsked
+    | Progress
+    | Usage
+    | SkillsOffered
+    | SkillsShortlisted
+    | SkillChosen
+    | SkillLoaded
+    | SkillUsed
+    | UnknownBody
+)
+
+BODIES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in Body.__args__ if kind is not UnknownBody}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One envelope. `seq` counts from 0 within a run; `parent` is the seq of the event it belongs to."""
+
+    run: str
+    turn: int
+    step: int | None
+    seq: int
+    ts: str
+    parent: int | None
+    body: Body
+    v: int = VERSION
+
+    @property
+    def type(self) -> str:
+        return self.body.type if isinstance(self.body, UnknownBody) else type(self.body).__name__
+
+    def to_dict(self) -> dict[str, Json]:
+        """`{v, run, turn, step, seq, ts, parent, type, data}`."""
+        data = self.body.data if isinstance(self.body, UnknownBody) else asdict(self.body)
+        head = {"v": self.v, "run": self.run, "turn": self.turn, "step": self.step, "seq": self.seq}
+        return {**head, "ts": self.ts, "parent": self.parent, "type": self.type, "data": data}
+
+
+class Emit(Protocol):
+    """Appends one event to the run log, then hands it to every listener; synchronous."""
+
+    def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event: ...
+
+
+Listener = Callable[[Event], None]
+
+
+def event_from(raw: Mapping[str, Json]) -> Event:
+    """The event in a line of a run log; a type that this version does not know is kept as it is.
+
+    Raises KeyError or TypeError where `raw` is no envelope.
+    """
+    kind = BODIES.get(raw["type"])
+    data = raw["data"]
+    body: Body = UnknownBody(type=raw["type"], data=data)
+    if kind is not None and raw["v"] <= VERSION:
+        body = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()})
+    head = {key: raw[key] for key in ("run", "turn", "step", "seq", "ts", "parent", "v")}
+    return Event(body=body, **head)

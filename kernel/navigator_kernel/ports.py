@@ -1,0 +1,224 @@
+"""The doors between the floors: what a stage or an agent may ask for, without knowing who answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from navigator_kernel.events import Event
+from navigator_kernel.settings import Settings
+from navigator_kernel.text import Language
+from navigator_kernel.values.job import Job, Outcome
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.report import Report
+from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
+from navigator_kernel.values.route import Action, Retrieval
+
+
+class Clock(Protocol):
+    def now(self) -> str:
+        """ISO 8601 in UTC, to the millisecond, ending in `Z`."""
+
+    def monotonic(self) -> float:
+        """Seconds from any fixed point."""
+
+
+class Ids(Protocol):
+    def new(self) -> str:
+        """A name that is new here and sorts by time: lower-case letters, digits and `-`."""
+
+
+class Writer(Protocol):
+    """The one way to write. Every path is checked against the roots it was made with; `Refused` outside them."""
+
+    def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
+        """Replaces the file as a whole or not at all, durable on return."""
+
+    def append(self, path: Path, data: bytes) -> None:
+        """Adds one record in one system call."""
+
+    def make_folder(self, path: Path) -> None: ...
+
+    def move(self, source: Path, target: Path) -> None:
+        """Renames; the target must not exist."""
+
+    def remove(self, path: Path) -> None:
+        """Removes a file, a link itself, or a folder with all that is in it; nothing where it is gone."""
+
+
+class FileReader(Protocol):
+    def read(self, written: str) -> tuple[Path, str]:
+        """The real path and text behind an `@path`; a KernelError that names what is wrong (PRE-8)."""
+
+
+class RunLog(Protocol):
+    def append(self, event: Event) -> None: ...
+
+    def read(self, run: str) -> Sequence[Event]:
+        """The events of one run in order; NotFound for none."""
+
+    def runs(self) -> Sequence[str]:
+        """Run ids, newest first."""
+
+
+class Executor(Protocol):
+    """A resource made ready: how its text or its command becomes an order (REG-6)."""
+
+    @property
+    def skill(self) -> SkillDef: ...
+
+    @property
+    def digest(self) -> str:
+        """Digest of the folder's bytes, to which consent is bound."""
+
+    def prompt(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> str:
+        """The system text and the request in its template, substituted once (FMT-3, FMT-4, X-26)."""
+
+    def argv(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ...]:
+        """The command with each placeholder filled by one whole argument."""
+
+
+class Catalogue(Protocol):
+    """All resources, seen anew when their files change (REG-1..9)."""
+
+    def exists(self, namespace: str) -> bool:
+        """Whether `type:name` is there and enabled."""
+
+    def list_resources(self, *, enabled_only: bool = True) -> Sequence[SkillDef]: ...
+
+    def find(self, name: str, type: ResourceType = "skill") -> SkillDef | None:
+        """The resource called `name`, by name, alias or folded name; disabled ones never."""
+
+    def suggest(self, name: str, k: int = 3) -> tuple[str, ...]: ...
+
+    def create_executor(self, namespace: str) -> Executor:
+        """SkillNotFound or NotLoadable."""
+
+    def count(self) -> int:
+        """How many skills there are, by directory state only, under 5 ms (STA-2, X-13)."""
+
+    def diagnostics(self) -> Sequence[Diagnostic]: ...
+
+    def is_shipped(self, skill: SkillDef, digest: str) -> bool: ...
+
+
+class Mapping_(Protocol):  # noqa: N801 - `Mapping` is the abstract class
+    def find(self, name: str) -> tuple[str, str] | None:
+        """`(repository, sub-skill)` for a skill that is not installed (SEN-6, X-35)."""
+
+
+class Router(Protocol):
+    def recognise(self, text: str, language: Language) -> Action | None:
+        """Tier 1: an exact name, or a protocol verb with its object (X-28)."""
+
+    def retrieve(self, text: str, k: int = 12) -> Retrieval:
+        """Tier 2: the resources nearest to `text`, calibrated."""
+
+
+class Sandbox(Protocol):
+    async def run(self, job: Job) -> Outcome:
+        """Runs it to its end, its whole process tree dead on return. ConsentNeeded, Refused or NoSandbox
+        where it must not or cannot run."""
+
+
+class Consents(Protocol):
+    def allow(self, run: str, subject: str) -> None:
+        """The person agreed, for this run."""
+
+    def require(self, run: str, subject: str, detail: str) -> None:
+        """ConsentNeeded unless agreed for this run or trusted by digest."""
+
+    def trusted(self, subject: str) -> bool: ...
+
+    def trust(self, subject: str, note: str) -> None: ...
+
+    def distrust(self, subject: str) -> None: ...
+
+
+class LifecyclePort(Protocol):
+    def perform(self, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A skill command with its answer as JSON values. Writes only through the lifecycle's own writer."""
+
+    def writes(self, operation: str) -> bool: ...
+
+
+class McpServers(Protocol):
+    """Configured MCP servers. Typed failures: NotFound, TimedOut, ConsentNeeded, FetchFailed (AGT-9)."""
+
+    def names(self) -> Sequence[str]: ...
+
+    async def call(self, server: str, operation: str, params: Mapping[str, Any], run: str) -> Mapping[str, Any]:
+        """`list`, `read {uri}`, `tools` or `call {tool, args}`."""
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A subagent. It is given a packet's YAML and nothing else (PKT-1)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def aliases(self) -> Sequence[str]: ...
+
+    @property
+    def description(self) -> str: ...
+
+    async def handle(self, prompt: str) -> object:
+        """Anything; the kernel makes one valid report of it. KernelErrors become typed reports."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPorts:
+    """What an agent may be built with."""
+
+    root: Path
+    catalogue: Catalogue
+    sandbox: Sandbox
+    consents: Consents
+    lifecycle: LifecyclePort
+    mcp: McpServers
+    clock: Clock
+    scripts: Mapping[str, Path]
+    workspace: Callable[[str], Path]
+
+
+class Dispatcher(Protocol):
+    """Carries packets to agents, here or on another machine; at least once, so packets have a key."""
+
+    async def submit(self, packet: Packet) -> str:
+        """A task id; the task is under way or queued."""
+
+    def events(self, task: str) -> AsyncIterator[Event]: ...
+
+    async def result(self, task: str) -> Report:
+        """One valid report, whatever happened."""
+
+    async def cancel(self, task: str) -> None: ...
+
+    def heartbeat(self, task: str) -> float:
+        """Seconds since the task was last known to live; NotFound for an unknown task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """Every part that a turn needs, put together once by `assemble`."""
+
+    root: Path
+    settings: Settings
+    catalogue: Catalogue
+    mapping: Mapping_
+    router: Router
+    agents: Mapping[str, Agent]
+    dispatcher: Dispatcher
+    consents: Consents
+    files: FileReader
+    run_log: RunLog
+    writer: Writer
+    clock: Clock
+    ids: Ids
+    scripts: Mapping[str, Path]
+    precheck_hook: Callable[[int], object]
+    finish_hook: Callable[[object], None]

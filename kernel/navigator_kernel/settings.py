@@ -1,0 +1,126 @@
+"""What a person may set, and where each value came from: flag > environment > project > user > default."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.errors import Damaged, UsageProblem
+
+PROJECT_FILE = "navigator.toml"
+
+# Every setting: allowed words, or the type; default; one line of help. A project may set only what grants nothing.
+SCALARS: Mapping[str, tuple[tuple[str, ...] | type[float], str | float, str, bool]] = {
+    "language": (("auto", "en", "zh"), "auto", "language of messages; auto follows the message", True),
+    "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
+    "format": (("summary", "detail", "raw"), "detail", "how much of a report is shown", True),
+    "router": (("cascade", "local_only", "llm_only"), "cascade", "how skills are chosen (X-1)", True),
+    "timeout": (float, 60.0, "seconds that one step may take", True),
+}
+TABLES: Mapping[str, str] = {
+    "models.aliases": "names for models, such as claude = \"provider:model\" (X-32); user level only",
+    "mcp.servers": "MCP servers: command, args, env; user level only, because they start processes",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """`origins` names the level each value came from; `notes` what was left out and why."""
+
+    language: str = "auto"
+    style: str = "auto"
+    format: str = "detail"
+    router: str = "cascade"
+    timeout: float = 60.0
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings in force at `root`. UsageProblem for a value that does not fit, Damaged for broken TOML."""
+    env = os.environ if env is None else env
+    user, project = _toml(user_file(env)), _toml(root / PROJECT_FILE)
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for key in SCALARS:
+        levels = {"flag": (flags or {}).get(key), "environment": env.get(f"NAVIGATOR_{key.upper()}")}
+        levels |= {"project": project.get(key), "user": user.get(key)}
+        origin = next((name for name, value in levels.items() if value is not None), "default")
+        values[key] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
+        origins[key] = origin
+    notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in SCALARS)
+    return Settings(
+        **values,
+        aliases={str(key): str(value) for key, value in user.get("models", {}).get("aliases", {}).items()},
+        servers={name: _server(name, body) for name, body in user.get("mcp", {}).get("servers", {}).items()},
+        origins=origins,
+        notes=notes,
+    )
+
+
+def checked(key: str, value: Any) -> str | float:
+    """`value` as the setting `key` wants it; UsageProblem otherwise."""
+    if key not in SCALARS:
+        raise UsageProblem(f"no setting is called {key!r}", hint=f"settings: {', '.join(SCALARS)}")
+    allowed = SCALARS[key][0]
+    if isinstance(allowed, tuple):
+        if value in allowed:
+            return str(value)
+        raise UsageProblem(f"{value!r} is no value of {key!r}", hint=f"one of: {', '.join(allowed)}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if 0 < number <= 86_400:
+        return number
+    raise UsageProblem(f"{value!r} is no value of {key!r}", hint="seconds, more than 0 and at most 86400")
+
+
+def user_file(env: Mapping[str, str] | None = None) -> Path:
+    """The person's settings file."""
+    return _home("XDG_CONFIG_HOME", ".config", env) / "navigator" / "config.toml"
+
+
+def user_state(env: Mapping[str, str] | None = None) -> Path:
+    """Where consents and trust are kept: outside every project, so that no project can bring its own."""
+    return _home("XDG_STATE_HOME", ".local/state", env) / "navigator"
+
+
+def _home(variable: str, fallback: str, env: Mapping[str, str] | None) -> Path:
+    env = os.environ if env is None else env
+    named = env.get(variable, "")
+    return Path(named) if Path(named).is_absolute() else Path(env.get("HOME", "~")).expanduser() / fallback
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise Damaged(f"cannot read {str(path)!r}: {error}", hint="mend or remove the file") from error
+    import tomllib  # 14 ms, and most projects have no file
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="mend or remove the file") from error
+
+
+def _server(name: str, body: Any) -> McpServer:
+    if not isinstance(body, dict) or not isinstance(body.get("command"), str):
+        raise UsageProblem(f"MCP server {name!r} has no command", hint=f'[mcp.servers.{name}] command = "…"')
+    args = tuple(str(arg) for arg in body.get("args", ()))
+    return McpServer(command=body["command"], args=args, env={str(k): str(v) for k, v in body.get("env", {}).items()})

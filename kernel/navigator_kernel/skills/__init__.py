@@ -1,0 +1,1 @@
+"""Skills on disk: read, listed, installed, recorded."""

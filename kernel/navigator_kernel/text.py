@@ -1,0 +1,58 @@
+"""What foreign text goes through before a person, a log or a page sees it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Literal
+
+Language = Literal["en", "zh"]
+
+_ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, ended or not
+    r"|\x9d[^\x07\x9c]*[\x07\x9c]?"  # OSC as one C1 byte
+    r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)?"  # DCS, SOS, PM, APC
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI
+    r"|\x1b[ -/]*[0-~]?"  # two-byte escapes
+)
+_UNWANTED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
+
+
+def clean(text: str, *, lines: bool = True) -> str:
+    """`text` without anything that steers a terminal or hides from a reader.
+
+    Removed: C0 and C1 controls, CSI, OSC and other escape sequences, bidi controls, zero-width and
+    tag characters, lone surrogates. Tabs stay; line ends become `\\n`, or a space with `lines=False`.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ESCAPES.sub("", text)
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
+    text = _UNWANTED.sub("", text)
+    return text if lines else re.sub(r"\s*\n\s*", " ", text)
+
+
+def language_of(text: str) -> Language:
+    """`zh` where Chinese characters carry the sentence, else `en` (X-31)."""
+    han = len(_CJK.findall(text))
+    return "zh" if han and han >= len(_LATIN_WORD.findall(text)) else "en"
+
+
+def has_cjk(text: str) -> bool:
+    return _CJK.search(text) is not None
+
+
+def fold(name: str) -> str:
+    """The form in which two names are the same name: NFKC, lower case, `_` and space as `-` (X-29)."""
+    return re.sub(r"[\s_]+", "-", unicodedata.normalize("NFKC", name).strip().casefold())
+
+
+def shorten(text: str, limit: int) -> str:
+    """`text` on one line, at most `limit` characters, cut with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

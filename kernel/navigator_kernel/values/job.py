@@ -1,0 +1,43 @@
+"""A process that is to run, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Actor = Literal["type_a", "shell", "script", "mcp_server"]  # rows of the authority table that start processes
+
+OUTPUT_LIMIT = 1024 * 1024  # bytes kept of each stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """`argv` is never joined into a shell line. `digest` is what a consent is bound to; `shipped` work needs none.
+
+    `cwd` is the run's own folder and the only one written to; `reads` are the paths it may see besides.
+    """
+
+    actor: Actor
+    subject: str
+    digest: str
+    run: str
+    argv: tuple[str, ...]
+    cwd: Path
+    timeout: float
+    shipped: bool = False
+    reads: tuple[Path, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`exit_code` is negative for a signal and None where time ran out; `truncated` says output was cut."""
+
+    exit_code: int | None
+    stdout: bytes
+    stderr: bytes
+    elapsed: float
+    timed_out: bool = False
+    truncated: bool = False

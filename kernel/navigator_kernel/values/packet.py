@@ -1,0 +1,145 @@
+"""The order that a subagent gets: all that it may know, and nothing else (PKT-1..10)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from navigator_kernel.values.report import Format
+
+OnError = Literal["propagate", "summarize", "fix"]
+
+# What YAML would not keep inside a double-quoted scalar: line breaks of its own and unprintable characters.
+_UNSAFE = re.compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpec:
+    intent: str
+    operation: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    required: Mapping[str, Any] = field(default_factory=dict)
+    optional: Mapping[str, Any] = field(default_factory=dict)
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """The parameter called `name`, wherever it stands."""
+        return self.required.get(name, self.optional.get(name, default))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraints:
+    """`timeout` in seconds; `validation` is a predicate on the report, empty for none (X-37)."""
+
+    timeout: float = 60
+    validation: str | Mapping[str, Any] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReturnSpec:
+    format: Format = "summary"
+    fields: tuple[str, ...] = ()
+    on_error: OnError = "propagate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Where the order stands. A repeated order has the same `idempotency_key` and must not act twice."""
+
+    run: str
+    step: int
+    idempotency_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packet:
+    """One order to `agent`, the subagent type of PKT-1."""
+
+    agent: str
+    task_spec: TaskSpec
+    context: Context
+    params: Params = field(default_factory=Params)
+    constraints: Constraints = field(default_factory=Constraints)
+    return_spec: ReturnSpec = field(default_factory=ReturnSpec)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The packet as JSON values; `packet_from` is its inverse."""
+        return {
+            "subagent_type": self.agent,
+            "task_spec": {
+                "intent": self.task_spec.intent,
+                "operation": self.task_spec.operation,
+                "target": self.task_spec.target,
+            },
+            "params": {"required": dict(self.params.required), "optional": dict(self.params.optional)},
+            "constraints": {"timeout": self.constraints.timeout, "validation": self.constraints.validation},
+            "return_spec": {
+                "format": self.return_spec.format,
+                "fields": list(self.return_spec.fields),
+                "on_error": self.return_spec.on_error,
+            },
+            "context": {
+                "run": self.context.run,
+                "step": self.context.step,
+                "idempotency_key": self.context.idempotency_key,
+            },
+        }
+
+    def to_yaml(self) -> str:
+        """The prompt of PKT-1 in the layout of document 002 §4.1, exact for any JSON value.
+
+        Written by hand because it is on the path of every step: block mappings two deep, JSON below,
+        which YAML 1.1 reads as flow style.
+        """
+        lines: list[str] = []
+        for section, body in self.to_dict().items():
+            if isinstance(body, str):
+                lines.append(f"{section}: {_flow(body)}")
+                continue
+            lines.append(f"{section}:")
+            lines += [f"  {key}: {_flow(value)}" for key, value in body.items()]
+        return "\n".join(lines) + "\n"
+
+
+def packet_from(raw: Mapping[str, Any]) -> Packet:
+    """The packet in `raw`; KeyError or TypeError where a mandatory section is missing (PKT-6)."""
+    spec, params, limits = raw["task_spec"], raw["params"], raw["constraints"]
+    back, place = raw["return_spec"], raw["context"]
+    return Packet(
+        agent=raw["subagent_type"],
+        task_spec=TaskSpec(intent=spec["intent"], operation=spec["operation"], target=spec["target"]),
+        params=Params(required=params["required"], optional=params["optional"]),
+        constraints=Constraints(timeout=limits["timeout"], validation=limits["validation"]),
+        return_spec=ReturnSpec(format=back["format"], fields=tuple(back["fields"]), on_error=back["on_error"]),
+        context=Context(run=place["run"], step=place["step"], idempotency_key=place["idempotency_key"]),
+    )
+
+
+def packet_from_yaml(prompt: str) -> Packet:
+    """The packet in a subagent's prompt."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return packet_from(yaml.load(prompt, Loader=loader))  # noqa: S506 - both are safe loaders
+
+
+def _flow(value: Any) -> str:
+    match value:
+        case str():
+            text = json.dumps(value, ensure_ascii=False)
+            return text if text.isascii() else _UNSAFE.sub(lambda hit: f"\\u{ord(hit.group()):04x}", text)
+        case Mapping():
+            return "{" + ", ".join(f"{_flow(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_flow, value)) + "]"
+        case float():  # YAML 1.1 wants a dot in a float: 1e+30 alone would be a string
+            text = json.dumps(value)
+            return text.replace("e", ".0e") if "e" in text and "." not in text else text
+        case _:
+            return json.dumps(value)

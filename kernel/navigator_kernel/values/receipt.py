@@ -1,0 +1,58 @@
+"""The record of one installed skill: where it came from and what every byte was (X-38)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+VERSION = 1
+
+Verdict = Literal["ok", "warn", "block", "not_scanned"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledFile:
+    """`path` is relative with `/`, `mode` is 0o644 or 0o755, `sha256` of the content in hex."""
+
+    path: str
+    sha256: str
+    mode: int
+    size: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"path": self.path, "sha256": self.sha256, "mode": f"{self.mode:04o}", "size": self.size}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """`source` is a URL or folder as given, `ref` as asked for, `commit` the full id (empty for a plain folder),
+    `subpath` the skill's folder inside, `tree` its git tree id, `digest` over all `files`."""
+
+    name: str
+    source: str
+    ref: str
+    commit: str
+    subpath: str
+    tree: str
+    files: tuple[InstalledFile, ...]
+    digest: str
+    verdict: Verdict
+    installed_at: str
+    v: int = VERSION
+
+    def to_dict(self) -> dict[str, Any]:
+        base: dict[str, Any] = {"v": self.v, "name": self.name, "source": self.source, "ref": self.ref}
+        base |= {"commit": self.commit, "subpath": self.subpath, "tree": self.tree, "digest": self.digest}
+        base |= {"verdict": self.verdict, "installed_at": self.installed_at}
+        return {**base, "files": [file.to_dict() for file in self.files]}
+
+
+def receipt_from(raw: Mapping[str, Any]) -> Receipt:
+    """The receipt in `raw`; KeyError, TypeError or ValueError where it is none."""
+    files = tuple(
+        InstalledFile(path=item["path"], sha256=item["sha256"], mode=int(item["mode"], 8), size=item["size"])
+        for item in raw["files"]
+    )
+    names = ("name", "source", "ref", "commit", "subpath", "tree", "digest", "verdict", "installed_at", "v")
+    return Receipt(files=files, **{name: raw[name] for name in names})

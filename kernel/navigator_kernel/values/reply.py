@@ -1,0 +1,57 @@
+"""What a turn gives back: the reports, the three sections, and the session that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from navigator_kernel.values.report import Report
+from navigator_kernel.values.request import Session
+from navigator_kernel.values.route import RouteDecision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A reminder that blocks nothing (STA-4)."""
+
+    code: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sections:
+    """OUT-1..3: why, what was done, what is different now. Empty where X-24 wants none."""
+
+    logic_trace: tuple[str, ...] = ()
+    action_vector: tuple[str, ...] = ()
+    state_update: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, list[str]]:
+        return {
+            "logic_trace": list(self.logic_trace),
+            "action_vector": list(self.action_vector),
+            "state_update": list(self.state_update),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """`report` is the one that counts: the last that ran."""
+
+    run: str
+    decision: RouteDecision
+    report: Report
+    reports: tuple[Report, ...]
+    sections: Sections
+    session: Session
+    notice: Notice | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `navigator ask --json`."""
+        body: dict[str, Any] = {"run": self.run, "session": self.session.id, "route": self.decision.to_dict()}
+        body |= {"report": self.report.to_dict(), "reports": [report.to_dict() for report in self.reports]}
+        notice: Mapping[str, Any] | None = None
+        if self.notice is not None:
+            notice = {"code": self.notice.code, "count": self.notice.count}
+        return {**body, "sections": self.sections.to_dict(), "notice": notice, "exit_code": self.report.exit_code}

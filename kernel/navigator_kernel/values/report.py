@@ -1,0 +1,66 @@
+"""The answer that every subagent gives: one of five states, facts, and who gave it (RET-1..10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+State = Literal["success", "error", "timeout", "partial", "pending"]
+STATES: tuple[State, ...] = get_args(State)
+
+Format = Literal["summary", "detail", "raw"]
+Style = Literal["emoji", "ascii", "json"]
+
+_EXIT: Mapping[State, int] = {"success": 0, "partial": 1, "error": 1, "pending": 9, "timeout": 124}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """`time` in seconds, `ts` ISO 8601 in UTC; `cached` says that no agent ran (X-21)."""
+
+    agent: str
+    time: float
+    ts: str
+    cached: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        base: dict[str, Any] = {"agent": self.agent, "time": self.time, "ts": self.ts}
+        return {**base, "cached": True} if self.cached else base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What came back. `data` holds JSON values; `raw` is the untouched output (RET-8).
+
+    `recoverable` lets a fallback candidate be tried, `effects` names what was already changed,
+    after which none may be tried (X-6).
+    """
+
+    state: State
+    summary: str
+    meta: Meta
+    data: Mapping[str, Any] = field(default_factory=dict)
+    raw: str | None = None
+    recoverable: bool = False
+    effects: tuple[str, ...] = ()
+
+    @property
+    def agent(self) -> str:
+        return self.meta.agent
+
+    @property
+    def exit_code(self) -> int:
+        """Part 3, item 8: the typed code of an error where it has one."""
+        typed = self.data.get("exit_code") if self.state == "error" else None
+        return typed if isinstance(typed, int) and 0 < typed < 256 else _EXIT[self.state]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The canonical JSON object; the other renderings say the same."""
+        body: dict[str, Any] = {"state": self.state, "agent": self.agent, "summary": self.summary}
+        body |= {"data": dict(self.data), "meta": self.meta.to_dict(), "recoverable": self.recoverable}
+        if self.effects:
+            body["effects"] = list(self.effects)
+        if self.raw is not None:
+            body["raw"] = self.raw
+        return body

@@ -1,0 +1,95 @@
+"""A message as it came, as it was understood on its face, and the conversation it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from navigator_kernel.text import Language
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.report import Format
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`)."""
+
+    text: str
+    interactive: bool = False
+    consent: bool = False
+    format: Format = "detail"
+    language: Language | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandInstruction:
+    """PRE-4. `args` are the words after the name, unquoted; `original_string` is the exact source text."""
+
+    name: str
+    args: tuple[str, ...]
+    type: Literal["skill", "shell", "subagent", "workflow"]
+    original_string: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReference:
+    """An `@path` of the message. `problem` is empty where `content` was read (PRE-8, PRE-9)."""
+
+    written: str
+    path: Path
+    content: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreprocessingResult:
+    """PRE-2..5. `cleaned_content` is what is left without instructions, files expanded in place;
+    `need` is the same with files as bare paths, which is what routing reads."""
+
+    original: str
+    cleaned_content: str
+    need: str
+    commands: tuple[CommandInstruction, ...]
+    files: tuple[FileReference, ...]
+    should_halt_conversation: bool
+    language: Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sticky:
+    """Who had the last word: follow-ups go back there (SEN-7, STK-1)."""
+
+    agent: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingApproval:
+    """Orders that wait for a yes, with the subject that the yes would cover."""
+
+    packets: tuple[Packet, ...]
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingQuestion:
+    """X-11: the message that was not clear enough, what was asked, and what was missing."""
+
+    original: str
+    question: str
+    missing: tuple[str, ...] = ()
+    rounds: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What one turn leaves for the next. A turn returns a new one; none is changed in place."""
+
+    id: str
+    turn: int = 0
+    notice_shown: bool = False
+    sticky: Sticky | None = None
+    approval: PendingApproval | None = None
+    question: PendingQuestion | None = None
+    failures: int = 0

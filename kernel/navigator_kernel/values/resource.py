@@ -1,0 +1,103 @@
+"""What can be chosen: skills, commands, agents and prompts, as their files declare them (REG-2, FMT-1..10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+ResourceType = Literal["skill", "command", "agent", "prompt"]
+Level = Literal["project", "user", "shipped", "plugin"]
+SkillKind = Literal["A", "B"]  # A runs a command, B is a prompt (AGT-2, AGT-3)
+Validation = Literal["url_format", "not_empty", "email", "file_exists", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One thing that a reader noticed. `code` is stable, `level` says whether the resource can be used."""
+
+    code: str
+    level: Literal["warning", "error"]
+    path: str
+    message: str
+    line: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        base = {"code": self.code, "level": self.level, "path": self.path, "message": self.message}
+        return {**base, "line": self.line}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParamSpec:
+    """One entry of `required_params` (part 3, item 2)."""
+
+    name: str
+    prompt: str = ""
+    validation: Validation = "not_empty"
+    required: bool = True
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillMeta:
+    """FMT-10: what a catalogue shows of a skill."""
+
+    name: str
+    description: str
+    source: str
+    content_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillDef:
+    """One resource file, read.
+
+    `sop` is the text below the metadata; `system_prompt` and `user_template` are its sections where it
+    has them (FMT-2). `path` is the file, `folder` the folder that owns it (None for a one-file skill).
+    `extra` keeps every key that the kernel does not know.
+    """
+
+    name: str
+    description: str
+    path: Path
+    folder: Path | None
+    type: ResourceType = "skill"
+    level: Level = "project"
+    sop: str = ""
+    system_prompt: str = ""
+    user_template: str = ""
+    command: str = ""
+    required_params: tuple[ParamSpec, ...] = ()
+    tools: tuple[str, ...] | None = None
+    allowed_tools: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    keywords_cn: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    category: str = ""
+    backend: str = ""
+    effects: tuple[str, ...] = ()
+    confirm: str = ""
+    enabled: bool = True
+    priority: int = 50
+    inherit_history: bool = True
+    implicit: bool = True
+    timeout: float | None = None
+    license: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def kind(self) -> SkillKind:
+        return "A" if self.command else "B"
+
+    @property
+    def namespace(self) -> str:
+        """`type:name` (REG-2)."""
+        return f"{self.type}:{self.name}"
+
+    @property
+    def meta(self) -> SkillMeta:
+        return SkillMeta(name=self.name, description=self.description, source=self.level)

@@ -1,0 +1,188 @@
+"""What a message was taken to mean, and what will be done about it (INT-2, RTE-7, X-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Mode = Literal["SKILL", "COMMAND", "AGENT", "PROMPT", "BACKEND"]
+Complexity = Literal["simple", "medium", "complex"]
+Tier = Literal["syntax", "exact", "retrieval", "model", "session", "none"]
+Band = Literal["route", "ambiguous", "direct"]
+Kind = Literal["skills", "direct", "clarify", "workflow", "command", "script", "mcp", "install"]
+Operation = Literal["info", "install", "list", "search", "uninstall", "enable", "disable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lifecycle:
+    """A skill command (LIF-7). `source` is a repository, `skills` the names, `query` the search words."""
+
+    operation: Operation
+    source: str = ""
+    skills: tuple[str, ...] = ()
+    query: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """A script of `bin/`, by its name in `docs/commands.md`."""
+
+    name: str
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mcp:
+    """An MCP operation; an empty `server` or `uri` is missing information (PKT-9)."""
+
+    operation: Literal["list", "read", "tools", "call"]
+    server: str = ""
+    uri: str = ""
+    tool: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skills:
+    """One skill, or several to be run side by side with the rest as fallback candidates.
+
+    `arguments` are the words for the skill; `direct_call` says that it was named by `/` or `@@`.
+    """
+
+    names: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+    direct_call: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direct:
+    """No skill is needed. `topic` marks what the kernel answers itself."""
+
+    topic: Literal["", "capabilities"] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedClarification:
+    question: str
+    missing: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """Something was named and is not there (X-7, X-29): never guessed, never Direct."""
+
+    what: Literal["skill", "script", "workflow", "file"]
+    name: str
+    suggestions: tuple[str, ...] = ()
+
+
+Action = Lifecycle | Script | Shell | Mcp | Skills | Direct | NeedClarification | Workflow | Unknown
+RouteResult = Action  # the documents' name for it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One resource that may be meant. `confidence` is a probability, `parts` says what the score is made of."""
+
+    name: str
+    score: float
+    confidence: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        base = {"name": self.name, "score": round(self.score, 4), "confidence": round(self.confidence, 4)}
+        return {**base, "parts": {key: round(value, 4) for key, value in self.parts.items()}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """What tier 2 found, best first, and the band that its confidence falls into."""
+
+    candidates: tuple[Candidate, ...]
+    band: Band
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """INT-2, with the defaults of INT-6; `action` is set where syntax or an exact match already says all."""
+
+    mode: Mode = "BACKEND"
+    task_type: str = "unknown"
+    complexity: Complexity = "medium"
+    confidence: float = 0.5
+    entity: str | None = None
+    candidates: tuple[str, ...] = ()
+    reasoning: str | None = None
+    tier: Tier = "none"
+    action: Action | None = None
+    retrieval: Retrieval | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The seven documented fields and the tier."""
+        base: dict[str, Any] = {"mode": self.mode, "task_type": self.task_type, "complexity": self.complexity}
+        base |= {"confidence": round(self.confidence, 4), "entity": self.entity, "candidates": list(self.candidates)}
+        return {**base, "reasoning": self.reasoning, "tier": self.tier}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteDecision:
+    """X-8: the one decision, of which the three enums of the documents are projections."""
+
+    result: RouteResult
+    entity: str | None = None
+    candidates: tuple[str, ...] = ()
+    confidence: float = 0.5
+    tier: Tier = "none"
+    reason: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        return _KINDS[type(self.result)]
+
+    @property
+    def agent(self) -> str | None:
+        """The subagent of RTE-2; None where the kernel answers itself."""
+        return {"skills": "skills", "workflow": "skills", "mcp": "mcp"}.get(self.kind) or (
+            "worker" if self.kind in {"install", "script", "command"} else None
+        )
+
+    def phase_one(self) -> dict[str, Any]:
+        """RTE-8: `{skills, direct, question?}`."""
+        match self.result:
+            case Skills(names=names):
+                return {"skills": list(names), "direct": False}
+            case NeedClarification(question=question):
+                return {"skills": [], "direct": False, "question": question}
+            case _:
+                return {"skills": [], "direct": True}
+
+    def to_dict(self) -> dict[str, Any]:
+        base: dict[str, Any] = {"kind": self.kind, "entity": self.entity, "candidates": list(self.candidates)}
+        return {**base, "confidence": round(self.confidence, 4), "tier": self.tier, "reason": self.reason}
+
+
+_KINDS: Mapping[type[Any], Kind] = {
+    Lifecycle: "install",
+    Script: "script",
+    Shell: "command",
+    Mcp: "mcp",
+    Skills: "skills",
+    Direct: "direct",
+    NeedClarification: "clarify",
+    Workflow: "workflow",
+    Unknown: "clarify",
+}
