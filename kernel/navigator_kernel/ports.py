@@ -9,7 +9,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from navigator_kernel.events import Event
 from navigator_kernel.settings import Settings
-from navigator_kernel.text import Language
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Report
@@ -104,13 +103,13 @@ class Catalogue(Protocol):
     def is_shipped(self, skill: SkillDef, digest: str) -> bool: ...
 
 
-class Mapping_(Protocol):  # noqa: N801 - `Mapping` is the abstract class
+class KnownSkills(Protocol):
     def find(self, name: str) -> tuple[str, str] | None:
         """`(repository, sub-skill)` for a skill that is not installed (SEN-6, X-35)."""
 
 
 class Router(Protocol):
-    def recognise(self, text: str, language: Language) -> Action | None:
+    def recognise(self, text: str) -> Action | None:
         """Tier 1: an exact name, or a protocol verb with its object (X-28)."""
 
     def retrieve(self, text: str, k: int = 12) -> Retrieval:
@@ -172,7 +171,8 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentPorts:
-    """What an agent may be built with."""
+    """What an agent may be built with. `shipped` maps `bin/<name>.py` to the digest that this release ships;
+    `workspace` makes and returns a run's own folder."""
 
     root: Path
     catalogue: Catalogue
@@ -182,6 +182,7 @@ class AgentPorts:
     mcp: McpServers
     clock: Clock
     scripts: Mapping[str, Path]
+    shipped: Mapping[str, str]
     workspace: Callable[[str], Path]
 
 
@@ -209,7 +210,7 @@ class Kernel:
     root: Path
     settings: Settings
     catalogue: Catalogue
-    mapping: Mapping_
+    mapping: KnownSkills
     router: Router
     agents: Mapping[str, Agent]
     dispatcher: Dispatcher
@@ -222,3 +223,4 @@ class Kernel:
     scripts: Mapping[str, Path]
     precheck_hook: Callable[[int], object]
     finish_hook: Callable[[object], None]
+    failures: Callable[[], Sequence[Mapping[str, str]]]

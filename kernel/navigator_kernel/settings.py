@@ -21,7 +21,7 @@ SCALARS: Mapping[str, tuple[tuple[str, ...] | type[float], str | float, str, boo
     "timeout": (float, 60.0, "seconds that one step may take", True),
 }
 TABLES: Mapping[str, str] = {
-    "models.aliases": "names for models, such as claude = \"provider:model\" (X-32); user level only",
+    "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
     "mcp.servers": "MCP servers: command, args, env; user level only, because they start processes",
 }
 

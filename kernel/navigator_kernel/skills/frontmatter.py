@@ -48,9 +48,8 @@ def _decode(data: bytes, path: str) -> tuple[str, list[Diagnostic]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8-sig", errors="replace")
-        notes.append(
-            Diagnostic(code="not-utf8", level="warning", path=path, message=f"not UTF-8 at byte {error.start}; replaced")
-        )
+        message = f"not UTF-8 at byte {error.start}; replaced"
+        notes.append(Diagnostic(code="not-utf8", level="warning", path=path, message=message))
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""), notes
 
 
@@ -73,7 +72,8 @@ def _yaml(source: str, parts: Parts, path: str, first_line: int) -> dict[str, An
     try:
         value = _load(source)
     except _HostileYaml as error:
-        raise NotLoadable(f"the frontmatter of {path!r} {error}", hint="write plain keys and values", reason="hostile") from error
+        message = f"the frontmatter of {path!r} {error}"
+        raise NotLoadable(message, hint="write plain keys and values", reason="hostile") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else mark.line + first_line
@@ -132,7 +132,7 @@ def _refuse_duplicates(node: Any) -> None:
 
 
 def _line_by_line(source: str) -> dict[str, Any]:
-    """Top-level `key: value` lines, `- item` lists and folded continuation lines: what unquoted colons leave readable."""
+    """Top-level `key: value` lines, `- item` lists and continuation lines: what unquoted colons leave readable."""
     meta: dict[str, Any] = {}
     key = ""
     for line in source.split("\n"):

@@ -29,7 +29,7 @@ _OUR_KEYS = {
 def read_manifest(
     data: bytes, *, path: Path, folder: Path | None, level: Level = "project", type: ResourceType = "skill"
 ) -> SkillDef:
-    """The resource in `data`. Everything that can be forgiven becomes a diagnostic; NotLoadable for the rest (FMT-7)."""
+    """The resource in `data`. What can be forgiven becomes a diagnostic; NotLoadable for the rest (FMT-7)."""
     parts = split(data, str(path))
     meta = _merged(parts, str(path))
     expected = folder.name if folder is not None else path.stem
@@ -123,8 +123,8 @@ def _first_words(parts: Parts, path: str) -> str:
 def _sections(body: str) -> dict[str, str]:
     """`## heading` → text below it, fences left alone (FMT-2)."""
     marks = [hit for hit in _SECTION.finditer(body) if body.count("\n```", 0, hit.start()) % 2 == 0]
-    ends = [*(hit.start() for hit in marks[1:]), len(body)]
-    return {hit.group(1).strip().lower(): body[hit.end() : end].strip() for hit, end in zip(marks, ends, strict=True)}
+    ends = [hit.start() for hit in marks[1:]] + [len(body)]
+    return {hit.group(1).strip().lower(): body[hit.end() : end].strip() for hit, end in zip(marks, ends, strict=False)}
 
 
 def _pick(sections: Mapping[str, str], names: set[str]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from navigator_kernel.text import Language
 from navigator_kernel.values.report import Format
 
 OnError = Literal["propagate", "summarize", "fix"]
@@ -50,11 +51,13 @@ class ReturnSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Where the order stands. A repeated order has the same `idempotency_key` and must not act twice."""
+    """Where the order stands. A repeated order has the same `idempotency_key` and must not act twice;
+    `language` is the one to answer in (X-31)."""
 
     run: str
     step: int
     idempotency_key: str
+    language: Language = "en"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,7 @@ class Packet:
                 "run": self.context.run,
                 "step": self.context.step,
                 "idempotency_key": self.context.idempotency_key,
+                "language": self.context.language,
             },
         }
 
@@ -117,7 +121,7 @@ def packet_from(raw: Mapping[str, Any]) -> Packet:
         params=Params(required=params["required"], optional=params["optional"]),
         constraints=Constraints(timeout=limits["timeout"], validation=limits["validation"]),
         return_spec=ReturnSpec(format=back["format"], fields=tuple(back["fields"]), on_error=back["on_error"]),
-        context=Context(run=place["run"], step=place["step"], idempotency_key=place["idempotency_key"]),
+        context=Context(**{name: place[name] for name in ("run", "step", "idempotency_key", "language")}),
     )
 
 

@@ -64,7 +64,7 @@ class Skills:
 class Direct:
     """No skill is needed. `topic` marks what the kernel answers itself."""
 
-    topic: Literal["", "capabilities"] = ""
+    topic: Literal["", "capabilities", "released"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

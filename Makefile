@@ -1,0 +1,75 @@
+# One door for every chore. `make` alone lists them.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/made
+FAST := not slow and not bench and not ci
+SOURCES := kernel agents bin tests docs
+COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow bench lint check-docs format docs requirements lock wheel ci clean
+
+help:  ## List the chores
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(STAMP)  ## Install a skill from a git repository, route a message to it, run it
+	@$(BIN)/python bin/demo.py
+
+test: lint  ## Check everything that a change must keep: lint, then the tests
+	@$(BIN)/python -m pytest -q -n 2 -m "$(FAST)"
+
+test-slow: $(STAMP)  ## Run the long soaks
+	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600
+
+bench: $(STAMP)  ## Measure, one benchmark at a time
+	@$(BIN)/python -m pytest -q -n 0 -s -m bench --timeout 3600 tests/bench
+
+lint: $(STAMP)  ## Check style, types, imports and generated pages
+	@$(BIN)/ruff check --quiet $(SOURCES)
+	@$(BIN)/mypy --no-error-summary
+	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
+	@$(MAKE) --no-print-directory check-docs
+
+check-docs: $(STAMP)  ## Check that the generated parts of the pages are up to date
+	@test -z "$(COGGED)" || $(BIN)/cog --check --diff --verbosity=1 -P $(COGGED) || { echo "say make docs" >&2; exit 1; }
+
+format: $(STAMP)  ## Sort the imports and lay out the code
+	@$(BIN)/ruff check --quiet --fix --select I $(SOURCES)
+	@$(BIN)/ruff format --quiet $(SOURCES)
+
+docs: $(STAMP)  ## Write the generated parts of the pages anew
+	@test -z "$(COGGED)" || $(BIN)/cog -r --verbosity=1 -P $(COGGED)
+
+requirements: $(STAMP)  ## List the requirements without a passing test (DUE="spine sessions" fails on those due)
+	@mkdir -p build
+	@-$(BIN)/python -m pytest -q -n 2 -m "$(FAST)" --requirements-out build/requirements.tsv
+	@$(BIN)/python tests/requirements_report.py build/requirements.tsv --due $(or $(DUE),spine)
+
+lock: $(STAMP)  ## Pin the packages anew after a change to pyproject.toml (UPGRADE=1 takes newer ones)
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header --quiet $(if $(UPGRADE),--upgrade) --output-file requirements.lock
+	@sed -i '1i # Made by `make lock`: every package that developing and testing needs, each with its hashes' requirements.lock
+
+wheel: $(STAMP)  ## Build the source archive and the wheel into dist/
+	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	@ls dist/*.whl
+
+ci:  ## Run what the continuous integration runs
+	@bash .ci/run
+
+clean:  ## Delete what the other chores made
+	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find kernel agents bin tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): requirements.lock pyproject.toml
+	@command -v git >/dev/null || { echo "git is missing: install the package git" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: install Python 3.11 or newer" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is too old: Python 3.11 or newer is needed, say make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv: install the package python3-venv" >&2; exit 1; }
+	@echo "making .venv, once" >&2
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

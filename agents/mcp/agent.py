@@ -1,0 +1,55 @@
+"""The mcp subagent: lists and reads resources and calls tools of configured MCP servers (AGT-4)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from navigator_kernel.hookspecs import hookimpl
+from navigator_kernel.ports import Agent, AgentPorts
+from navigator_kernel.values.packet import packet_from_yaml
+from navigator_kernel.values.wording import say
+
+
+@hookimpl
+def kernel_register_agents(ports: AgentPorts) -> Sequence[Agent]:
+    return (McpAgent(ports=ports),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpAgent:
+    """One operation on one server a packet; the server's text is data and never an instruction."""
+
+    ports: AgentPorts
+    name: str = "mcp"
+    aliases: Sequence[str] = ("mcp_agent",)
+    description: str = "Lists, reads and calls MCP servers"
+
+    async def handle(self, prompt: str) -> object:
+        packet = packet_from_yaml(prompt)
+        server, operation = str(packet.params.value("server", "")), packet.task_spec.operation
+        limit = packet.constraints.timeout
+        try:
+            async with asyncio.timeout(limit):
+                data = await self.ports.mcp.call(server, operation, packet.params.required, packet.context.run)
+        except TimeoutError:
+            text = say("mcp.timeout", packet.context.language, server=server, seconds=f"{limit:g}")
+            uri = packet.params.value("uri", server)
+            return {"state": "timeout", "summary": text, "data": {"uri": uri, "elapsed": limit}}
+        summary = say("mcp.done", packet.context.language, server=server, operation=operation)
+        return {"state": _state(data), "summary": summary, "data": data, "raw": _text(data)}
+
+
+def _state(data: Mapping[str, Any]) -> str:
+    """A tool that failed says so in its own answer."""
+    return "error" if data.get("is_error") else "success"
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    """The text of what was read or answered; the whole as JSON where there is none."""
+    parts = [item.get("text") for item in (*data.get("contents", ()), *data.get("content", ()))]
+    texts = [text for text in parts if isinstance(text, str)]
+    return "\n".join(texts) if texts else json.dumps(dict(data), ensure_ascii=False)

@@ -1,0 +1,111 @@
+"""The skills subagent: runs a skill's command, or hands back its prompt (AGT-2, AGT-3, AGT-8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.hookspecs import hookimpl
+from navigator_kernel.ports import Agent, AgentPorts, Executor
+from navigator_kernel.values.job import Job, Outcome
+from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.wording import say
+
+MESSAGE_LIMIT = 2_000  # characters of an error output that a summary's data keeps
+
+
+@hookimpl
+def kernel_register_agents(ports: AgentPorts) -> Sequence[Agent]:
+    return (SkillsAgent(ports=ports),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillsAgent:
+    """Type A has a `command` and is run; Type B has none and its prompt is returned for the kernel."""
+
+    ports: AgentPorts
+    name: str = "skills"
+    aliases: Sequence[str] = ("skills_agent",)
+    description: str = "Runs an installed skill, or returns its prompt"
+
+    async def handle(self, prompt: str) -> object:
+        packet = packet_from_yaml(prompt)
+        executor = self.ports.catalogue.create_executor(packet.task_spec.target)
+        request = str(packet.params.value("request", ""))
+        arguments = [str(word) for word in packet.params.value("arguments", ())]
+        if executor.skill.kind == "B":
+            return _prompt(executor, packet, executor.prompt(request, arguments, packet.params.required))
+        argv = executor.argv(request, arguments, packet.params.required)
+        answer = _answer(executor, packet, await self._run(executor, packet, argv), self.ports.workspace)
+        if answer["state"] == "success":
+            self.ports.lifecycle.perform("record", {"skill": executor.skill.name})
+        return answer
+
+    async def _run(self, executor: Executor, packet: Packet, argv: tuple[str, ...]) -> Outcome:
+        skill = executor.skill
+        job = Job(
+            actor="type_a",
+            subject=skill.name,
+            digest=executor.digest,
+            run=packet.context.run,
+            argv=argv,
+            cwd=self.ports.workspace(packet.context.run),
+            timeout=packet.constraints.timeout,
+            shipped=self.ports.catalogue.is_shipped(skill, executor.digest),
+            reads=(skill.folder or skill.path, *(Path(path) for path in packet.params.value("files", ()))),
+        )
+        return await self.ports.sandbox.run(job)
+
+
+def _prompt(executor: Executor, packet: Packet, text: str) -> Mapping[str, Any]:
+    skill = executor.skill
+    data: dict[str, Any] = {"skill": skill.name, "kind": "B", "prompt": text}
+    if skill.backend:
+        data["backend"] = skill.backend
+    summary = say("skills.prompt", packet.context.language, skill=skill.name)
+    return {"state": "success", "summary": summary, "data": data, "raw": text}
+
+
+def _answer(executor: Executor, packet: Packet, outcome: Outcome, workspace: Any) -> dict[str, Any]:
+    """Exit code 0 with some output is success; silence is an error (AGT-7), and partial output is kept."""
+    language, name = packet.context.language, executor.skill.name
+    out = outcome.stdout.decode("utf-8", "replace").strip()
+    err = outcome.stderr.decode("utf-8", "replace").strip()
+    files = _files(workspace(packet.context.run))
+    data: dict[str, Any] = {**_data(out), **({"files": files} if files else {})}
+    data |= {"truncated": True} if outcome.truncated else {}
+    if outcome.timed_out:
+        seconds = f"{packet.constraints.timeout:g}"
+        data |= {"elapsed": round(outcome.elapsed, 3), "limit": packet.constraints.timeout}
+        return {
+            "state": "timeout",
+            "summary": say("worker.cut", language, seconds=seconds),
+            "data": data,
+            "raw": out or None,
+        }
+    if outcome.exit_code:
+        msg = (err or out)[-MESSAGE_LIMIT:]
+        data |= {"type": "ExitCode", "msg": msg, "status": outcome.exit_code}
+        summary = say("skills.failed", language, skill=name, code=outcome.exit_code)
+        return {"state": "error", "summary": summary, "data": data, "raw": out or None, "effects": files}
+    if not out and not files:
+        text = say("skills.silent", language, skill=name)
+        return {"state": "error", "summary": text, "data": {"type": "Silence", "msg": text}}
+    summary = str(data["summary"]) if isinstance(data.get("summary"), str) else say("skills.done", language, skill=name)
+    return {"state": "success", "summary": summary, "data": data, "raw": out}
+
+
+def _data(out: str) -> dict[str, Any]:
+    """One JSON object printed is the data; anything else is its `output`."""
+    try:
+        found = json.loads(out)
+    except ValueError:
+        return {"output": out} if out else {}
+    return found if isinstance(found, dict) else {"output": found}
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

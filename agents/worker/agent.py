@@ -1,0 +1,167 @@
+"""The worker subagent: runs scripts of `bin/`, and skill commands through the lifecycle port (AGT-1, AGT-6, AGT-7)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from navigator_kernel.errors import NotFound, UsageProblem
+from navigator_kernel.hookspecs import hookimpl
+from navigator_kernel.ports import Agent, AgentPorts
+from navigator_kernel.values.job import Actor, Job, Outcome
+from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.wording import say
+
+SKILL_MANAGER = "skill_manager"
+MESSAGE_LIMIT = 2_000
+REMEMBERED = 256  # idempotency keys that are kept
+
+
+@hookimpl
+def kernel_register_agents(ports: AgentPorts) -> Sequence[Agent]:
+    return (WorkerAgent(ports=ports),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerAgent:
+    """It never edits code. Only scripts that `docs/commands.md` lists are run (SAF-6)."""
+
+    ports: AgentPorts
+    name: str = "worker"
+    aliases: Sequence[str] = ("worker_agent",)
+    description: str = "Runs scripts of bin/ and skill commands"
+    done: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    async def handle(self, prompt: str) -> object:
+        packet = packet_from_yaml(prompt)
+        key = packet.context.idempotency_key
+        if key not in self.done:
+            answer = await self._act(packet)
+            if len(self.done) >= REMEMBERED:
+                self.done.pop(next(iter(self.done)))
+            self.done[key] = answer
+        return self.done[key]
+
+    async def _act(self, packet: Packet) -> Mapping[str, Any]:
+        operation = packet.task_spec.operation
+        if operation.startswith("skill."):
+            return await self._lifecycle(packet, operation.removeprefix("skill."), dict(packet.params.required))
+        if operation == "shell":
+            command = str(packet.params.value("command"))
+            digest = f"sha256:{hashlib.sha256(command.encode()).hexdigest()}"
+            return await self._process(packet, "shell", command, digest, ("/bin/sh", "-c", command), shipped=False)
+        name = str(packet.params.value("script", ""))
+        args = tuple(str(word) for word in packet.params.value("args", ()))
+        if name == SKILL_MANAGER:
+            return await self._lifecycle(packet, *_parsed(args))
+        return await self._script(packet, name, args)
+
+    async def _lifecycle(self, packet: Packet, operation: str, params: dict[str, Any]) -> Mapping[str, Any]:
+        """A command that writes needs a yes; one that reads needs none."""
+        words = [operation, str(params.get("source", "")), *params.get("skill", ()), *params.get("name", ())]
+        what = " ".join(word for word in words if word)
+        if self.ports.lifecycle.writes(operation):
+            self.ports.consents.require(packet.context.run, f"skill.{what}", what)
+        found = await asyncio.to_thread(self._perform, operation, params)
+        language = packet.context.language
+        match operation:
+            case "list" | "search":
+                summary = say(f"lifecycle.{operation}", language, count=len(found.get("skills", ())))
+            case _:
+                key = "lifecycle.done" if found.get("changed", True) else "lifecycle.unchanged"
+                summary = say(key, language, operation=operation)
+        effects = [what] if self.ports.lifecycle.writes(operation) and found.get("changed", True) else []
+        return {"state": "success", "summary": summary, "data": dict(found), "effects": effects}
+
+    def _perform(self, operation: str, params: dict[str, Any]) -> Mapping[str, Any]:
+        """Several names are several commands; the first that fails ends them."""
+        names = params.get("name")
+        if not isinstance(names, list):
+            return self.ports.lifecycle.perform(operation, params)
+        done = [self.ports.lifecycle.perform(operation, {**params, "name": name}) for name in names]
+        return done[0] if len(done) == 1 else {"skills": done}
+
+    async def _script(self, packet: Packet, name: str, args: tuple[str, ...]) -> Mapping[str, Any]:
+        path = self.ports.scripts.get(name)
+        if path is None:
+            known = ", ".join(sorted(self.ports.scripts))
+            raise NotFound(f"no script is called {name!r}", hint=f"docs/commands.md lists: {known}")
+        digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        shipped = self.ports.shipped.get(f"bin/{path.name}") == digest
+        return await self._process(packet, "script", name, digest, (sys.executable, str(path), *args), shipped=shipped)
+
+    async def _process(
+        self, packet: Packet, actor: Actor, subject: str, digest: str, argv: tuple[str, ...], *, shipped: bool
+    ) -> Mapping[str, Any]:
+        job = Job(
+            actor=actor,
+            subject=subject,
+            digest=digest,
+            run=packet.context.run,
+            argv=argv,
+            cwd=self.ports.workspace(packet.context.run),
+            timeout=packet.constraints.timeout,
+            shipped=shipped,
+            reads=(self.ports.root,),
+            env={"NAVIGATOR_ROOT": str(self.ports.root)},
+        )
+        return _answer(await self.ports.sandbox.run(job), packet, subject)
+
+
+def _answer(outcome: Outcome, packet: Packet, subject: str) -> Mapping[str, Any]:
+    """Both streams are kept (AGT-7); what was printed before a time-out, too."""
+    language = packet.context.language
+    out = outcome.stdout.decode("utf-8", "replace").strip()
+    err = outcome.stderr.decode("utf-8", "replace").strip()
+    data: dict[str, Any] = {"stdout": out, "stderr": err, "status": outcome.exit_code}
+    data |= {"truncated": True} if outcome.truncated else {}
+    if outcome.timed_out:
+        data |= {"elapsed": round(outcome.elapsed, 3), "limit": packet.constraints.timeout}
+        seconds = f"{packet.constraints.timeout:g}"
+        return {
+            "state": "timeout",
+            "summary": say("worker.cut", language, seconds=seconds),
+            "data": data,
+            "raw": out or None,
+        }
+    if outcome.exit_code:
+        data |= {"type": "ExitCode", "msg": (err or out)[-MESSAGE_LIMIT:]}
+        summary = say("worker.failed", language, what=subject, code=outcome.exit_code)
+        return {"state": "error", "summary": summary, "data": data, "raw": out or None}
+    if not out and not err:
+        text = say("skills.silent", language, skill=subject)
+        return {"state": "error", "summary": text, "data": {**data, "type": "Silence", "msg": text}}
+    return {"state": "success", "summary": say("worker.done", language, what=subject), "data": data, "raw": out}
+
+
+def _parsed(args: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """`list`, `search <words>`, `info <source>`, `install <source> [--skill x]…`, `uninstall <name>…`."""
+    if not args:
+        raise UsageProblem("skill_manager needs a command", hint="list, search, info, install or uninstall")
+    operation, words, skills = args[0], list(args[1:]), list[str]()
+    plain: list[str] = []
+    while words:
+        word = words.pop(0)
+        name, _, value = word.partition("=")
+        if name == "--skill":
+            skills.append(value or (words.pop(0) if words else ""))
+        elif word == "--json":
+            continue
+        elif word.startswith("-"):
+            raise UsageProblem(f"skill_manager has no option {word!r} here", hint="use the command line for it")
+        else:
+            plain.append(word)
+    match operation:
+        case "list":
+            return operation, {}
+        case "search":
+            return operation, {"query": " ".join(plain)}
+        case "info" | "install" if plain:
+            return operation, {"source": plain[0], **({"skill": skills} if operation == "install" else {})}
+        case "uninstall" | "enable" | "disable" if plain:
+            return operation, {"name": plain}
+    raise UsageProblem(f"skill_manager cannot do {' '.join(args)!r}", hint="list, search, info, install or uninstall")

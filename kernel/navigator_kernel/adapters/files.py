@@ -1,0 +1,192 @@
+"""Reads and writes files where the authority table lets them be read and written."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from navigator_kernel.errors import KernelError, Refused
+
+FOLDER_MODE = 0o755
+_CHUNK = 1024 * 1024
+
+
+class FolderWriter:
+    """Implements `ports.Writer` over `roots`: folders, or single files that need not be there yet.
+
+    A path is checked as it is written and as its parent really lies; `read_only` names what stays untouched
+    below the roots. Refused for a path that fails, KernelError where the system says no.
+    """
+
+    def __init__(self, roots: Sequence[Path], read_only: Sequence[Path] = ()) -> None:
+        self._roots = tuple(_absolute(root) for root in roots)
+        self._read_only = tuple(_absolute(path) for path in read_only)
+
+    def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
+        """Replaces the file as a whole or not at all, durable on return; makes the folders above it."""
+        path = self._checked(path)
+        with _named("write", path):
+            path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            _replace(path, data, mode)
+
+    def append(self, path: Path, data: bytes) -> None:
+        """One record in one system call; makes the folders above it."""
+        path = self._checked(path)
+        with _named("append to", path):
+            path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            handle = os.open(path, flags, 0o644)
+            try:
+                if os.write(handle, data) != len(data):
+                    raise OSError(errno.ENOSPC, "only a part was written")
+            finally:
+                os.close(handle)
+
+    def make_folder(self, path: Path) -> None:
+        path = self._checked(path)
+        with _named("make", path):
+            path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+
+    def move(self, source: Path, target: Path) -> None:
+        """Renames; Refused where the target is there."""
+        source, target = self._checked(source), self._checked(target)
+        if os.path.lexists(target):
+            raise Refused(f"{str(target)!r} is there already", hint="move it away first")
+        with _named("move", source):
+            os.rename(source, target)  # noqa: PTH104 - Path.rename says the same in more words
+            _sync_folder(target.parent)
+            _sync_folder(source.parent)
+
+    def remove(self, path: Path) -> None:
+        """A file, a link itself, or a folder with all that is in it; nothing where it is gone."""
+        path = self._checked(path)
+        with _named("remove", path), suppress(FileNotFoundError):
+            if stat.S_ISDIR(path.lstat().st_mode):
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            _sync_folder(path.parent)
+
+    def _checked(self, path: Path) -> Path:
+        """`path` below the real folder that it lies in."""
+        if ".." in path.parts or "\x00" in str(path):
+            raise Refused(f"{str(path)!r} is no plain path", hint="write it without '..'")
+        path = _absolute(path)
+        root = next((root for root in self._roots if path.is_relative_to(root)), None)
+        if root is None:
+            raise Refused(f"{str(path)!r} lies outside what may be written", hint=_listed(self._roots))
+        real = _placed(path)
+        if not real.is_relative_to(_placed(root)) and not real.is_relative_to(os.path.realpath(root)):
+            raise Refused(f"{str(path)!r} leads outside through a link", hint=f"remove the link below {str(root)!r}")
+        if any(_overlaps(path, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
+            raise Refused(f"{str(path)!r} may only be read", hint="write elsewhere")
+        return real
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes; links and special files are Refused.
+
+    FileNotFoundError where there is none.
+    """
+    with _opened(path) as handle:
+        data = b""
+        while len(data) <= limit and (piece := os.read(handle, limit + 1 - len(data))):
+            data += piece
+    if len(data) > limit:
+        raise Refused(f"{str(path)!r} is over {limit} bytes", hint="use a smaller file", reason="too-large")
+    return data
+
+
+class Seal(NamedTuple):
+    """What a regular file was: its size, its mode as 0o644 or 0o755, its SHA-256 in hex."""
+
+    size: int
+    mode: int
+    sha256: str
+
+
+def seal_file(path: Path) -> Seal:
+    """The seal of a regular file of any size; links and special files are Refused."""
+    total, digest = 0, hashlib.sha256()
+    with _opened(path) as handle:
+        mode = 0o755 if os.fstat(handle).st_mode & 0o100 else 0o644
+        while piece := os.read(handle, _CHUNK):
+            total += len(piece)
+            digest.update(piece)
+    return Seal(total, mode, digest.hexdigest())
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Refused(f"{str(path)!r} is a link", hint="use the file that it points to", reason="link") from error
+        raise KernelError(f"cannot read {str(path)!r}: {error.strerror}", hint="check the path") from error
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Refused(f"{str(path)!r} is no regular file", hint="use a plain file", reason="special")
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    held = path.with_name(f".navigator-{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with open(os.open(held, flags, mode), "wb") as file:  # noqa: PTH123 - opened by descriptor
+            os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(held, path)  # noqa: PTH105 - Path.replace says the same in more words
+    except BaseException:
+        held.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _named(verb: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"cannot {verb} {str(path)!r}: {error.strerror or error}"
+        raise KernelError(message, hint="check the disk and the rights", errno=error.errno) from error
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - lexical on purpose: links are looked at afterwards
+
+
+def _placed(path: Path) -> Path:
+    """`path` with its parent resolved and its own last part kept, link or not."""
+    return Path(os.path.realpath(path.parent), path.name)
+
+
+def _overlaps(path: Path, kept: Path) -> bool:
+    return path.is_relative_to(kept) or kept.is_relative_to(path)
+
+
+def _listed(roots: Sequence[Path]) -> str:
+    return f"written to: {', '.join(str(root) for root in roots) or 'nothing'}"

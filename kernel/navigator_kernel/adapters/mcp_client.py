@@ -1,0 +1,111 @@
+"""Talks to configured MCP servers over stdio with the official SDK (AGT-4); one connection a call for now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import FetchFailed, KernelError, NotFound, NotLoadable, UsageProblem
+from navigator_kernel.ports import Consents
+from navigator_kernel.settings import McpServer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mcp import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StdioServers:
+    """Implements `ports.McpServers`. Each server's whole argv is agreed to once, by digest."""
+
+    servers: Mapping[str, McpServer]
+    consents: Consents
+    workspace: Callable[[str], Path]
+
+    def names(self) -> Sequence[str]:
+        return sorted(self.servers)
+
+    async def call(self, server: str, operation: str, params: Mapping[str, Any], run: str) -> Mapping[str, Any]:
+        """`list` → {resources}, `read` → {contents}, `tools` → {tools}, `call` → {content, is_error}."""
+        held = self.servers.get(server)
+        if held is None:
+            names = list(self.names())
+            hint = f"configured: {', '.join(names) or 'none'}"
+            raise NotFound(f"no MCP server is called {server!r}", hint=hint, available=names)
+        argv = [held.command, *held.args]
+        digest = hashlib.sha256(json.dumps(argv).encode()).hexdigest()
+        self.consents.require(run, f"mcp:{server}@sha256:{digest}", f"start the MCP server {server}: {' '.join(argv)}")
+        async with _connected(server, held, self.workspace(run)) as client:
+            return await _perform(client, server, operation, params)
+
+
+@asynccontextmanager
+async def _connected(name: str, server: McpServer, cwd: Path) -> AsyncIterator[Client]:
+    try:
+        from mcp import Client, StdioServerParameters, stdio_client
+    except ImportError as error:
+        hint = "pip install 'navigator-kernel[mcp]'"
+        raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
+    params = StdioServerParameters(command=server.command, args=list(server.args), env=dict(server.env), cwd=cwd)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123 - the null device, not a path of ours
+        try:
+            async with Client(stdio_client(params, errlog=nowhere), mode="legacy") as client:
+                yield client
+        except BaseExceptionGroup as group:
+            raise _first(group, name) from group
+        except OSError as error:
+            raise FetchFailed(f"the MCP server {name!r} cannot be started: {error}", hint="check its command") from error
+
+
+async def _perform(client: Client, server: str, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    from mcp import MCPError
+
+    try:
+        match operation:
+            case "list":
+                found = await client.list_resources()
+                return {"resources": [_plain(item, ("uri", "name", "description", "mime_type")) for item in found.resources]}
+            case "tools":
+                tools = await client.list_tools()
+                return {"tools": [_plain(item, ("name", "description")) for item in tools.tools]}
+            case "read":
+                read = await client.read_resource(params["uri"])
+                return {"uri": params["uri"], "contents": [item.model_dump(mode="json") for item in read.contents]}
+            case "call":
+                answer = await client.call_tool(params["tool"], dict(params.get("args", {})))
+                content = [item.model_dump(mode="json", exclude_none=True) for item in answer.content]
+                return {"tool": params["tool"], "content": content, "is_error": bool(answer.is_error)}
+    except MCPError as error:
+        return await _explained(client, server, operation, params, error)
+    raise UsageProblem(f"no MCP operation is called {operation!r}", hint="one of: list, read, tools, call")
+
+
+async def _explained(
+    client: Client, server: str, operation: str, params: Mapping[str, Any], error: Exception
+) -> dict[str, Any]:
+    """AGT-9: what is there instead of what was not found."""
+    if operation == "read":
+        available = [str(item.uri) for item in (await client.list_resources()).resources]
+        raise NotFound(f"ResourceNotFound: {params.get('uri')!r} on {server!r}", hint=str(error), available=available)
+    raise FetchFailed(f"the MCP server {server!r} refused {operation!r}: {error}", hint="see its documentation")
+
+
+def _plain(item: Any, names: Sequence[str]) -> dict[str, Any]:
+    return {name: str(value) for name in names if (value := getattr(item, name, None)) is not None}
+
+
+def _first(group: BaseExceptionGroup[BaseException], name: str) -> BaseException:
+    """The one exception that a task group wrapped; a KernelError as it is."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, KernelError) or not isinstance(error, Exception):
+        return error
+    return FetchFailed(f"ConnectionFailed: the MCP server {name!r}: {error}", hint="check its command and its log")

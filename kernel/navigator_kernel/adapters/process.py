@@ -1,0 +1,187 @@
+"""Runs one process to its end: no shell, no stdin, capped output, and nothing of its tree left alive."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.values.job import OUTPUT_LIMIT, Job, Outcome
+
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's allow-list
+MARK = "NAVIGATOR_PROCESS"
+
+_CHUNK = 65_536
+_GRACE = 0.5  # seconds in which the last output of a killed tree is read
+
+
+class ProcessRunner:
+    """Runs jobs as they are. It contains nothing: the sandbox decides whether and in what a job runs."""
+
+    async def run(self, job: Job) -> Outcome:
+        """`execute` in a thread; cancelling the task kills the tree."""
+        import asyncio
+
+        wake, stop = os.pipe()
+        try:
+            work = asyncio.get_running_loop().run_in_executor(None, execute, job, wake)
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                os.write(stop, b"x")
+                await asyncio.wait([work])
+                raise
+        finally:
+            os.close(wake)
+            os.close(stop)
+
+
+def execute(job: Job, wake: int | None = None) -> Outcome:
+    """Starts `job` and returns when it ended, its time ran out, or `wake` became readable.
+
+    NotFound where the program is not there, Refused where it may not be executed.
+    """
+    started = time.perf_counter()
+    mark = secrets.token_hex(16)
+    process = _start(job, mark)
+    watch = _Watch(process, wake)
+    try:
+        ended = watch.until(started + job.timeout)
+    finally:
+        _kill_tree(process.pid, mark)
+        exit_code = process.wait()
+        watch.drain(time.perf_counter() + _GRACE)
+        watch.close()
+    out, err = watch.kept
+    return Outcome(
+        exit_code=exit_code if ended else None,
+        stdout=bytes(out),
+        stderr=bytes(err),
+        elapsed=time.perf_counter() - started,
+        timed_out=not ended,
+        truncated=watch.truncated,
+    )
+
+
+def environment(job: Job, mark: str) -> dict[str, str]:
+    """The allow-list, a HOME and TMPDIR inside the run's own folder, then what the job itself sets."""
+    passed: Mapping[str, str] = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    own = {"HOME": str(job.cwd), "TMPDIR": str(job.cwd), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **passed, **own, "PYTHONIOENCODING": "utf-8", **job.env, MARK: mark}
+
+
+def _start(job: Job, mark: str) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            job.argv,
+            cwd=job.cwd,
+            env=environment(job, mark),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH") from error
+    except (PermissionError, OSError) as error:
+        raise Refused(f"{job.argv[0]!r} cannot be started: {error.strerror}", hint="check that it is a program") from error
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Reads both streams and waits for the leader, all in one place."""
+
+    process: subprocess.Popen[bytes]
+    wake: int | None
+    kept: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    truncated: bool = False
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    pidfd: int = -1
+
+    def __post_init__(self) -> None:
+        self.pidfd = os.pidfd_open(self.process.pid)
+        self.selector.register(self.pidfd, selectors.EVENT_READ, "ended")
+        if self.wake is not None:
+            self.selector.register(self.wake, selectors.EVENT_READ, "stop")
+        for index, stream in enumerate((self.process.stdout, self.process.stderr)):
+            assert stream is not None  # noqa: S101 - both are pipes, as started above
+            os.set_blocking(stream.fileno(), False)
+            self.selector.register(stream, selectors.EVENT_READ, index)
+
+    def until(self, deadline: float) -> bool:
+        """Whether the leader ended by itself before `deadline` (of `perf_counter`)."""
+        while (left := deadline - time.perf_counter()) > 0:
+            for key, _ in self.selector.select(left):
+                if key.data == "ended":
+                    return True
+                if key.data == "stop":
+                    return False
+                self._read(key)
+        return False
+
+    def drain(self, deadline: float) -> None:
+        """What is still in the pipes; a stranger that holds one open ends the wait at `deadline`."""
+        for fd in (self.pidfd, self.wake):
+            if fd is not None and fd in self.selector.get_map():
+                self.selector.unregister(fd)
+        while self.selector.get_map() and (left := deadline - time.perf_counter()) > 0:
+            ready = self.selector.select(left)
+            for key, _ in ready:
+                self._read(key)
+
+    def close(self) -> None:
+        self.selector.close()
+        os.close(self.pidfd)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def _read(self, key: selectors.SelectorKey) -> None:
+        try:
+            chunk = os.read(key.fd, _CHUNK)
+        except BlockingIOError:
+            return
+        if not chunk:
+            self.selector.unregister(key.fileobj)
+            return
+        kept = self.kept[key.data]
+        room = OUTPUT_LIMIT - len(kept)
+        self.truncated = self.truncated or len(chunk) > room
+        kept += chunk[: max(room, 0)]
+
+
+def _kill_tree(leader: int, mark: str) -> None:
+    """The process group, and every process that inherited the mark and left the group, until none is found."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+    needle = f"{MARK}={mark}".encode()
+    for _ in range(20):
+        left = [pid for pid in _others() if _carries(pid, needle)]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _others() -> list[int]:
+    me = os.getpid()
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != me]
+
+
+def _carries(pid: int, needle: bytes) -> bool:
+    try:
+        if b"\nState:\tZ" in Path(f"/proc/{pid}/status").read_bytes()[:200]:
+            return False
+        return needle in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False

@@ -1,0 +1,62 @@
+"""Loads plugins: the shipped agents by path, installed packages by entry point, other folders only once trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager, entry_points
+from navigator_kernel.sandbox.consents import ConsentBook
+from navigator_kernel.settings import user_file, user_state
+from navigator_kernel.skills.digest import folder_digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extensions:
+    """The loaded plugins, and the folders that were found and are not trusted."""
+
+    plugins: Plugins
+    untrusted: tuple[Path, ...] = ()
+
+    def sources(self, root: Path) -> tuple[Path, ...]:
+        """Folders of skills that plugins bring."""
+        found = self.plugins.all("kernel_register_sources", root)
+        return tuple(Path(path) for _, paths in found for path in paths)
+
+
+def open_plugins(root: Path, *, agents: bool = True) -> Extensions:
+    """Everything that may be loaded here. A project's own `agents/` runs only if its digest is trusted."""
+    plugins = build_manager()
+    untrusted: list[Path] = []
+    if agents:
+        own = shipped_home().agents
+        add_folders(plugins, own, "agents")
+        for prefix, folder in (("project", root / "agents"), ("user", user_file().parent / "agents")):
+            if not folder.is_dir() or folder.resolve() == own.resolve() or not any(folder.glob("*/agent.py")):
+                continue
+            if open_consents().trusted(agents_subject(folder.resolve())):
+                add_folders(plugins, folder, prefix)
+            else:
+                untrusted.append(folder)
+    add_entry_points(plugins, installed_plugins())
+    return Extensions(plugins=plugins, untrusted=tuple(untrusted))
+
+
+def installed_plugins() -> list[tuple[str, str]]:
+    """Entry points of the group `navigator`, from the cache."""
+    folder = user_state() / "cache"
+    return entry_points(folder / "plugins.json", lambda: FolderWriter([folder]))
+
+
+def open_consents() -> ConsentBook:
+    """What the person agreed to, kept outside every project."""
+    folder = user_state()
+    return ConsentBook(folder / "trust.json", FolderWriter([folder]), SystemClock())
+
+
+def agents_subject(folder: Path) -> str:
+    """What trust in a folder of agents is bound to: its place and every byte of it."""
+    return f"agents:{folder}@{folder_digest(folder)}"

@@ -1,0 +1,96 @@
+"""Puts a whole kernel together: `assemble(root, settings)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_kernel.adapters.mcp_client import StdioServers
+from navigator_kernel.adapters.process import ProcessRunner
+from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.assembly.extensions import Extensions, open_consents, open_plugins
+from navigator_kernel.assembly.lifecycle import open_lifecycle
+from navigator_kernel.assembly.parts import open_catalogue, open_mapping, open_run_log, writer_for
+from navigator_kernel.assembly.places import scripts, shipped_digests
+from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
+from navigator_kernel.routing.cascade import CascadeRouter
+from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.settings import Settings
+
+
+def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kernel:
+    """The kernel for the project at `root`. Nothing is written and no process is started by it."""
+    clock = clock or SystemClock()
+    extensions = open_plugins(root)
+    catalogue = open_catalogue(root, extensions.sources(root))
+    mapping, consents, writer = open_mapping(root), open_consents(), writer_for("turn", root)
+    allowed = scripts(root)
+    workspace = _workspace(root)
+    ports = AgentPorts(
+        root=root,
+        catalogue=catalogue,
+        sandbox=ConsentGate(consents, ProcessRunner()),
+        consents=consents,
+        lifecycle=open_lifecycle(root),
+        mcp=StdioServers(servers=settings.servers, consents=consents, workspace=workspace),
+        clock=clock,
+        scripts=allowed,
+        shipped=shipped_digests(),
+        workspace=workspace,
+    )
+    agents = _agents(extensions, ports)
+    own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
+    plugins = extensions.plugins
+    return Kernel(
+        root=root,
+        settings=settings,
+        catalogue=catalogue,
+        mapping=mapping,
+        router=plugins.first("kernel_register_routers", catalogue) or own,
+        agents=agents,
+        dispatcher=plugins.first("kernel_register_dispatchers", agents) or InProcessDispatcher(agents, clock),
+        consents=consents,
+        files=ProjectFiles(root, Path.cwd()),
+        run_log=open_run_log(root),
+        writer=writer,
+        clock=clock,
+        ids=TimedIds(clock),
+        scripts=allowed,
+        precheck_hook=lambda count: plugins.first("kernel_precheck", count),
+        finish_hook=lambda reply: _tell(extensions, reply),
+        failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
+    )
+
+
+def _agents(extensions: Extensions, ports: AgentPorts) -> Mapping[str, Agent]:
+    """By name, then by alias; the first of a name wins, and what is no agent is named as a failure."""
+    found: dict[str, Agent] = {}
+    plugins = extensions.plugins
+    registered = [(name, agent) for name, agents in plugins.all("kernel_register_agents", ports) for agent in agents]
+    for name, agent in registered:
+        if not isinstance(agent, Agent):
+            plugins.fail(name, "kernel_register_agents", TypeError(f"{type(agent).__name__} is no agent"))
+            continue
+        found.setdefault(agent.name, agent)
+    for agent in tuple(found.values()):
+        for alias in agent.aliases:
+            found.setdefault(alias, agent)
+    return found
+
+
+def _workspace(root: Path) -> Callable[[str], Path]:
+    writer = writer_for("turn", root)
+
+    def workspace(run: str) -> Path:
+        """`mybox/workspace/<run>`, made when it is first asked for."""
+        path = root / "mybox" / "workspace" / run
+        writer.make_folder(path)
+        return path
+
+    return workspace
+
+
+def _tell(extensions: Extensions, reply: object) -> None:
+    extensions.plugins.all("kernel_finish_turn", reply)

@@ -1,0 +1,45 @@
+"""Opens the lifecycle port: the one part that may change which skills are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.assembly.parts import open_mapping
+from navigator_kernel.assembly.places import shipped_home, standing_places
+from navigator_kernel.sandbox.authority import writable
+from navigator_kernel.skills.lifecycle import Lifecycle
+from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
+
+
+def open_lifecycle(root: Path) -> Lifecycle:
+    """Project, user and shipped skills; the shipped ones only where they are not the project's own."""
+    user = Path.home() / ".claude"
+    levels: dict[Level, Path] = {"project": root / ".claude" / "skills", "user": user / "skills"}
+    if shipped_home().skills.resolve() != levels["project"].resolve():
+        levels["shipped"] = shipped_home().skills
+    roots = (*writable("lifecycle", root, standing_places()), user / "skills", user / "skills.lock.json")
+    return Lifecycle(root, levels, FolderWriter(roots), SystemClock(), open_mapping(root), _scan(root))
+
+
+def _scan(root: Path) -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any]]:
+    """What plugins find in a skill before it is installed; a scanner that fails is a finding, never silence."""
+
+    def scan(skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
+        from navigator_kernel.assembly.extensions import open_plugins
+
+        plugins = open_plugins(root, agents=False).plugins
+        found = [item for _, items in plugins.all("kernel_scan_skill", files) for item in items]
+        failed = [
+            Diagnostic(
+                code="not-scanned", level="warning", path=skill.name, message=f"{failure.plugin}: {failure.error}"
+            )
+            for failure in plugins.failures
+            if failure.hook == "kernel_scan_skill"
+        ]
+        return [item for item in found if isinstance(item, Diagnostic)] + failed
+
+    return scan

@@ -1,0 +1,62 @@
+"""Opens one part at a time, so that a command pays only for what it uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.adapters.run_log import JsonLinesLog
+from navigator_kernel.assembly.places import resource_roots, scripts, shipped_digests, shipped_home, standing_places
+from navigator_kernel.ports import FileReader, Router
+from navigator_kernel.sandbox.authority import writable
+from navigator_kernel.settings import Settings
+from navigator_kernel.skills.catalogue import ResourceCatalogue
+from navigator_kernel.skills.mapping import SkillMapping
+from navigator_kernel.skills.switches import disabled_names
+
+
+def writer_for(actor: str, root: Path) -> FolderWriter:
+    """The write port of one row of the authority table."""
+    return FolderWriter(writable(actor, root, standing_places()))
+
+
+def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalogue:
+    state = root / "mybox" / "state"
+    return ResourceCatalogue(
+        roots=resource_roots(root, plugins), disabled=lambda: disabled_names(state), shipped=shipped_digests()
+    )
+
+
+def open_mapping(root: Path) -> SkillMapping:
+    """The project's own page first, then the shipped one (X-35)."""
+    return SkillMapping([root / "docs" / "skills-mapping.md", shipped_home().docs / "skills-mapping.md"])
+
+
+def open_run_log(root: Path) -> JsonLinesLog:
+    return JsonLinesLog(root / "mybox" / "logs" / "runs", writer_for("turn", root))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouterParts:
+    """What `navigator route` needs, and no more."""
+
+    catalogue: ResourceCatalogue
+    router: Router
+    files: FileReader
+
+
+def open_router(root: Path, settings: Settings) -> RouterParts:
+    """The kernel's own router, or a plugin's where one is installed; the list of plugins comes from a cache."""
+    from navigator_kernel.assembly.extensions import installed_plugins, open_plugins
+    from navigator_kernel.routing.cascade import CascadeRouter
+
+    plugins = open_plugins(root, agents=False) if installed_plugins() else None
+    sources = plugins.sources(root) if plugins else ()
+    catalogue = open_catalogue(root, sources)
+    own = CascadeRouter(
+        catalogue=catalogue, mapping=open_mapping(root), scripts=scripts(root), servers=tuple(sorted(settings.servers))
+    )
+    chosen = plugins.plugins.first("kernel_register_routers", catalogue) if plugins else None
+    return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()))

@@ -1,0 +1,116 @@
+"""Where things are: the project, what this release ships, and the folders that skills are read from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import navigator_kernel
+from navigator_kernel.errors import NotFound
+from navigator_kernel.settings import PROJECT_FILE, user_file, user_state
+from navigator_kernel.skills.catalogue import Root
+from navigator_kernel.values.resource import Level, ResourceType
+
+HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
+_MARKS = (PROJECT_FILE, "mybox", ".claude", ".git")
+_OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """What this release ships: the source tree's own folders, else the copy inside the package (ADR 1)."""
+
+    agents: Path
+    skills: Path
+    bin: Path
+    docs: Path
+
+
+def shipped_home() -> Home:
+    """Found from the package's place, never from the current folder."""
+    package = Path(navigator_kernel.__file__).resolve().parent
+    top = package.parent.parent
+    if package.parent.name == "kernel" and (top / "pyproject.toml").is_file() and (top / "agents").is_dir():
+        return Home(agents=top / "agents", skills=top / ".claude" / "skills", bin=top / "bin", docs=top / "docs")
+    held = package / "shipped"
+    return Home(agents=held / "agents", skills=held / "skills", bin=held / "bin", docs=held / "docs")
+
+
+def shipped_digests() -> Mapping[str, str]:
+    """`<skill>` and `bin/<script>.py` → digest, as generated for this release."""
+    file = Path(navigator_kernel.__file__).resolve().parent / "shipped" / "digests.json"
+    digests: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    return digests
+
+
+def find_root(start: Path, named: str | None = None) -> Path:
+    """The project: what was named, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like one; else `start`.
+
+    The home folder and the file system's root are nobody's project.
+    """
+    wanted = named or os.environ.get("NAVIGATOR_ROOT")
+    if wanted:
+        path = Path(wanted).expanduser()
+        if not path.is_dir():
+            raise NotFound(f"no folder is called {wanted!r}", hint="name the project's folder with --root")
+        return path.resolve()
+    here = start.resolve()
+    home = Path.home().resolve()
+    for folder in (here, *here.parents):
+        if folder in {home, Path(folder.anchor)}:
+            break
+        if any((folder / mark).exists() for mark in _MARKS):
+            return folder
+    return here
+
+
+def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:
+    """Every folder of resources, project before user before plugins before shipped; each real folder once."""
+    levels: list[tuple[Level, Path]] = [("project", root), ("user", Path.home())]
+    found = [Root(path=base / host / "skills", level=level) for level, base in levels for host in HOSTS]
+    found += [Root(path=path, level="plugin") for path in plugins]
+    found.append(Root(path=shipped_home().skills, level="shipped"))
+    found += [
+        Root(path=base / ".claude" / name, level=level, type=kind)
+        for level, base in levels
+        for name, kind in _OTHERS.items()
+    ]
+    kept: dict[tuple[str, str], Root] = {}
+    for item in found:
+        kept.setdefault((os.path.realpath(item.path), item.type), item)
+    return tuple(kept.values())
+
+
+def scripts(root: Path) -> Mapping[str, Path]:
+    """The worker's allow-list: scripts that `docs/commands.md` names and that are there (SAF-6).
+
+    A project without its own page has the shipped ones.
+    """
+    home = shipped_home()
+    for page, folder in ((root / "docs" / "commands.md", root / "bin"), (home.docs / "commands.md", home.bin)):
+        try:
+            text = page.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        return {path.stem: path for path in _listed(text, folder)}
+    return {}
+
+
+def _listed(text: str, folder: Path) -> list[Path]:
+    try:
+        names = sorted(
+            entry.name
+            for entry in os.scandir(folder)
+            if entry.name.endswith(".py") and entry.is_file(follow_symlinks=False)
+        )
+    except OSError:
+        return []
+    return [folder / name for name in names if f"bin/{name}" in text]
+
+
+def standing_places() -> dict[str, Path]:
+    """What the authority table's words for places outside the project stand for."""
+    return {"user-state": user_state(), "user-config": user_file().parent}

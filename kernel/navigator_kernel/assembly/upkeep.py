@@ -1,0 +1,31 @@
+"""Keeps `mybox` small: temporary files and what is old, never workflows, state or the lock (X-19)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from navigator_kernel.adapters.files import FolderWriter
+
+KEEP_DAYS = 30
+_AGED = ("logs/runs", "workspace")
+
+
+def tidy(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> list[str]:
+    """What was (or would be) removed, relative to the project."""
+    box = root / "mybox"
+    gone = list(_all(box / "temp"))
+    before = time.time() - days * 86_400
+    gone += [path for name in _AGED for path in _all(box / name) if path.lstat().st_mtime < before]
+    writer = FolderWriter([box / "temp", *(box / name for name in _AGED)])
+    for path in () if dry_run else gone:
+        writer.remove(path)
+    return [path.relative_to(root).as_posix() for path in gone]
+
+
+def _all(folder: Path) -> Iterator[Path]:
+    try:
+        yield from sorted(path for path in folder.iterdir() if path.name != "README.md")
+    except (FileNotFoundError, NotADirectoryError):
+        return

@@ -1,0 +1,25 @@
+"""`navigator agent`: the subagents that packets can go to."""
+
+from __future__ import annotations
+
+import click
+
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, table
+
+
+@click.group("agent")
+def command() -> None:
+    """Subagents."""
+
+
+@command.command("list")
+@json_option
+@pass_app
+def listed(app: App, *, as_json: bool) -> None:
+    """List the subagents."""
+    agents = sorted({agent.name: agent for agent in app.kernel.agents.values()}.items())
+    if as_json:
+        document({"agents": [{"name": n, "aliases": list(a.aliases), "description": a.description} for n, a in agents]})
+    else:
+        table(("agent", "aliases", "what it does"), [(n, ", ".join(a.aliases), a.description) for n, a in agents])

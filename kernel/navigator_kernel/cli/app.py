@@ -1,0 +1,71 @@
+"""What every command starts from: the project, its settings, and the parts, each made when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from navigator_kernel.assembly.places import find_root
+from navigator_kernel.settings import Settings, load_settings
+from navigator_kernel.text import Language
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(kw_only=True)
+class App:
+    """One command line's project. `flags` win over every other level of settings."""
+
+    root_flag: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def root(self) -> Path:
+        return find_root(Path.cwd(), self.root_flag)
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load_settings(self.root, flags=self.flags)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        from navigator_kernel.assembly.kernel import assemble
+
+        return assemble(self.root, self.settings)
+
+    @property
+    def language(self) -> Language | None:
+        """The language that was set, or None to follow the message."""
+        match self.settings.language:
+            case "en":
+                return "en"
+            case "zh":
+                return "zh"
+            case _:
+                return None
+
+    def plugin_commands(self) -> dict[str, click.Command]:
+        """Commands that plugins add (`kernel_register_commands`)."""
+        from navigator_kernel.assembly.extensions import open_plugins
+
+        plugins = open_plugins(self.root, agents=False).plugins
+        found = [item for _, items in plugins.all("kernel_register_commands", self.root) for item in items]
+        return {item.name: item for item in found if isinstance(item, click.Command) and item.name}
+
+
+def app_of(ctx: click.Context) -> App:
+    """The App of a context; a new one where the group was not entered (completion)."""
+    held = ctx.find_object(App)
+    return held if held is not None else App()
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+pass_app = click.make_pass_decorator(App, ensure=True)

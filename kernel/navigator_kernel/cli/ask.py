@@ -1,0 +1,43 @@
+"""`navigator ask`: one message in, one reply out."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.errors import UsageProblem
+
+
+@click.command("ask")
+@click.argument("words", nargs=-1, required=False)
+@click.option("-y", "--yes", is_flag=True, help="Agree to what the message asks for.")
+@click.option("--format", "form", type=click.Choice(["summary", "detail", "raw"]), help="How much of the report.")
+@json_option
+@pass_app
+def command(app: App, *, words: tuple[str, ...], yes: bool, form: str | None, as_json: bool) -> int:
+    """Send WORDS, or stdin where they are `-` or missing, and print the reply.
+
+    The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
+    """
+    text = _message(words)
+    from navigator_kernel.cli.turns import new_session, take_turn
+    from navigator_kernel.values.request import Message
+
+    wanted = form or app.settings.format
+    message = Message(text=text, consent=yes, format=wanted, language=app.language)  # type: ignore[arg-type]  # checked by click and by the settings
+    from navigator_kernel.cli.replies import show
+
+    reply = take_turn(app, message, new_session(app), listeners=())
+    show(app, reply, form=wanted, as_json=as_json)
+    return reply.report.exit_code
+
+
+def _message(words: tuple[str, ...]) -> str:
+    text = sys.stdin.read() if words in {(), ("-",)} and not sys.stdin.isatty() else " ".join(words)
+    if not text.strip():
+        raise UsageProblem("there is no message", hint='navigator ask "review this code", or text on stdin')
+    if len(text) > 1_000_000:
+        raise UsageProblem("the message is over 1,000,000 characters", hint="point to a file with @path")
+    return text

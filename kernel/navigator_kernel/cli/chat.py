@@ -1,0 +1,138 @@
+"""`navigator chat`: one turn after another, with progress as events arrive."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.errors import Interrupted, KernelError
+from navigator_kernel.events import Event, SkillActivated, StepStarted
+from navigator_kernel.values.reply import Reply
+from navigator_kernel.values.request import Message, Session
+
+HELP = """\
+/help            this page
+/skills          the skills that are installed
+/why             why the last turn chose what it chose
+/quit            leave (Ctrl-D does, too)
+/name words      run the skill called name          @path    put a file into the message
+!command         a shell command, asked first       #name    a stored workflow
+A line that ends in \\ goes on in the next one; a block between lines of \"\"\" is one message.
+Ctrl-C stops the turn, not the program."""
+
+
+@click.command("chat")
+@json_option
+@pass_app
+def command(app: App, *, as_json: bool) -> int:
+    """Talk to the kernel. On a terminal it prompts; from a pipe each line is a message.
+
+    With --json the replies are one document, printed at the end.
+    """
+    from navigator_kernel.assembly.upkeep import tidy
+    from navigator_kernel.cli.turns import new_session
+
+    tidy(app.root)
+    session, replies, code = new_session(app), list[Reply](), 0
+    while (text := read_message()) is not None:
+        if not text.strip():
+            continue
+        if text.strip() in _WORDS:
+            if text.strip() in {"/quit", "/exit"}:
+                break
+            _own(app, text.strip(), replies)
+            continue
+        try:
+            reply = _turn(app, text, session, quiet=as_json)
+        except Interrupted:
+            note("stopped")
+            continue
+        except KernelError as error:
+            note(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
+            code = error.exit_code
+            continue
+        session, code = reply.session, reply.report.exit_code
+        replies.append(reply)
+    if as_json:
+        document({"session": session.id, "replies": [reply.to_dict() for reply in replies], "exit_code": code})
+    return code if not sys.stdin.isatty() else 0
+
+
+_WORDS = frozenset({"/help", "/quit", "/exit", "/skills", "/why"})
+
+
+def read_message() -> str | None:
+    """The next message, continued over lines; None at the end of input."""
+    try:
+        line = _line("> ")
+        if line.strip() == '"""':
+            return _block()
+        while line.endswith("\\"):
+            line = f"{line[:-1]}\n{_line('. ')}"
+    except EOFError:
+        return None
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return ""
+    return line
+
+
+def _line(prompt: str) -> str:
+    if not sys.stdin.isatty():
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        return line.rstrip("\n")
+    import readline  # noqa: F401 - gives input() its editing and history
+
+    return input(prompt)
+
+
+def _block() -> str:
+    kept: list[str] = []
+    try:
+        while (line := _line(". ")).strip() != '"""':
+            kept.append(line)
+    except EOFError:
+        pass  # an unclosed block at the end of input is the message
+    return "\n".join(kept)
+
+
+def _turn(app: App, text: str, session: Session, *, quiet: bool) -> Reply:
+    from navigator_kernel.cli.replies import show
+    from navigator_kernel.cli.turns import take_turn
+
+    message = Message(text=text, interactive=True, language=app.language)
+    reply = take_turn(app, message, session, listeners=() if quiet else (progress,))
+    if not quiet:
+        show(app, reply, form=app.settings.format, as_json=False)
+    return reply
+
+
+def progress(event: Event) -> None:
+    """What is under way, on a terminal only."""
+    if not sys.stderr.isatty():
+        return
+    match event.body:
+        case SkillActivated(skill=skill):
+            note(f"… {skill}")
+        case StepStarted(agent=agent) if agent != "skills":
+            note(f"… {agent}")
+
+
+def _own(app: App, word: str, replies: list[Reply]) -> None:
+    match word:
+        case "/help":
+            lines(HELP)
+        case "/skills":
+            lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
+        case "/why" if replies:
+            from navigator_kernel.cli.why import told
+
+            events = app.kernel.run_log.read(replies[-1].run)
+            lines([line for event in events for line in told(event)])
+        case _:
+            note("nothing yet")

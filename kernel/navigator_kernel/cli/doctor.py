@@ -1,0 +1,126 @@
+"""`navigator doctor`: looks for what is missing or damaged, says what would mend it, and mends it when asked."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal
+
+import click
+
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, lines
+from navigator_kernel.errors import KernelError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    state: Literal["ok", "missing", "damaged"]
+    detail: str
+    remedy: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        return {"what": self.what, "state": self.state, "detail": self.detail, "remedy": self.remedy}
+
+
+@click.command("doctor")
+@click.option("--repair", is_flag=True, help="Rebuild skills.db and the lock from the folders and their receipts.")
+@json_option
+@pass_app
+def command(app: App, *, repair: bool, as_json: bool) -> int:
+    """Look at everything; exit code 1 where something is damaged."""
+    repaired = _repair(app) if repair else []
+    found = list(_findings(app))
+    code = 1 if any(finding.state == "damaged" for finding in found) else 0
+    if as_json:
+        body = {"findings": [finding.to_dict() for finding in found], "repaired": repaired, "exit_code": code}
+        document(body)
+        return code
+    lines([f"repaired {name}" for name in repaired])
+    for finding in found:
+        mark = {"ok": "ok", "missing": "--", "damaged": "!!"}[finding.state]
+        lines(f"{mark}  {finding.what}: {finding.detail}" + (f"\n    {finding.remedy}" if finding.remedy else ""))
+    return code
+
+
+def _findings(app: App) -> Iterator[Finding]:
+    version = platform.python_version()
+    yield Finding(what="python", state="ok" if sys.version_info >= (3, 11) else "damaged", detail=version)
+    system = platform.system()
+    remedy = (
+        "" if system == "Linux" else "processes are contained on Linux only; skills with a command may not run here"
+    )
+    yield Finding(what="system", state="ok" if system == "Linux" else "missing", detail=system, remedy=remedy)
+    git = shutil.which("git")
+    yield Finding(
+        what="git",
+        state="ok" if git else "missing",
+        detail=git or "not found",
+        remedy="" if git else "apt-get install git",
+    )
+    mcp = find_spec("mcp") is not None
+    yield Finding(
+        what="extra mcp",
+        state="ok" if mcp else "missing",
+        detail="installed" if mcp else "not installed",
+        remedy="" if mcp else "pip install 'navigator-kernel[mcp]'",
+    )
+    yield _tried("settings", lambda: f"{len(app.settings.origins)} settings", "navigator config path names the files")
+    yield from _skills(app)
+    yield _tried("plugins", lambda: _plugins(app), "navigator plugin list names them")
+
+
+def _skills(app: App) -> Iterator[Finding]:
+    from navigator_kernel.assembly.lifecycle import open_lifecycle
+    from navigator_kernel.assembly.parts import open_catalogue
+
+    catalogue = open_catalogue(app.root)
+    yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "mend the file that is named")
+    try:
+        notes = catalogue.diagnostics()
+    except KernelError:
+        notes = ()
+    for note in notes:
+        state: Literal["damaged", "missing"] = "damaged" if note.level == "error" else "missing"
+        yield Finding(what=f"manifest {note.code}", state=state, detail=f"{note.path}: {note.message}")
+    lifecycle = open_lifecycle(app.root)
+    yield _tried(
+        "records",
+        lambda: f"{lifecycle.perform('check', {})['count']} installed skills recorded",
+        "navigator doctor --repair",
+    )
+    yield _tried(
+        "receipts",
+        lambda: f"{lifecycle.perform('verify', {})['count']} skills as installed",
+        "navigator skill verify names the files",
+    )
+
+
+def _plugins(app: App) -> str:
+    failures = app.kernel.failures()
+    if failures:
+        raise KernelError(
+            "; ".join(f"{failure['plugin']} in {failure['hook']}: {failure['error']}" for failure in failures)
+        )
+    return f"{len({agent.name for agent in app.kernel.agents.values()})} agents"
+
+
+def _tried(what: str, look: Callable[[], str], remedy: str) -> Finding:
+    try:
+        return Finding(what=what, state="ok", detail=look())
+    except KernelError as error:
+        return Finding(what=what, state="damaged", detail=error.message, remedy=error.hint or remedy)
+
+
+def _repair(app: App) -> list[str]:
+    from navigator_kernel.assembly.lifecycle import open_lifecycle
+
+    done = open_lifecycle(app.root).perform("repair", {})
+    return [f"{level['level']}: {name}" for level in done["levels"] for name in level["rewritten"]]

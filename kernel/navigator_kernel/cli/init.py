@@ -1,0 +1,37 @@
+"""`navigator init`: makes a folder a project; what is there already is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from navigator_kernel.assembly.parts import writer_for
+from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, lines
+
+_BOX = b"# mybox\n\nRunning work writes here and nowhere else; see docs/filesystem.md.\n"
+_PAGES = ("commands.md", "filesystem.md", "skills-mapping.md")
+
+
+@click.command("init")
+@click.option("--dry-run", is_flag=True, help="Only say what would be written.")
+@json_option
+@pass_app
+def command(app: App, *, dry_run: bool, as_json: bool) -> None:
+    """Make the current folder (or --root) a project: mybox/, .claude/skills/ and the pages that host agents read."""
+    root = Path(app.root_flag).resolve() if app.root_flag else Path.cwd()
+    wanted = {root / "mybox" / "README.md": _BOX, root / ".claude" / "skills" / ".gitkeep": b""}
+    home = shipped_home()
+    wanted |= {root / "docs" / page: (home.docs / page).read_bytes() for page in _PAGES if (home.docs / page).is_file()}
+    fresh = {path: data for path, data in wanted.items() if not path.exists()}
+    writer = writer_for("setup", root)
+    for path, data in fresh.items():
+        if not dry_run:
+            writer.write(path, data)
+    names = [path.relative_to(root).as_posix() for path in fresh]
+    if as_json:
+        document({"root": str(root), "written": names, "dry_run": dry_run, "exit_code": 0})
+    else:
+        lines([*names, f"{len(names)} files {'would be ' if dry_run else ''}written"])

@@ -1,0 +1,126 @@
+"""The entry point: finds the command, prints the one error, picks the exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from navigator_kernel import __version__
+from navigator_kernel.errors import Interrupted, KernelError
+from navigator_kernel.text import clean
+
+# name → (module, help); the help is here so that `navigator --help` loads nothing
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "agent": ("agent", "Subagents: list"),
+    "ask": ("ask", "One message in, one reply out"),
+    "chat": ("chat", "A conversation, one turn after another"),
+    "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
+    "config": ("config", "Settings: list, get, set, unset"),
+    "doctor": ("doctor", "Look for what is missing or damaged, and mend it"),
+    "gc": ("gc", "Remove temporary files and old logs"),
+    "init": ("init", "Make this folder a project"),
+    "plugin": ("plugin", "Plugins: list, trust, distrust"),
+    "route": ("route", "Which skill a message would get, and nothing else"),
+    "skill": ("skill", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
+    "why": ("why", "Why a past turn chose what it chose"),
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command's module when the command is called; plugins add to it by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            module = importlib.import_module(f"navigator_kernel.cli.{COMMANDS[cmd_name][0]}")
+            command: click.Command = module.command
+            return command
+        from navigator_kernel.cli.app import app_of
+
+        return app_of(ctx).plugin_commands().get(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="navigator")
+@click.option("--root", type=click.Path(file_okay=False), help="The project's folder; found from here otherwise.")
+@click.option("--language", type=click.Choice(["auto", "en", "zh"]), help="Language of messages.")
+@click.option("--style", type=click.Choice(["auto", "emoji", "ascii"]), help="How states are marked.")
+@click.pass_context
+def navigator(ctx: click.Context, *, root: str | None, language: str | None, style: str | None) -> None:
+    """Installs, chooses, runs and explains Agent Skills."""
+    from navigator_kernel.cli.app import App
+
+    ctx.obj = App(root_flag=root, flags={"language": language, "style": style})
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs the command line and ends the process with its exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(args))
+
+
+def run(args: list[str]) -> int:
+    """The exit code of one command line; every error is printed here and nowhere else."""
+    as_json = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
+    try:
+        code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except KernelError as error:
+        return _told(error.to_dict(), as_json=as_json)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        usage = {
+            "type": type(error).__name__,
+            "code": "usage",
+            "msg": error.format_message(),
+            "exit_code": error.exit_code,
+        }
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path} --help" if context is not None else "navigator --help"
+        return _told({**usage, "hint": hint}, as_json=as_json)
+    except (click.Abort, KeyboardInterrupt):
+        return _told(Interrupted("stopped", hint="nothing is half-written").to_dict(), as_json=as_json)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("NAVIGATOR_DEBUG") == "1":
+            raise
+        surprise = {
+            "type": type(error).__name__,
+            "code": "internal",
+            "msg": f"{type(error).__name__}: {error}",
+            "exit_code": 1,
+        }
+        return _told({**surprise, "hint": "NAVIGATOR_DEBUG=1 shows where"}, as_json=as_json)
+
+
+def _told(error: Mapping[str, Any], *, as_json: bool) -> int:
+    if as_json:
+        from navigator_kernel.cli.output import document
+
+        document({"error": dict(error), "exit_code": error["exit_code"]})
+    else:
+        sys.stderr.write(f"error: {clean(str(error['msg']))}\n")
+        if error.get("hint"):
+            sys.stderr.write(f"hint: {clean(str(error['hint']))}\n")
+    return int(error["exit_code"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Writes answers: data to stdout, all else to stderr, foreign text always cleaned."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from navigator_kernel.text import clean
+from navigator_kernel.values.report import Style
+
+
+def document(body: Mapping[str, Any]) -> None:
+    """The one JSON document of a `--json` command."""
+    text = json.dumps(body, ensure_ascii=False, indent=1, default=str)
+    sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
+
+
+def lines(text: str | Iterable[str]) -> None:
+    """Lines of data for a person."""
+    for line in [text] if isinstance(text, str) else text:
+        sys.stdout.write(clean(line) + "\n")
+
+
+def note(text: str) -> None:
+    """A line beside the data."""
+    sys.stderr.write(clean(text) + "\n")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Columns that line up as they are seen, Chinese characters two wide; cut to the terminal, never in a pipe."""
+    body = [[clean(cell, lines=False) for cell in row] for row in rows]
+    widths = [max(map(_width, column)) for column in zip(head, *body, strict=True)]
+    limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
+    for row in ([*head], *body):
+        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+        sys.stdout.write(_cut("  ".join(cells).rstrip(), limit) + "\n")
+
+
+def style_of(wanted: str) -> Style:
+    """`auto` is emoji where the terminal's encoding has them (X-20)."""
+    if wanted == "emoji":
+        return "emoji"
+    if wanted == "ascii":
+        return "ascii"
+    try:
+        "✅⚠️⏸️❌⏱️".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return "ascii"
+    return "emoji"
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(mark) else 2 if east_asian_width(mark) in "WF" else 1 for mark in text)
+
+
+def _cut(line: str, limit: int | None) -> str:
+    if limit is None or _width(line) <= limit:
+        return line
+    kept, room = "", limit - 1
+    for mark in line:
+        room -= _width(mark)
+        if room < 0:
+            break
+        kept += mark
+    return kept + "…"

@@ -1,0 +1,39 @@
+"""Shows a reply to a person, or as the one JSON document."""
+
+from __future__ import annotations
+
+from navigator_kernel.cli.app import App
+from navigator_kernel.cli.output import document, lines, note, style_of
+from navigator_kernel.text import Language, language_of
+from navigator_kernel.values.rendering import render_report
+from navigator_kernel.values.reply import Reply, Sections
+from navigator_kernel.values.report import Format
+from navigator_kernel.values.wording import say
+
+
+def show(app: App, reply: Reply, *, form: str, as_json: bool) -> None:
+    """The report on stdout; notice and, below `detail`, the sections on stderr where they are not asked for."""
+    if as_json:
+        document(reply.to_dict())
+        return
+    language = app.language or language_of(reply.report.summary)
+    if reply.notice is not None and reply.notice.code == "few_skills":
+        note(say("notice.few_skills", language, count=reply.notice.count))
+    format: Format = "summary" if form == "summary" else "raw" if form == "raw" else "detail"
+    lines(render_report(reply.report, format, style_of(app.settings.style)))
+    if format == "detail":
+        lines(sections(reply.sections, language))
+
+
+def sections(held: Sections, language: Language) -> list[str]:
+    """OUT-1..3: only those that say something (X-24)."""
+    parts = {
+        "section.logic_trace": held.logic_trace,
+        "section.action_vector": held.action_vector,
+        "section.state_update": held.state_update,
+    }
+    found: list[str] = []
+    for key, body in parts.items():
+        if body:
+            found += [say(key, language), *(f"  {line}" for line in body)]
+    return found

@@ -1,0 +1,63 @@
+"""`navigator route`: what a message would get, without doing it; synchronous and without plugins' code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from navigator_kernel.assembly.parts import open_router
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.values.route import Intent, RouteDecision
+
+
+@click.command("route")
+@click.argument("words", nargs=-1, required=True)
+@click.option("-k", type=click.IntRange(1, 100), default=5, show_default=True, help="How many candidates are shown.")
+@json_option
+@pass_app
+def command(app: App, *, words: tuple[str, ...], k: int, as_json: bool) -> None:
+    """Say what WORDS would be routed to, and why."""
+    from navigator_kernel.stages.decide import decide
+    from navigator_kernel.stages.preprocess import preprocess
+    from navigator_kernel.stages.understand import understand_locally
+    from navigator_kernel.values.request import Message, Session
+
+    text = " ".join(words)
+    if not text.strip():
+        raise UsageProblem("there is no message", hint='navigator route "review this code"')
+    parts = open_router(app.root, app.settings)
+    request = preprocess(Message(text=text, language=app.language), parts.files)
+    session = Session(id="route")
+    intent = understand_locally(request, session, parts.router)
+    decision = decide(intent, request, parts.catalogue)
+    if as_json:
+        document(_document(intent, decision, k))
+    else:
+        _show(intent, decision, k)
+
+
+def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]:
+    found = intent.retrieval
+    candidates = [] if found is None else [candidate.to_dict() for candidate in found.candidates[:k]]
+    body = {**decision.to_dict(), "agent": decision.agent, "intent": intent.to_dict()}
+    return {**body, "phase_one": decision.phase_one(), "shortlist": candidates}
+
+
+def _show(intent: Intent, decision: RouteDecision, k: int) -> None:
+    lines(f"{decision.kind}: {decision.entity or decision.agent or '-'}  ({decision.tier}, {decision.confidence:.2f})")
+    lines(f"  {decision.reason}")
+    if intent.retrieval is not None and intent.retrieval.candidates:
+        rows = [
+            (
+                c.name,
+                f"{c.confidence:.2f}",
+                f"{c.parts.get('coverage', 0):.2f}",
+                f"{c.parts.get('name', 0):.2f}",
+                f"{c.parts.get('example', 0):.2f}",
+            )
+            for c in intent.retrieval.candidates[:k]
+        ]
+        table(("skill", "confidence", "coverage", "name", "example"), rows)

@@ -1,0 +1,75 @@
+"""`navigator why`: tells a past choice from its run log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from navigator_kernel.assembly.parts import open_run_log
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, lines
+from navigator_kernel.errors import NotFound
+from navigator_kernel.events import Event
+from navigator_kernel.text import shorten
+
+
+@click.command("why")
+@click.argument("run", required=False)
+@json_option
+@pass_app
+def command(app: App, *, run: str | None, as_json: bool) -> None:
+    """Tell why RUN, or the newest run, chose what it chose."""
+    log = open_run_log(app.root)
+    known = log.runs()
+    if run is None and not known:
+        raise NotFound("there is no run yet", hint='navigator ask "…" makes one')
+    name = run or known[0]
+    events = log.read(name)
+    if as_json:
+        document({"run": name, "events": [event.to_dict() for event in events]})
+    else:
+        lines([f"run {name}", *(line for event in events for line in told(event))])
+
+
+def told(event: Event) -> list[str]:
+    """What one event says, in a line or a few; nothing for those that only help others."""
+    data = event.to_dict()["data"]
+    if event.type == "SkillsShortlisted":
+        return _shortlist(data)
+    if event.type == "RouteDecided":
+        held = data["decision"]
+        return [f"  decided    {held['kind']} {held['entity'] or ''} by {held['tier']}: {held['reason']}"]
+    form = _FORMS.get(event.type)
+    return [] if form is None else [_shortened(form.format(**data))]
+
+
+_FORMS: Mapping[str, str] = {
+    "RunStarted": "  message    {message}",
+    "SkillsOffered": "  offered    {count} skills",
+    "SkillChosen": "  chosen     {skill}",
+    "SkillLoaded": "  loaded     {skill}",
+    "SkillUsed": "  used       {skill}: {state}",
+    "ToolCallCompleted": "  called     {tool}: {state}",
+    "ApprovalRequested": "  asked      {detail}",
+    "ClarificationAsked": "  asked      {question}",
+    "RunCompleted": "  ended      {state}: {summary}",
+    "RunError": "  ended      with an error: {error}",
+    "RunCancelled": "  ended      cancelled: {reason}",
+}
+
+
+def _shortened(line: str, limit: int = 160) -> str:
+    """One line, its indent kept."""
+    return "  " + shorten(line, limit) if "\n" in line or len(line) > limit else line
+
+
+def _shortlist(data: Mapping[str, Any]) -> list[str]:
+    found = data["candidates"][:5]
+    names = [f"             {c['name']}  confidence {c['confidence']:.2f}  {_parts(c['parts'])}" for c in found]
+    return [f"  shortlist  {data['band']}: {data['reason']}", *names]
+
+
+def _parts(parts: Mapping[str, float]) -> str:
+    return "  ".join(f"{name} {value:.2f}" for name, value in parts.items())

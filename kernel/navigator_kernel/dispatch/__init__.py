@@ -1,0 +1,1 @@
+"""Carries packets to agents and makes one valid report of whatever comes back."""

@@ -1,0 +1,142 @@
+"""The dispatcher for one machine: agents run on a loop of their own, so that one that blocks cannot stop the kernel."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from navigator_kernel.dispatch.answer import failure, report_from
+from navigator_kernel.errors import NotFound
+from navigator_kernel.events import Event
+from navigator_kernel.ports import Agent, Clock
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.report import Meta, Report
+from navigator_kernel.values.wording import say
+
+GRACE = 2.0  # seconds that an agent has beyond the packet's limit to tell of its own time-out
+
+
+@dataclass(slots=True)
+class _Task:
+    packet: Packet
+    future: Future[object]
+    started: float
+    report: Report | None = None
+
+
+@dataclass(slots=True)
+class InProcessDispatcher:
+    """Implements `ports.Dispatcher`. A key that was submitted before is the same task and acts once."""
+
+    agents: Mapping[str, Agent]
+    clock: Clock
+    observe: Callable[[str, str], None] | None = None
+    _tasks: dict[str, _Task] = field(default_factory=dict)
+    _loop: _AgentLoop | None = None
+
+    async def submit(self, packet: Packet) -> str:
+        """The packet's idempotency key. NotFound becomes a report: an unknown agent is an answer, too."""
+        key = packet.context.idempotency_key
+        if key in self._tasks:
+            return key
+        agent = self.agents.get(packet.agent)
+        future: Future[object]
+        if agent is None:
+            future = Future()
+            future.set_exception(NotFound(say("agent.missing", packet.context.language, name=packet.agent)))
+        else:
+            future = self._running().start(agent, packet)
+        self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic())
+        return key
+
+    async def events(self, task: str) -> AsyncIterator[Event]:
+        """Agents here report once; they have no events of their own yet."""
+        self._held(task)
+        return
+        yield
+
+    async def result(self, task: str) -> Report:
+        held = self._held(task)
+        if held.report is None:
+            held.report = await self._finished(held)
+        return held.report
+
+    async def cancel(self, task: str) -> None:
+        self._held(task).future.cancel()
+
+    def heartbeat(self, task: str) -> float:
+        held = self._held(task)
+        return 0.0 if not held.future.done() else self.clock.monotonic() - held.started
+
+    async def _finished(self, held: _Task) -> Report:
+        packet = held.packet
+        limit = packet.constraints.timeout
+        try:
+            answer = await asyncio.wait_for(asyncio.wrap_future(held.future), limit + GRACE)
+        except TimeoutError:
+            held.future.cancel()
+            self._abandon()
+            return self._timeout(held)
+        except asyncio.CancelledError:
+            held.future.cancel()
+            raise
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; it is named and kept apart
+            if self.observe is not None:
+                self.observe(packet.agent, f"{type(error).__name__}: {error}")
+            return failure(error, self._meta(held), packet.context.language)
+        return report_from(answer, self._meta(held), packet.context.language)
+
+    def _timeout(self, held: _Task) -> Report:
+        seconds = held.packet.constraints.timeout
+        text = say("agent.timeout", held.packet.context.language, seconds=f"{seconds:g}")
+        data = {"elapsed": round(self.clock.monotonic() - held.started, 3), "limit": seconds}
+        return Report(state="timeout", summary=text, meta=self._meta(held), data=data)
+
+    def _meta(self, held: _Task) -> Meta:
+        elapsed = round(self.clock.monotonic() - held.started, 3)
+        return Meta(agent=held.packet.agent, time=elapsed, ts=self.clock.now())
+
+    def _held(self, task: str) -> _Task:
+        if task not in self._tasks:
+            raise NotFound(f"no task is called {task!r}", hint="submit it first")
+        return self._tasks[task]
+
+    def _running(self) -> _AgentLoop:
+        if self._loop is None:
+            self._loop = _AgentLoop()
+        return self._loop
+
+    def _abandon(self) -> None:
+        """The loop of an agent that did not even stop in time is left to itself; the next task gets a new one."""
+        if self._loop is not None and not self._loop.answers():
+            self._loop = None
+
+
+class _AgentLoop:
+    """An event loop in a daemon thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="navigator-agents", daemon=True).start()
+
+    def start(self, agent: Agent, packet: Packet) -> Future[object]:
+        return asyncio.run_coroutine_threadsafe(_handled(agent, packet.to_yaml()), self._loop)
+
+    def answers(self) -> bool:
+        """Whether the loop still turns."""
+        turned = threading.Event()
+        self._loop.call_soon_threadsafe(turned.set)
+        return turned.wait(0.2)
+
+
+async def _handled(agent: Agent, prompt: str) -> object:
+    """Exits of a plugin are answers like any other: they must not end the loop's thread."""
+    try:
+        return await agent.handle(prompt)
+    except (SystemExit, KeyboardInterrupt) as error:
+        kind = type(error).__name__
+        raise RuntimeError(f"the agent called for {kind} ({error})").with_traceback(sys.exc_info()[2]) from None

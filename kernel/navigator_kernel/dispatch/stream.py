@@ -1,0 +1,32 @@
+"""Numbers a run's events, appends each to the log, then hands it to every listener (EVT-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from navigator_kernel.events import Body, Event, Listener
+from navigator_kernel.ports import Clock, RunLog
+
+
+@dataclass(slots=True)
+class EventStream:
+    """Implements `events.Emit` for one run."""
+
+    run: str
+    turn: int
+    log: RunLog
+    clock: Clock
+    listeners: Sequence[Listener] = ()
+    seq: int = 0
+
+    def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
+        """The event, durable in the log before anybody hears of it."""
+        event = Event(
+            run=self.run, turn=self.turn, step=step, seq=self.seq, ts=self.clock.now(), parent=parent, body=body
+        )
+        self.log.append(event)
+        self.seq += 1
+        for listener in self.listeners:
+            listener(event)
+        return event

@@ -1,0 +1,61 @@
+"""The hooks that a plugin may implement; each takes one value, and each says who wins.
+
+A hook returns values, or objects with async methods: never a coroutine. The kernel calls each implementation by
+itself, so one that raises is named and left out while the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pluggy
+
+from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Router
+from navigator_kernel.values.reply import Notice, Reply
+
+PROJECT = "navigator"  # the name of the entry point group, too
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def kernel_register_agents(ports: AgentPorts) -> Iterable[Agent]:  # type: ignore[empty-body]  # a specification
+    """Subagents to add, looked up by name. All are taken; of one name, the first registered wins."""
+
+
+@hookspec
+def kernel_register_sources(root: Path) -> Iterable[Path]:  # type: ignore[empty-body]  # a specification
+    """Folders of skills that the plugin brings, for the project at `root`. All are taken."""
+
+
+@hookspec(firstresult=True)
+def kernel_register_routers(catalogue: Catalogue) -> Router | None:
+    """A router to use in place of the kernel's. The first that is not None wins."""
+
+
+@hookspec(firstresult=True)
+def kernel_register_dispatchers(agents: Mapping[str, Agent]) -> Dispatcher | None:
+    """A dispatcher to use in place of the one in this process. The first that is not None wins."""
+
+
+@hookspec
+def kernel_register_commands(root: Path) -> Iterable[Any]:  # type: ignore[empty-body]  # a specification
+    """click commands for the command line. All are taken; the kernel's own names cannot be replaced."""
+
+
+@hookspec
+def kernel_scan_skill(skill: Mapping[str, bytes]) -> Iterable[Any]:  # type: ignore[empty-body]  # a specification
+    """Findings about a skill that is about to be installed, as path → content. All are taken."""
+
+
+@hookspec(firstresult=True)
+def kernel_precheck(count: int) -> Notice | None:
+    """A notice for the first turn of a session, given how many skills there are. The first that is not None wins."""
+
+
+@hookspec
+def kernel_finish_turn(reply: Reply) -> None:
+    """Told of every finished turn; what is returned is not used."""

@@ -1,0 +1,1 @@
+"""Which resource is meant: exact names, protocol verbs, then retrieval (X-1)."""

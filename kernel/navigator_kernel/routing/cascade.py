@@ -1,0 +1,65 @@
+"""The router: tier 1 by names and verbs, tier 2 by retrieval with a band of doubt (X-1, COV-1..7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from navigator_kernel.ports import Catalogue, KnownSkills
+from navigator_kernel.routing.lexical import LexicalIndex
+from navigator_kernel.routing.verbs import Names, recognise
+from navigator_kernel.text import clean
+from navigator_kernel.values.resource import SkillDef
+from navigator_kernel.values.route import Action, Candidate, Retrieval
+
+ROUTE_AT = 0.62  # confidence from which one candidate is taken
+ASK_AT = 0.45  # confidence from which two near candidates are worth a question
+MARGIN = 0.12  # share of the best score by which it must lead
+
+
+@dataclass(slots=True)
+class CascadeRouter:
+    """Implements `ports.Router`. The index is rebuilt when the catalogue's list changes."""
+
+    catalogue: Catalogue
+    mapping: KnownSkills
+    scripts: Mapping[str, Path]
+    servers: Sequence[str] = ()
+    _skills: tuple[SkillDef, ...] = ()
+    _index: LexicalIndex | None = None
+
+    def recognise(self, text: str) -> Action | None:
+        names = Names(catalogue=self.catalogue, mapping=self.mapping, scripts=self.scripts, servers=self.servers)
+        return recognise(clean(text, lines=False), names)
+
+    def retrieve(self, text: str, k: int = 12) -> Retrieval:
+        skills = tuple(s for s in self.catalogue.list_resources() if s.type == "skill" and s.implicit)
+        if self._index is None or skills != self._skills:
+            self._skills, self._index = skills, LexicalIndex(skills)
+        found = [replace(c, confidence=confidence(c)) for c in self._index.rank(clean(text), k)]
+        return banded(found)
+
+
+def confidence(candidate: Candidate) -> float:
+    """A probability by hand, until the routing issue fits one: a logistic of what was matched."""
+    parts = candidate.parts
+    evidence = 5.5 * parts["coverage"] + 2.0 * parts["name"] + 4.0 * parts["example"] - 4.2
+    return 1 / (1 + math.exp(-evidence))
+
+
+def banded(found: Sequence[Candidate]) -> Retrieval:
+    """`route` for a sure and clear leader, `ambiguous` for two that are equally likely, else `direct` (RTE-21)."""
+    if not found:
+        return Retrieval(candidates=(), band="direct", reason="no word of the message is known to any skill")
+    best = found[0]
+    lead = 1.0 if len(found) == 1 else (best.score - found[1].score) / best.score
+    facts = f"{best.name} {best.confidence:.2f}, lead {lead:.2f}"
+    if best.confidence < ASK_AT:
+        return Retrieval(candidates=tuple(found), band="direct", reason=f"no skill is likely enough: {facts}")
+    if lead < MARGIN and found[1].confidence >= ASK_AT and best.parts["example"] < 0.9:
+        return Retrieval(candidates=tuple(found), band="ambiguous", reason=f"two skills are equally likely: {facts}")
+    if best.confidence < ROUTE_AT:
+        return Retrieval(candidates=tuple(found), band="direct", reason=f"no skill is likely enough: {facts}")
+    return Retrieval(candidates=tuple(found), band="route", reason=f"clear leader: {facts}")

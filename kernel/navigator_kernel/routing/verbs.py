@@ -1,0 +1,222 @@
+"""Tier 1: what a message says in so many words, by verb and object in both languages (X-28, SEN-3..6, LIF-7).
+
+Precedence: a skill's exact name as the object, `mcp run`, the name of a script, a lifecycle verb with a repository,
+source or skill as its object. A bare verb never routes, and no verb is looked for inside another word.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from navigator_kernel.ports import Catalogue, KnownSkills
+from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Script, Skills
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Everything that a message can call by name."""
+
+    catalogue: Catalogue
+    mapping: KnownSkills
+    scripts: Mapping[str, Path]
+    servers: Sequence[str]
+
+
+_RUN = r"(?:执行|运行|使用|调用|启动|用|\b(?:run|use|execute|call|invoke|start|worker|apply)\b)"
+_NAME = r"[\w][\w.-]*"
+_POLITE = re.compile(
+    r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
+    re.IGNORECASE,
+)
+_SKILL_WORD = r"(?:\s*(?:的)?\s*(?:技能|\bskills?\b))"
+_SOURCE = re.compile(
+    r"(?:https?|ssh|file|git)://\S+|git@[\w.-]+:\S+|(?:\.{1,2})?/[\w./~-]+"
+    r"|\b[A-Za-z0-9](?:[\w-]{0,38})/[A-Za-z0-9][\w.-]*(?:/[\w./-]+)?(?:[@#][\w./-]+)?"
+)
+_FLAG = re.compile(r"--skill[= ]\s*(\S+)")
+_WITH_NAME = re.compile(rf"{_RUN}\s*(?:(?:the|一下|这个)\s*)?[`'\"“「]?({_NAME})[`'\"”」]?", re.IGNORECASE)
+_NAMED_SKILL = re.compile(rf"[`'\"“「]?({_NAME})[`'\"”」]?{_SKILL_WORD}", re.IGNORECASE)
+_SCRIPT = re.compile(
+    rf"^(?:worker\b\s*)?(?:{_RUN}\s*)?(?:python3?\s+)?(?:bin/)?({_NAME}?)(?:\.py)?(?:\s+(.*))?$",
+    re.IGNORECASE | re.DOTALL,
+)
+_MCP = re.compile(
+    r"^mcp\s*(?:运行|执行|\brun\b)?\s*(列出|读取|工具|调用|(?:list|read|tools|call)\b)?\s*(.*)$", re.IGNORECASE
+)
+_MCP_WORDS: Mapping[str, str] = {"列出": "list", "读取": "read", "工具": "tools", "调用": "call"}
+_CAPABLE = re.compile(
+    r"^(?:what can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
+    r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
+    re.IGNORECASE,
+)
+_LIST = re.compile(
+    r"^(?:list|show|view|查看|列出|显示|看看)\s*(?:me\s+|all\s+|my\s+|the\s+|所有|全部|我的)*"
+    r"(?:installed|已装|已安装|安装)?\s*(?:的)?\s*(?:skills?|技能)(?:\s+(?:list|installed))?(?:列表)?[?？。.\s]*$"
+    r"|^(?:已装|已安装的?)(?:技能)?列表$|^which skills (?:are installed|do i have)\??$|^(?:有|装了)(?:哪些|什么)技能[?？]?$",
+    re.IGNORECASE,
+)
+_SEARCH = re.compile(
+    r"^(?:find|search|look)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?skills?\s+(?:for|to|about|that|which)?\s*(.+)$"
+    r"|^(?:find|search)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?(.+?)\s+skills?$"
+    r"|^(?:查找|搜索|寻找|找)(?:一下|一个)?\s*(.+?)\s*(?:相关)?(?:的)?技能$|^(?:查找|搜索|找)(?:一下)?技能\s*(.+)$",
+    re.IGNORECASE,
+)
+_VERBS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
+    ("uninstall", re.compile(r"^(?:uninstall|delete|remove|卸载|删除|移除)(?![a-z])\s*", re.IGNORECASE)),
+    ("install", re.compile(r"^(?:install|add|安装|添加|装)(?![a-z])(?:一下)?\s*", re.IGNORECASE)),
+    ("enable", re.compile(r"^(?:enable|启用)(?![a-z])\s*", re.IGNORECASE)),
+    ("disable", re.compile(r"^(?:disable|停用|禁用)(?![a-z])\s*", re.IGNORECASE)),
+    (
+        "info",
+        re.compile(
+            r"^(?:analy[sz]e|inspect|view|show|info|look at|what is in|分析|查看|看看)(?![a-z])(?:一下)?\s*",
+            re.IGNORECASE,
+        ),
+    ),
+)
+
+
+def recognise(text: str, names: Names) -> Action | None:
+    """The action that `text` names exactly, or None."""
+    said = _POLITE.sub("", text.strip()).strip()
+    if not said:
+        return None
+    if _CAPABLE.match(said):
+        return Direct(topic="capabilities")
+    return (
+        _lifecycle_of_named(said, names)
+        or _skill(said, names)
+        or _mcp(said, names)
+        or _script(said, names)
+        or _lifecycle(said, names)
+    )
+
+
+def _lifecycle_of_named(said: str, names: Names) -> Action | None:
+    """A lifecycle verb comes before running where the object is a skill: `uninstall word-count` never runs it."""
+    for operation, verb in _VERBS[:1] + _VERBS[2:4]:
+        hit = verb.match(said)
+        if hit is None:
+            continue
+        objects = [word for word in _words(said[hit.end() :]) if word.lower() not in {"the", "skill", "skills", "技能"}]
+        skills = tuple(word for word in objects if names.catalogue.find(word))
+        if skills and len(skills) == len(objects):
+            return Lifecycle(operation=operation, skills=skills)
+        if len(objects) == 1 and re.search(_SKILL_WORD + r"\s*$", said, re.IGNORECASE):
+            return Lifecycle(operation=operation, skills=tuple(objects))
+    return None
+
+
+def _skill(said: str, names: Names) -> Action | None:
+    """LIF-9, COV-2: the name alone, or as the object of a verb, or marked as a skill."""
+    head, _, rest = said.partition(" ")
+    if (alone := names.catalogue.find(head.strip("`'\"“”「」:："))) and (not rest or _specific(head)):
+        return Skills(names=(alone.name,), arguments=_arguments(rest))
+    for pattern in (_WITH_NAME, _NAMED_SKILL):
+        for hit in pattern.finditer(said):
+            skill = names.catalogue.find(hit.group(1))
+            if skill is not None and (
+                pattern is _NAMED_SKILL or _specific(hit.group(1)) or said[hit.end() :].strip() == ""
+            ):
+                tail = re.sub(_SKILL_WORD, "", said[hit.end() :], count=1, flags=re.IGNORECASE)
+                return Skills(names=(skill.name,), arguments=_arguments(_without_preposition(tail)))
+    return None
+
+
+def _specific(name: str) -> bool:
+    """A name of several parts is no ordinary word; `run test …` must not be taken for a skill called `test`."""
+    return bool(re.search(r"[-_\d]", name)) or not name.isascii()
+
+
+def _mcp(said: str, names: Names) -> Action | None:
+    hit = _MCP.match(said)
+    if hit is None or not re.match(r"mcp(?:\s|运行|执行|列出|读取|工具|调用|$)", said, re.IGNORECASE):
+        return None
+    word = (hit.group(1) or "").lower()
+    rest = hit.group(2).strip()
+    uri = re.search(r"\b[\w+.-]+://\S*", rest)
+    server = next((name for name in names.servers if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", rest)), "")
+    if not server and len(names.servers) == 1:
+        server = names.servers[0]
+    operation = _MCP_WORDS.get(word, word) or ("read" if uri else "list")
+    left = [item for item in _words(rest) if item not in {server, uri.group() if uri else ""}]
+    tool = left[0] if operation == "call" and left else ""
+    args = dict(item.split("=", 1) for item in left[1:] if "=" in item) if tool else {}
+    return Mcp(operation=operation, server=server, uri=uri.group() if uri else "", tool=tool, args=args)  # type: ignore[arg-type]  # the patterns yield the literal's words only
+
+
+def _script(said: str, names: Names) -> Action | None:
+    hit = _SCRIPT.match(said)
+    if hit is None or hit.group(1) not in names.scripts:
+        return None
+    name, rest = hit.group(1), hit.group(2) or ""
+    if _specific(name) or re.match(rf"(?:{_RUN}|python|bin/)", said, re.IGNORECASE):
+        return Script(name=name, args=tuple(_words(rest)))
+    return None
+
+
+def _lifecycle(said: str, names: Names) -> Action | None:
+    if _LIST.match(said):
+        return Lifecycle(operation="list")
+    if hit := _SEARCH.match(said):
+        return Lifecycle(operation="search", query=next(group for group in hit.groups() if group).strip(" ?？。."))
+    for operation, verb in _VERBS:
+        if hit := verb.match(said):
+            return _with_object(operation, said[hit.end() :], names)
+    bare = said.strip("`'\"")
+    if re.fullmatch(_NAME, bare) and (found := names.mapping.find(bare)):
+        return Lifecycle(operation="install", source=found[0], skills=(found[1],))
+    return None
+
+
+def _with_object(operation: Operation, rest: str, names: Names) -> Action | None:
+    """The verb's object: a source, or for `install` the name of a known sub-skill (SEN-6, LIF-8)."""
+    flagged = tuple(_FLAG.findall(rest))
+    source = _SOURCE.search(_FLAG.sub(" ", rest))
+    before = [word for word in _words(rest[: source.start()] if source else _FLAG.sub(" ", rest)) if _is_object(word)]
+    if source and operation in {"install", "info"}:
+        after = _words(_FLAG.sub(" ", rest)[source.end() :])
+        named = flagged or tuple(word for word in (before or after) if re.fullmatch(_NAME, word) and _is_object(word))
+        return Lifecycle(
+            operation=operation, source=source.group().rstrip(".,，。"), skills=named if operation == "install" else ()
+        )
+    if operation == "install" and len(before) == 1 and (found := names.mapping.find(before[0])):
+        return Lifecycle(operation="install", source=found[0], skills=(found[1],))
+    if operation == "info" and len(before) == 1 and (skill := names.catalogue.find(before[0])):
+        return Lifecycle(operation="info", source=skill.name)
+    says_skill = re.search(rf"{_SKILL_WORD}[\s。.!]*$", rest, re.IGNORECASE)
+    if operation == "install" and says_skill and len(before) <= 1:
+        return Lifecycle(operation="install", skills=tuple(before))
+    return None
+
+
+_FILLERS = frozenset(
+    "the a an from of skill skills repo repository github in at this my please 的 技能 仓库 从 中 里 里的 中的 这个 repository's named called".split()
+)
+
+
+def _is_object(word: str) -> bool:
+    return word.lower() not in _FILLERS
+
+
+def _words(text: str) -> list[str]:
+    """Words with quotes honoured; Chinese particles that glue names together come apart."""
+    spaced = re.sub(r"(?<=[\w.-])(?=[的从中里技仓])|(?<=[的从中里])(?=[A-Za-z0-9])", " ", text)
+    try:
+        return shlex.split(spaced)
+    except ValueError:
+        return spaced.split()
+
+
+def _arguments(text: str) -> tuple[str, ...]:
+    return tuple(_words(text.strip(" :：,，")))
+
+
+def _without_preposition(text: str) -> str:
+    return re.sub(
+        r"^\s*(?:on|for|with|to|about|of|处理|来|去|对|统计|分析)\b?\s*[:：]?\s*", "", text, flags=re.IGNORECASE
+    )

@@ -1,0 +1,89 @@
+"""The authority table: what each actor may read, write and reach, and whose consent it needs (X-18, SAF-2).
+
+`docs/filesystem.md` is generated from it, and every writer is made from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """`writes` are paths below the project, the person's state folder (`user-state`) or a named target."""
+
+    actor: str
+    reads: str
+    writes: tuple[str, ...]
+    network: str
+    consent: str
+
+
+TABLE: tuple[Right, ...] = (
+    Right(
+        actor="turn",
+        reads="skill roots, project",
+        writes=("mybox/state", "mybox/logs", "mybox/workspace"),
+        network="the configured model only",
+        consent="none",
+    ),
+    Right(
+        actor="lifecycle",
+        reads="the named source",
+        writes=(".claude/skills", "skills.lock.json", "docs/skills-mapping.md", "mybox/cache", "mybox/state"),
+        network="the named source only",
+        consent="a typed command is consent to what it declares; inside a chat it asks first",
+    ),
+    Right(
+        actor="type_a",
+        reads="its own folder, files named in the packet",
+        writes=("mybox/workspace/<run>",),
+        network="none",
+        consent="none if shipped; else bound to its digest (navigator skill trust)",
+    ),
+    Right(
+        actor="shell",
+        reads="project",
+        writes=("mybox/workspace/<run>",),
+        network="none unless granted",
+        consent="asks each time, or --yes",
+    ),
+    Right(
+        actor="script",
+        reads="as docs/commands.md declares",
+        writes=("as declared",),
+        network="as declared",
+        consent="none if shipped; else bound to its digest",
+    ),
+    Right(
+        actor="mcp_server",
+        reads="environment by allow-list",
+        writes=("mybox/workspace/<run>",),
+        network="granted per server",
+        consent="its whole argv, once",
+    ),
+    Right(
+        actor="consent",
+        reads="nothing",
+        writes=("user-state",),
+        network="none",
+        consent="the typed command",
+    ),
+    Right(
+        actor="setup",
+        reads="nothing",
+        writes=("mybox", ".claude", "docs", "navigator.toml", "user-config"),
+        network="none",
+        consent="the typed command, shown first with --dry-run",
+    ),
+)
+
+
+def writable(actor: str, root: Path, places: dict[str, Path]) -> tuple[Path, ...]:
+    """The folders and files that `actor` may write to, for a project at `root`.
+
+    `places` stands in for the words of the table that are no paths below the project: `user-state`, `user-config`.
+    """
+    right = next(right for right in TABLE if right.actor == actor)
+    return tuple(places.get(name, root / name) for name in right.writes if "<" not in name and " " not in name)

@@ -1,0 +1,67 @@
+"""What a person agreed to: for one run, or for one digest for good, kept outside every project."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.database import locked
+from navigator_kernel.errors import ConsentNeeded, Damaged
+from navigator_kernel.ports import Clock, Writer
+
+EVERYTHING = "*"  # the subject of `--yes`: all that this run asks for
+
+
+@dataclass(slots=True)
+class ConsentBook:
+    """Implements `ports.Consents`. A subject ends in `@sha256:…`; other bytes are another subject."""
+
+    file: Path
+    writer: Writer
+    clock: Clock
+    _runs: dict[str, set[str]] = field(default_factory=dict)
+
+    def allow(self, run: str, subject: str) -> None:
+        self._runs.setdefault(run, set()).add(subject)
+
+    def require(self, run: str, subject: str, detail: str) -> None:
+        agreed = self._runs.get(run, set())
+        if subject in agreed or EVERYTHING in agreed or self.trusted(subject):
+            return
+        raise ConsentNeeded(detail, hint="agree with --yes, or trust it by digest", subject=subject)
+
+    def trusted(self, subject: str) -> bool:
+        return subject in self._trusted()
+
+    def trust(self, subject: str, note: str) -> None:
+        self._change({subject: {"note": note, "ts": self.clock.now()}})
+
+    def distrust(self, subject: str) -> None:
+        self._change({subject: None})
+
+    def subjects(self) -> tuple[str, ...]:
+        return tuple(sorted(self._trusted()))
+
+    def _change(self, entries: dict[str, Any]) -> None:
+        self.writer.make_folder(self.file.parent)
+        with locked(self.file.with_suffix(".lock")):
+            kept = {**self._trusted(), **entries}
+            trusted = {subject: held for subject, held in sorted(kept.items()) if held is not None}
+            body = json.dumps({"v": 1, "trusted": trusted}, ensure_ascii=False, indent=1)
+            self.writer.write(self.file, body.encode(), mode=0o600)
+
+    def _trusted(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self.file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise Damaged(
+                f"{str(self.file)!r} cannot be read: {error}", hint="mend or remove it; trust is then asked again"
+            ) from error
+        trusted = found.get("trusted") if isinstance(found, dict) else None
+        if not isinstance(trusted, dict):
+            raise Damaged(f"{str(self.file)!r} holds no record of trust", hint="remove it; trust is then asked again")
+        return trusted

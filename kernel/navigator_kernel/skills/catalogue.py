@@ -1,0 +1,203 @@
+"""All resources in all roots as one list, read again when a file changes (REG-1..9, CTX-3..5)."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
+from navigator_kernel.skills.executor import SkillExecutor
+from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.text import clean, fold
+from navigator_kernel.values.resource import Diagnostic, Level, ResourceType, SkillDef
+
+FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
+
+Stamp = tuple[int, int, int]  # mtime in ns, size, inode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """One folder of resources. Skills are folders with a SKILL.md, or single `.md` files; the rest single files."""
+
+    path: Path
+    level: Level
+    type: ResourceType = "skill"
+
+
+@dataclass(slots=True)
+class ResourceCatalogue:
+    """Implements `ports.Catalogue`. Roots come in order of precedence: the first of a name wins.
+
+    `disabled` is asked for the names that a person switched off, `shipped` maps names to the digests that this
+    release ships.
+    """
+
+    roots: tuple[Root, ...]
+    disabled: Callable[[], frozenset[str]] = frozenset
+    shipped: Mapping[str, str] = field(default_factory=dict)
+    _read: dict[Path, tuple[Stamp, SkillDef | Diagnostic]] = field(default_factory=dict)
+    _key: tuple[object, ...] | None = None
+    _found: dict[str, SkillDef] = field(default_factory=dict)
+    _notes: list[Diagnostic] = field(default_factory=list)
+    _counts: dict[Path, tuple[int, frozenset[str]]] = field(default_factory=dict)
+
+    def exists(self, namespace: str) -> bool:
+        held = self._all().get(namespace)
+        return held is not None and held.enabled
+
+    def list_resources(self, *, enabled_only: bool = True) -> tuple[SkillDef, ...]:
+        """Every resource, by name; disabled ones only when asked for (REG-4)."""
+        held = self._all().values()
+        return tuple(sorted((r for r in held if r.enabled or not enabled_only), key=lambda r: (r.type, r.name)))
+
+    def find(self, name: str, type: ResourceType = "skill") -> SkillDef | None:
+        """By exact name, folded name, then alias; never a disabled one."""
+        wanted = fold(name)
+        same = [r for r in self._all().values() if r.type == type and r.enabled]
+        exact = next((r for r in same if r.name == name), None)
+        folded = exact or next((r for r in same if fold(r.name) == wanted), None)
+        return folded or next((r for r in same if wanted in {fold(alias) for alias in r.aliases}), None)
+
+    def suggest(self, name: str, k: int = 3) -> tuple[str, ...]:
+        """The `k` nearest names, nearest first."""
+        wanted = fold(name)
+        names = [r.name for r in self.list_resources() if r.type == "skill"]
+
+        def nearness(other: str) -> tuple[bool, float]:
+            folded = fold(other)
+            return wanted in folded or folded in wanted, difflib.SequenceMatcher(None, wanted, folded).ratio()
+
+        near = sorted(names, key=nearness, reverse=True)
+        return tuple(other for other in near[:k] if nearness(other)[0] or nearness(other)[1] >= 0.3)
+
+    def create_executor(self, namespace: str) -> SkillExecutor:
+        """CAN-2, CAN-3: SkillNotFound where it is not there, NotLoadable where it cannot be used."""
+        held = self._all().get(namespace)
+        name = namespace.partition(":")[2]
+        if held is None or not held.enabled:
+            broken = next((n for n in self._notes if n.level == "error" and _names(n.path) == name), None)
+            if broken is not None:
+                raise NotLoadable(broken.message, hint="navigator doctor lists what is wrong", resource=namespace)
+            hint = _suggestion(self.suggest(name))
+            raise SkillNotFound(f"no resource is called {namespace!r}", hint=hint, suggestions=list(self.suggest(name)))
+        return SkillExecutor(skill=held)
+
+    def count(self) -> int:
+        """How many skills there are (STA-2): by the folders' own times, files unread (X-13)."""
+        return len(frozenset().union(*(self._names_in(root.path) for root in self.roots if root.type == "skill")))
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the reader noticed, files that could not be used first."""
+        held = self._all().values()
+        return tuple(self._notes) + tuple(note for resource in held for note in resource.diagnostics)
+
+    def is_shipped(self, skill: SkillDef, digest: str) -> bool:
+        return self.shipped.get(skill.name) == digest
+
+    def _names_in(self, folder: Path) -> frozenset[str]:
+        try:
+            stamp = folder.stat().st_mtime_ns
+        except OSError:
+            return frozenset()
+        held = self._counts.get(folder)
+        if held is None or held[0] != stamp:
+            names = frozenset(_names(str(path)) for path in _files(folder))
+            held = self._counts[folder] = (stamp, names)
+        return held[1]
+
+    def _all(self) -> dict[str, SkillDef]:
+        files = [(root, path, stamp) for root in self.roots for path in _found_in(root) if (stamp := _stamp(path))]
+        disabled = self.disabled()
+        key = (tuple((path, stamp) for _, path, stamp in files), disabled)
+        if key != self._key:
+            self._gather(files, disabled)
+            self._key = key
+        return self._found
+
+    def _gather(self, files: Iterable[tuple[Root, Path, Stamp]], disabled: frozenset[str]) -> None:
+        self._found, self._notes = {}, []
+        for root, path, stamp in files:
+            entry = self._one(root, path, stamp)
+            if isinstance(entry, Diagnostic):
+                self._notes.append(entry)
+                continue
+            if entry.name in disabled:
+                entry = replace(entry, enabled=False)
+            first = self._found.setdefault(entry.namespace, entry)
+            if first is not entry:
+                text = f"{entry.namespace} is already read from {first.path}"
+                self._notes.append(Diagnostic(code="shadowed", level="warning", path=str(path), message=text))
+
+    def _one(self, root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
+        held = self._read.get(path)
+        if held is not None and held[0] == stamp:
+            return held[1]
+        entry = _read(root, path, stamp)
+        self._read[path] = (stamp, entry)
+        return entry
+
+
+def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
+    """REG-9: a file that cannot be used is a coded diagnostic, never an exception."""
+    folder = path.parent if path.name.lower() == "skill.md" else None
+    try:
+        if stamp[1] > FILE_LIMIT:
+            raise NotLoadable(f"{str(path)!r} is over 1 MiB", reason="too-large")
+        return read_manifest(path.read_bytes(), path=path, folder=folder, level=root.level, type=root.type)
+    except KernelError as error:
+        code = str(error.data.get("reason", error.code))
+        return Diagnostic(code=code, level="error", path=str(path), message=clean(error.message, lines=False))
+    except OSError as error:
+        return Diagnostic(code="unreadable", level="error", path=str(path), message=clean(str(error), lines=False))
+
+
+def _found_in(root: Root) -> list[Path]:
+    if root.type == "skill":
+        return _files(root.path)
+    return sorted(path for path in _entries(root.path) if path.suffix == ".md" and path.name != "README.md")
+
+
+def _files(folder: Path) -> list[Path]:
+    """The manifests directly below a root: `<name>/SKILL.md` in either case, and `<name>.md` (X-3)."""
+    found: list[Path] = []
+    for path in _entries(folder):
+        if path.suffix == ".md" and path.name.lower() not in {"readme.md", "skill.md"}:
+            found.append(path)
+            continue
+        for name in ("SKILL.md", "skill.md"):
+            manifest = path / name
+            if manifest.is_file():
+                found.append(manifest)
+                break
+    return found
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
+    except OSError:
+        return
+    for name in names:
+        yield folder / name
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def _names(path: str) -> str:
+    file = Path(path)
+    return file.parent.name if file.name.lower() == "skill.md" else file.stem
+
+
+def _suggestion(names: Sequence[str]) -> str:
+    return f"did you mean {', '.join(names)}?" if names else "navigator skill list shows what is installed"

@@ -1,0 +1,108 @@
+"""What is installed, as its folders say, with what their receipts add (LIF-1, LIF-4)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.skills.digest import folder_files
+from navigator_kernel.skills.place import Place
+from navigator_kernel.skills.receipts import read_receipts
+from navigator_kernel.text import clean
+from navigator_kernel.values.receipt import InstalledFile, Receipt
+from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+Status = Literal["managed", "unmanaged", "shipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    """`receipt` is there exactly for a managed skill."""
+
+    skill: SkillDef
+    place: Place
+    status: Status
+    receipt: Receipt | None
+
+    def to_dict(self) -> dict[str, Any]:
+        skill, receipt = self.skill, self.receipt
+        return {
+            "name": clean(skill.name, lines=False),
+            "description": clean(skill.description, lines=False),
+            "kind": skill.kind,
+            "status": self.status,
+            "level": self.place.level,
+            "enabled": skill.enabled,
+            "path": self.place.told(skill.folder or skill.path),
+            "source": clean(receipt.source, lines=False) if receipt else "",
+            "commit": clean(receipt.commit, lines=False) if receipt else "",
+        }
+
+
+def inventory(
+    places: Sequence[Place], disabled: frozenset[str]
+) -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
+    """Every installed skill by name, the first place winning, and what could not be read."""
+    receipts: dict[Path, Mapping[str, Receipt]] = {}
+    notes: list[Diagnostic] = []
+    for place in places:
+        damaged: list[str] = []
+        receipts[place.skills] = read_receipts(place, damaged)
+        notes += [_damaged(name, place) for name in damaged]
+    roots = tuple(Root(path=place.skills, level=place.level) for place in places)
+    catalogue = ResourceCatalogue(roots=roots, disabled=lambda: disabled)
+    shipped = {os.path.realpath(place.skills) for place in places if place.level == "shipped"}
+    by_path = {place.skills: place for place in reversed(places)}
+    found = []
+    for skill in catalogue.list_resources(enabled_only=False):
+        top = (skill.folder or skill.path).parent
+        receipt = receipts[top].get(skill.folder.name) if skill.folder else None
+        status = _status(top, receipt, shipped)
+        found.append(Installed(skill=skill, place=by_path[top], status=status, receipt=receipt))
+    return tuple(found), (*notes, *catalogue.diagnostics())
+
+
+def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:
+    """What in `folder` is not as `receipt` says: `{modified, missing, extra, mode}`, all empty where nothing is."""
+    wanted = {file.path: file for file in receipt.files}
+    problems: dict[str, list[str]] = {"modified": [], "missing": [], "extra": [], "mode": []}
+    try:
+        held = {file.path: file for file in folder_files(folder)}
+    except KernelError as error:
+        what = "missing" if error.code == "not_found" else "modified"
+        problems[what] = sorted(map(_clean, wanted)) if what == "missing" else [_clean(error.message)]
+        return problems
+    problems["missing"] = sorted(_clean(path) for path in wanted if path not in held)
+    problems["extra"] = sorted(_clean(path) for path in held if path not in wanted)
+    for path, what in _changes(wanted, held):
+        problems[what].append(_clean(path))
+    return problems
+
+
+def _changes(wanted: Mapping[str, InstalledFile], held: Mapping[str, InstalledFile]) -> Iterator[tuple[str, str]]:
+    for path in sorted(wanted.keys() & held.keys()):
+        if wanted[path].sha256 != held[path].sha256:
+            yield path, "modified"
+        elif wanted[path].mode != held[path].mode:
+            yield path, "mode"
+
+
+def _status(top: Path, receipt: Receipt | None, shipped: set[str]) -> Status:
+    if receipt:
+        return "managed"
+    return "shipped" if os.path.realpath(top) in shipped else "unmanaged"
+
+
+def _damaged(name: str, place: Place) -> Diagnostic:
+    path = str(place.inner / f"{name}.json")
+    message = f"the receipt of {name!r} cannot be read; the skill counts as unmanaged"
+    return Diagnostic(code="receipt-damaged", level="error", path=path, message=message)
+
+
+def _clean(text: str) -> str:
+    return clean(text, lines=False)

@@ -1,0 +1,53 @@
+"""Where one level keeps its skills, and the records beside them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from navigator_kernel.errors import Refused
+from navigator_kernel.values.resource import Level
+
+INNER = ".navigator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A level's folder of skills. `base` is what paths are told relative to, `lock` the lock file for people."""
+
+    level: Level
+    base: Path
+    skills: Path
+    lock: Path
+
+    @property
+    def database(self) -> Path:
+        return self.skills / "skills.db"
+
+    @property
+    def inner(self) -> Path:
+        """Receipts, staged and removed folders, and the lock between processes."""
+        return self.skills / INNER
+
+    @property
+    def guard(self) -> Path:
+        return self.inner / "lock"
+
+    def told(self, path: Path) -> str:
+        """`path` relative to `base` with `/`, or whole where it lies elsewhere."""
+        return path.relative_to(self.base).as_posix() if path.is_relative_to(self.base) else str(path)
+
+
+def place_at(level: Level, skills: Path, root: Path) -> Place:
+    """The place of `level`: a project's lock file lies at its root, another level's beside its folder of skills."""
+    if level == "project":
+        return Place(level=level, base=root, skills=skills, lock=root / "skills.lock.json")
+    return Place(level=level, base=skills.parent, skills=skills, lock=skills.parent / "skills.lock.json")
+
+
+def refuse_escape(place: Place) -> None:
+    """Refused where a link leads a level's folder out of its base: a repository must not choose what is written."""
+    real, base = os.path.realpath(place.inner), os.path.realpath(place.base)
+    if not Path(real).is_relative_to(base):
+        raise Refused(f"{str(place.skills)!r} leads out of {str(place.base)!r}", hint="remove the link")

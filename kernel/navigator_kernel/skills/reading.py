@@ -1,0 +1,82 @@
+"""Opens a source as a tree, and reads the manifests of the skills found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from navigator_kernel.adapters.folder import FolderSource
+from navigator_kernel.adapters.git import GitSource
+from navigator_kernel.errors import KernelError
+from navigator_kernel.skills.discover import Found, find_skills
+from navigator_kernel.skills.gate import FILE_LIMIT
+from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.source import Source
+from navigator_kernel.values.resource import SkillDef
+
+TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
+
+
+Tree = GitSource | FolderSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, `fingerprint()`
+
+
+def open_source(source: Source) -> Tree:
+    """A context over the tree of `source`; FetchFailed on entering it where it cannot be read."""
+    return FolderSource(Path(source.url)) if source.kind == "folder" else GitSource(source.url, source.ref)
+
+
+@dataclass(slots=True)
+class Reader:
+    """The skills of one open tree; their manifests are read all at once, and only when one is asked for."""
+
+    source: Source
+    tree: Tree
+    found: tuple[Found, ...] = ()
+    _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
+
+    def find(self) -> Sequence[Found]:
+        """SkillNotFound where the tree holds none."""
+        top, subpath = self.source.base_name, self.source.subpath
+        self.found = find_skills(self.tree.entries, top=top, subpath=subpath, tree=self.tree.tree)
+        return self.found
+
+    def manifest(self, skill: Found) -> SkillDef | KernelError:
+        """The manifest, or why it cannot be used."""
+        if skill.folder not in self._held:
+            missing = [found for found in self.found if found.folder not in self._held]
+            blobs = self.read(found.manifest.oid for found in missing)
+            self._held |= {found.folder: _read(found, blobs[found.manifest.oid]) for found in missing}
+        return self._held[skill.folder]
+
+    def manifest_from(self, skill: Found, data: bytes) -> SkillDef:
+        """The manifest in `data`; NotLoadable where it cannot be used."""
+        held = self._held.setdefault(skill.folder, _read(skill, data))
+        if isinstance(held, KernelError):
+            raise held
+        return held
+
+    def named(self, skill: Found) -> str:
+        """The declared name; the folder's own where the manifest cannot be used."""
+        manifest = self.manifest(skill)
+        return manifest.name if isinstance(manifest, SkillDef) else skill.name
+
+    def known(self, skill: Found) -> SkillDef | None:
+        """The manifest where it has been read already and can be used."""
+        held = self._held.get(skill.folder)
+        return held if isinstance(held, SkillDef) else None
+
+    def alike(self, skill: Found) -> object:
+        """Equal for skills with equal files."""
+        return tuple((skill.inner(e), e.mode, self.tree.fingerprint(e)) for e in skill.entries)
+
+    def read(self, oids: Iterable[str]) -> Mapping[str, bytes]:
+        return self.tree.contents(oids, each=FILE_LIMIT, total=TOTAL_LIMIT)
+
+
+def _read(found: Found, data: bytes) -> SkillDef | KernelError:
+    folder = Path(found.folder or found.name)
+    try:
+        return read_manifest(data, path=Path(found.manifest.path), folder=folder)
+    except KernelError as error:
+        return error

@@ -1,0 +1,159 @@
+"""Stage 6: the reply: the report that counts, the three sections, and the session that follows (OUT-1..6, X-24)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from navigator_kernel.ports import Clock
+from navigator_kernel.text import Language
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.plan import Plan
+from navigator_kernel.values.reply import Notice, Reply, Sections
+from navigator_kernel.values.report import Meta, Report, State
+from navigator_kernel.values.request import PendingApproval, PendingQuestion, PreprocessingResult, Session, Sticky
+from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
+from navigator_kernel.values.wording import say
+
+FAILURES = 2  # SAF-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a reply is made of. `elapsed` is the turn's time so far in seconds."""
+
+    run: str
+    request: PreprocessingResult
+    session: Session
+    notice: Notice | None
+    elapsed: float
+    rounds: int = 0
+
+
+def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told: Told, clock: Clock) -> Reply:
+    """One reply. Where no agent ran, the kernel's own report says why."""
+    report = reports[-1] if reports else own_report(decision, told, clock)
+    session = _following(decision, plan, reports, report, told)
+    return Reply(
+        run=told.run,
+        decision=decision,
+        report=report,
+        reports=tuple(reports) or (report,),
+        sections=_sections(decision, plan, reports, session, told) if reports else Sections(),
+        session=session,
+        notice=told.notice,
+    )
+
+
+def own_report(decision: RouteDecision, told: Told, clock: Clock) -> Report:
+    """What the kernel answers itself: a question, a name that is not there, its abilities, or no model (X-33)."""
+    language = told.request.language
+    match decision.result:
+        case NeedClarification() as asked:
+            data: dict[str, Any] = {"required": list(asked.missing), "optional": list(asked.optional)}
+            data |= {"options": list(asked.options)} if asked.options else {}
+            return _own("pending", asked.question, {**data, "reason": "clarify"}, told, clock)
+        case Unknown() as unknown:
+            return _unknown(unknown, told, clock)
+        case Workflow(name=name):
+            return _unknown(Unknown(what="workflow", name=name), told, clock)
+        case Direct(topic="capabilities"):
+            text = say("capabilities", language)
+            return _own(
+                "success",
+                say("capabilities.summary", language),
+                {"capabilities": text.split("\n")},
+                told,
+                clock,
+                raw=text,
+            )
+        case Direct(topic="released"):
+            return _own("success", say("ask.release", language), {}, told, clock)
+        case _:
+            near = ", ".join(decision.candidates) or say("direct.none", language)
+            data = {"required": ["model"], "optional": [], "reason": "no_model", "nearest": list(decision.candidates)}
+            return _own("pending", say("direct.no_model", language, skills=near), data, told, clock)
+
+
+def _unknown(unknown: Unknown, told: Told, clock: Clock) -> Report:
+    language = told.request.language
+    text = unknown.name if unknown.what == "file" else say(f"unknown.{unknown.what}", language, name=repr(unknown.name))
+    if unknown.suggestions:
+        text = say("unknown.suggest", language, text=text, names=", ".join(unknown.suggestions))
+    kind = "SkillNotFound" if unknown.what == "skill" else "NotFound"
+    data = {"type": kind, "code": "not_found", "exit_code": 4, "msg": text, "suggestions": list(unknown.suggestions)}
+    return _own("error", text, data, told, clock)
+
+
+def _own(state: State, summary: str, data: dict[str, Any], told: Told, clock: Clock, raw: str | None = None) -> Report:
+    meta = Meta(agent="kernel", time=round(told.elapsed, 3), ts=clock.now())
+    return Report(state=state, summary=summary, meta=meta, data=data, raw=raw)
+
+
+def _following(decision: RouteDecision, plan: Plan, reports: Sequence[Report], report: Report, told: Told) -> Session:
+    before = told.session
+    session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
+    session = replace(session, approval=_approval(plan, reports, report), question=_question(decision, told))
+    if isinstance(decision.result, Direct) and decision.result.topic == "released":
+        return replace(session, sticky=None, failures=0)
+    if not reports:
+        return session
+    failed = report.state in {"error", "timeout"}
+    ran = _packet_of(plan, reports)
+    sticky = session.sticky
+    if ran.agent in {"skills", "mcp"} and not failed:
+        sticky = Sticky(agent=ran.agent, target=ran.task_spec.target.rpartition(":")[2])
+    return replace(session, sticky=sticky, failures=session.failures + 1 if failed else 0)
+
+
+def _approval(plan: Plan, reports: Sequence[Report], report: Report) -> PendingApproval | None:
+    """Orders that stopped for want of consent go on from where they stopped."""
+    if report.state != "pending" or report.data.get("reason") != "consent":
+        return None
+    left = plan.steps[len(reports) - 1 :]
+    return PendingApproval(packets=tuple(step.packets[0] for step in left), subject=str(report.data.get("subject", "")))
+
+
+def _question(decision: RouteDecision, told: Told) -> PendingQuestion | None:
+    if not isinstance(decision.result, NeedClarification):
+        return None
+    asked = decision.result
+    original = told.request.original
+    return PendingQuestion(original=original, question=asked.question, missing=asked.missing, rounds=told.rounds + 1)
+
+
+def _packet_of(plan: Plan, reports: Sequence[Report]) -> Packet:
+    return plan.steps[len(reports) - 1].packets[0]
+
+
+def _sections(decision: RouteDecision, plan: Plan, reports: Sequence[Report], session: Session, told: Told) -> Sections:
+    language = told.request.language
+    trace = [
+        f"{decision.kind}: {decision.entity or decision.agent or '-'}",
+        say("trace.tier", language, tier=decision.tier, reason=decision.reason),
+    ]
+    if decision.candidates:
+        trace.append(", ".join(decision.candidates))
+    actions = [_action(step.packets[0]) for step in plan.steps[: len(reports)]]
+    return Sections(
+        logic_trace=tuple(trace), action_vector=tuple(actions), state_update=tuple(_updates(reports, session, language))
+    )
+
+
+def _action(packet: Packet) -> str:
+    """PKT-1, PKT-7: the call as document 002 writes it."""
+    prompt = packet.params.value("prompt") or f"{packet.task_spec.operation} {packet.task_spec.target}"
+    return f'Task(subagent_type="{packet.agent}", prompt="{prompt}")'
+
+
+def _updates(reports: Sequence[Report], session: Session, language: Language) -> list[str]:
+    effects = [effect for report in reports for effect in report.effects]
+    lines = [say("state.effect", language, what=", ".join(effects)) if effects else say("state.unchanged", language)]
+    if session.approval is not None:
+        lines.append(say("state.waiting", language, what=session.approval.subject))
+    if session.sticky is not None:
+        lines.append(say("state.sticky", language, agent=session.sticky.agent, target=session.sticky.target))
+    if session.failures >= FAILURES:
+        lines.append(say("ask.failed_twice", language))
+    return lines

@@ -1,0 +1,58 @@
+"""Stage 3: what will be done about an intent (COV-1..7, RTE-1..3, X-7, X-8)."""
+
+from __future__ import annotations
+
+from navigator_kernel.ports import Catalogue
+from navigator_kernel.values.request import PreprocessingResult
+from navigator_kernel.values.route import Direct, Intent, NeedClarification, RouteDecision, RouteResult, Skills, Unknown
+from navigator_kernel.values.wording import say
+
+FALLBACKS = 3  # INT-12
+
+
+def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteDecision:
+    """The one decision. A skill that was named and is not there is Unknown, never Direct (X-7, X-29)."""
+    unreadable = [file for file in request.files if file.problem]
+    if unreadable:
+        result: RouteResult = Unknown(what="file", name="; ".join(file.problem for file in unreadable))
+        return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="a named file cannot be read")
+    result = _result(intent, request, catalogue) if len(request.commands) < 2 else _one_at_a_time(request)
+    names = result.names if isinstance(result, Skills) else ()
+    return RouteDecision(
+        result=result,
+        entity=names[0] if names else intent.entity,
+        candidates=tuple(name for name in intent.candidates[:FALLBACKS] if name not in names),
+        confidence=intent.confidence,
+        tier=intent.tier,
+        reason=intent.reasoning or "",
+    )
+
+
+def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult:
+    if isinstance(intent.action, Skills):
+        return _named(intent.action, catalogue)
+    if intent.action is not None:
+        return intent.action
+    if intent.mode == "SKILL" and intent.entity is not None:
+        return Skills(names=(intent.entity,))
+    if intent.retrieval is not None and intent.retrieval.band == "ambiguous":
+        options = tuple(candidate.name for candidate in intent.retrieval.candidates[:3])
+        question = say("ask.which", request.language, options=" / ".join(options))
+        return NeedClarification(question=question, options=options)
+    return Direct()
+
+
+def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:
+    """Nothing is dropped in silence: several instructions end in a question."""
+    options = tuple(command.original_string for command in request.commands)
+    return NeedClarification(
+        question=say("ask.one_instruction", request.language, options=" | ".join(options)), options=options
+    )
+
+
+def _named(action: Skills, catalogue: Catalogue) -> RouteResult:
+    name = action.names[0]
+    held = catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
+    if held is None:
+        return Unknown(what="skill", name=name, suggestions=catalogue.suggest(name))
+    return Skills(names=(held.name,), arguments=action.arguments, direct_call=action.direct_call)

@@ -1,0 +1,197 @@
+"""Stage 5: hands the orders over one by one, candidates as fallback, and stops at a failure (WFL-7, CAN-1..6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from navigator_kernel.events import (
+    Emit,
+    SkillActivated,
+    SkillLoaded,
+    SkillUsed,
+    StepCompleted,
+    StepStarted,
+    ToolCallCompleted,
+    ToolCallStarted,
+)
+from navigator_kernel.ports import Clock, Dispatcher
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.report import Meta, Report
+from navigator_kernel.values.wording import say
+
+OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may carry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What delivering needs. `offload` stores what is too large for a report and says where."""
+
+    dispatcher: Dispatcher
+    clock: Clock
+    offload: Callable[[Packet, str], str]
+
+
+async def deliver(plan: Plan, delivery: Delivery, emit: Emit) -> tuple[Report, ...]:
+    """One report a step that was started; the last one tells how it ended."""
+    reports: list[Report] = []
+    for step in plan.steps:
+        report = await _step(step, delivery, emit)
+        reports.append(report)
+        if report.state not in {"success", "partial"}:
+            break
+    return tuple(reports)
+
+
+async def _step(step: Step, delivery: Delivery, emit: Emit) -> Report:
+    """X-6: the next candidate only where this one was not found, not loadable or recoverable, and changed nothing."""
+    if not step.packets:
+        return _kernel_error("candidates.none", delivery, language="en")
+    tried: list[tuple[Packet, Report]] = []
+    for packet in step.packets:
+        report = await _one(packet, delivery, emit)
+        tried.append((packet, report))
+        if report.state != "error" or not report.recoverable or report.effects:
+            return report
+    return tried[0][1] if len(tried) == 1 else _all_failed(tried)
+
+
+async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
+    number = packet.context.step
+    started = emit(StepStarted(agent=packet.agent, packet=packet.to_dict()), step=number)
+    _announce(packet, emit, started.seq)
+    task = await delivery.dispatcher.submit(packet)
+    try:
+        report = await delivery.dispatcher.result(task)
+    except BaseException:
+        await delivery.dispatcher.cancel(task)
+        raise
+    report = _fitted(packet, checked(packet, report), delivery)
+    name = _skill_name(packet)
+    if name:
+        emit(SkillUsed(skill=name, state=report.state), step=number, parent=started.seq)
+    else:
+        done = ToolCallCompleted(call=task, tool=_tool(packet), state=report.state, elapsed=report.meta.time)
+        emit(done, step=number, parent=started.seq)
+    emit(StepCompleted(agent=packet.agent, report=report.to_dict()), step=number, parent=started.seq)
+    return report
+
+
+def checked(packet: Packet, report: Report) -> Report:
+    """X-37: the success criterion, then the fields that must be there."""
+    if report.state not in {"success", "partial"}:
+        return report
+    rule = packet.constraints.validation
+    language = packet.context.language
+    if rule and not meets(report, rule):
+        text = say("validation.unmet", language, rule=rule if isinstance(rule, str) else json.dumps(rule))
+        return replace(
+            report, state="error", summary=text, data={**report.data, "type": "ValidationUnmet", "msg": text}
+        )
+    absent = [name for name in packet.return_spec.fields if name not in report.data]
+    if absent:
+        text = say("fields.missing", language, names=", ".join(absent))
+        return replace(report, state="partial", summary=text, data={**report.data, "missing_fields": absent})
+    return report
+
+
+def meets(report: Report, rule: str | Mapping[str, Any]) -> bool:
+    """`exit_code:0`, `file_exists:<path>`, `contains:<text>`, or a JSON schema of type, required and properties."""
+    if isinstance(rule, Mapping):
+        return _matches(report.data, rule)
+    kind, _, value = rule.partition(":")
+    match kind.strip():
+        case "exit_code":
+            return str(report.data.get("status", 0)) == value.strip()
+        case "file_exists":
+            return any(str(path).endswith(value.strip()) for path in report.data.get("files", ()))
+        case "contains":
+            return (
+                value.strip() in f"{report.summary}\n{report.raw or ''}\n{json.dumps(report.data, ensure_ascii=False)}"
+            )
+        case _:
+            return False
+
+
+_JSON_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list, tuple),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
+    wanted = str(schema.get("type", ""))
+    if wanted in _JSON_TYPES and not isinstance(value, _JSON_TYPES[wanted]):
+        return False
+    if not isinstance(value, Mapping):
+        return "enum" not in schema or value in schema["enum"]
+    inner: Mapping[str, Any] = schema.get("properties", {})
+    return all(name in value for name in schema.get("required", ())) and all(
+        _matches(value[name], rule) for name, rule in inner.items() if name in value
+    )
+
+
+def _announce(packet: Packet, emit: Emit, parent: int) -> None:
+    """The last stages of the funnel: loaded and active; for other agents the tool that is called."""
+    name = _skill_name(packet)
+    if name:
+        emit(
+            SkillLoaded(skill=name, kind=packet.task_spec.target.partition(":")[0]),
+            step=packet.context.step,
+            parent=parent,
+        )
+        emit(SkillActivated(skill=name, agent=packet.agent), step=packet.context.step, parent=parent)
+        return
+    call = packet.context.idempotency_key
+    started = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))
+    emit(started, step=packet.context.step, parent=parent)
+
+
+def _fitted(packet: Packet, report: Report, delivery: Delivery) -> Report:
+    """RET-8's output in a file where it is too long to carry."""
+    size = len(report.raw or "") + len(json.dumps(report.data, ensure_ascii=False, default=str))
+    if size <= OFFLOAD_AT:
+        return report
+    whole = json.dumps({"data": dict(report.data), "raw": report.raw}, ensure_ascii=False, indent=1)
+    path = delivery.offload(packet, whole)
+    kept = {key: value for key, value in report.data.items() if len(json.dumps(value, default=str)) <= 1024}
+    note = say("offloaded", packet.context.language, path=path)
+    raw = None if report.raw is None else f"{report.raw[: OFFLOAD_AT // 2]}\n… {note}"
+    return replace(report, data={**kept, "offloaded": path}, raw=raw)
+
+
+def _all_failed(tried: Sequence[tuple[Packet, Report]]) -> Report:
+    """CAN-6: the type, the list that was tried, and the reason."""
+    packet, last = tried[-1]
+    names = [packet.task_spec.target for packet, _ in tried]
+    text = say("candidates.failed", packet.context.language, tried=", ".join(names), reason=last.summary)
+    data = {
+        **last.data,
+        "type": "CandidatesFailed",
+        "resource_type": names[0].partition(":")[0],
+        "tried": names,
+        "reason": last.summary,
+    }
+    return replace(last, summary=text, data={**data, "msg": text})
+
+
+def _kernel_error(key: str, delivery: Delivery, *, language: str) -> Report:
+    text = say(key, "zh" if language == "zh" else "en")
+    meta = Meta(agent="kernel", time=0, ts=delivery.clock.now())
+    return Report(state="error", summary=text, meta=meta, data={"type": "NoCandidate", "msg": text})
+
+
+def _skill_name(packet: Packet) -> str:
+    return packet.task_spec.target.partition(":")[2] if packet.agent == "skills" else ""
+
+
+def _tool(packet: Packet) -> str:
+    return f"{packet.agent}.{packet.task_spec.operation}"

@@ -1,0 +1,33 @@
+"""Turns an intent and a decision into the first stages of the routing funnel: offered, shortlisted, chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from navigator_kernel.events import (
+    Body,
+    ClarificationAsked,
+    RouteDecided,
+    SkillChosen,
+    SkillsOffered,
+    SkillsShortlisted,
+)
+from navigator_kernel.values.route import Intent, NeedClarification, RouteDecision, Skills
+
+
+def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[Body]:
+    """The events, in order."""
+    yield SkillsOffered(count=offered)
+    if intent.retrieval is not None:
+        found = intent.retrieval
+        yield SkillsShortlisted(
+            candidates=tuple(candidate.to_dict() for candidate in found.candidates),
+            band=found.band,
+            reason=found.reason,
+        )
+    yield RouteDecided(decision=decision.to_dict(), trace=(f"{decision.tier}: {decision.reason}",))
+    if isinstance(decision.result, Skills):
+        for name in decision.result.names:
+            yield SkillChosen(skill=name, tier=decision.tier, confidence=round(decision.confidence, 4))
+    if isinstance(decision.result, NeedClarification):
+        yield ClarificationAsked(question=decision.result.question, missing=decision.result.missing)

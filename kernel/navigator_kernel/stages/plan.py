@@ -1,0 +1,185 @@
+"""Stage 4: complete orders for a decision, or one question that lists all that is missing (PKT-1..10, SEN-2, X-10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from navigator_kernel.ports import Catalogue
+from navigator_kernel.text import Language
+from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
+from navigator_kernel.values.parameters import Parameters, parameters
+from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.report import Format
+from navigator_kernel.values.request import PreprocessingResult
+from navigator_kernel.values.resource import SkillDef
+from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteDecision, Script, Shell, Skills
+from navigator_kernel.values.wording import say
+
+SKILL_LIMIT = 90.0  # seconds (AGT-8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What every packet of a turn has in common. `timeout` in seconds, `servers` the configured MCP servers."""
+
+    run: str
+    timeout: float
+    language: Language
+    format: Format
+    servers: Sequence[str] = ()
+
+
+def plan(
+    decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: Order
+) -> Plan | NeedClarification:
+    """The plan, empty where the kernel answers itself; dispatch is forbidden while something is missing (PKT-10)."""
+    match decision.result:
+        case Skills() as skills:
+            return _skills(skills, decision, request, catalogue, order)
+        case Lifecycle() as lifecycle:
+            return _lifecycle(lifecycle, request, order)
+        case Script(name=name, args=args):
+            return _one(_packet("worker", "run", name, request, order, {"script": name, "args": list(args)}))
+        case Shell(command=command):
+            return _one(_packet("worker", "shell", command, request, order, {"command": command}))
+        case Mcp() as mcp:
+            return _mcp(mcp, request, order)
+        case _:
+            return Plan(steps=())
+
+
+def _skills(
+    skills: Skills, decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: Order
+) -> Plan | NeedClarification:
+    steps: list[Step] = []
+    for at, name in enumerate(skills.names):
+        found = _resource(name, catalogue)
+        held = parameters(
+            found.required_params if found else (), skills.arguments, request, named=decision.tier != "retrieval"
+        )
+        if held.missing:
+            return _question(name, found, held, order.language)
+        packets = [_skill_packet(name, found, held, request, order, at)]
+        packets += _fallbacks(decision, request, catalogue, order, at) if not skills.direct_call else []
+        steps.append(Step(packets=tuple(packets)))
+    return Plan(steps=tuple(steps))
+
+
+def _fallbacks(
+    decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: Order, at: int
+) -> list[Packet]:
+    """CAN-1: the other candidates, as far as they need nothing that is missing."""
+    packets: list[Packet] = []
+    for name in decision.candidates:
+        found = _resource(name, catalogue)
+        held = parameters(found.required_params if found else (), (), request, named=False)
+        if not held.missing:
+            packets.append(_skill_packet(name, found, held, request, order, at))
+    return packets
+
+
+def _resource(name: str, catalogue: Catalogue) -> SkillDef | None:
+    return catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
+
+
+def _question(name: str, skill: SkillDef | None, held: Parameters, language: Language) -> NeedClarification:
+    """X-10: one question for all of it, in the words that the skill declares."""
+    what = "; ".join(spec.prompt or spec.name for spec in held.missing)
+    optional = tuple(spec.name for spec in (skill.required_params if skill else ()) if not spec.required)
+    missing = tuple(spec.name for spec in held.missing)
+    return NeedClarification(
+        question=say("ask.missing", language, skill=name, what=what), missing=missing, optional=optional
+    )
+
+
+def _skill_packet(
+    name: str, skill: SkillDef | None, held: Parameters, request: PreprocessingResult, order: Order, at: int
+) -> Packet:
+    text = " ".join(held.positional)
+    asked = (
+        "\n\n".join(part for part in (text, _cleaned(request)) if part) or name
+    )  # PRE-20: no words at all mean the name
+    prompt = say("prompt.skill", order.language, skill=name, args=text).strip()
+    optional: dict[str, Any] = {"prompt": prompt, "request": asked, "arguments": list(held.positional)}
+    optional["files"] = [str(file.path) for file in request.files if not file.problem]
+    limit = min(skill.timeout or order.timeout, SKILL_LIMIT) if skill else order.timeout
+    kind = f"{skill.type}:{skill.name}" if skill else f"skill:{name}"
+    return _packet("skills", "run", kind, request, order, dict(held.values), optional, at=at, timeout=limit)
+
+
+def _cleaned(request: PreprocessingResult) -> str:
+    """What is left of the message; for files that only arguments named, their text."""
+    if request.cleaned_content or not request.files:
+        return request.cleaned_content
+    return "\n\n".join(
+        f'<file path="{file.written}">\n{file.content}\n</file>' for file in request.files if not file.problem
+    )
+
+
+def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: Order) -> Plan | NeedClarification:
+    """AGT-6: every skill command goes to the worker."""
+    required: dict[str, Any] = {}
+    match action.operation:
+        case "install" | "info":
+            if not action.source:
+                what = ", ".join(action.skills) or "skill"
+                return NeedClarification(question=say("ask.source", order.language, skills=what), missing=("source",))
+            required = {"source": action.source}
+            required |= {"skill": list(action.skills)} if action.operation == "install" else {}
+        case "search":
+            required = {"query": action.query}
+        case "uninstall" | "enable" | "disable":
+            required = {"name": list(action.skills)}
+        case "list":
+            required = {}
+    target = action.source or " ".join(action.skills) or action.query or "skills"
+    return _one(_packet("worker", f"skill.{action.operation}", target, request, order, required))
+
+
+def _mcp(action: Mcp, request: PreprocessingResult, order: Order) -> Plan | NeedClarification:
+    missing = tuple(
+        name
+        for name, absent in (
+            ("server", not action.server),
+            ("uri", action.operation == "read" and not action.uri),
+            ("tool", action.operation == "call" and not action.tool),
+        )
+        if absent
+    )
+    if missing:
+        hint = f"{', '.join(missing)} ({', '.join(order.servers)})" if order.servers else ", ".join(missing)
+        return NeedClarification(question=say("ask.mcp", order.language, what=hint), missing=missing)
+    required: dict[str, Any] = {"server": action.server}
+    required |= {"uri": action.uri} if action.uri else {}
+    required |= {"tool": action.tool, "args": dict(action.args)} if action.tool else {}
+    return _one(_packet("mcp", action.operation, action.uri or action.tool or action.server, request, order, required))
+
+
+def _packet(
+    agent: str,
+    operation: str,
+    target: str,
+    request: PreprocessingResult,
+    order: Order,
+    required: Mapping[str, Any],
+    optional: Mapping[str, Any] | None = None,
+    *,
+    at: int = 0,
+    timeout: float | None = None,
+) -> Packet:
+    return Packet(
+        agent=agent,
+        task_spec=TaskSpec(intent=request.original, operation=operation, target=target),
+        params=Params(required=required, optional=optional or {}),
+        constraints=Constraints(timeout=timeout or order.timeout),
+        return_spec=ReturnSpec(format=order.format),
+        context=Context(
+            run=order.run, step=at, idempotency_key=f"{order.run}/{at}/{agent}/{target}", language=order.language
+        ),
+    )
+
+
+def _one(packet: Packet) -> Plan:
+    return Plan(steps=(Step(packets=(packet,)),))

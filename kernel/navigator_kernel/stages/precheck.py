@@ -1,0 +1,24 @@
+"""Stage 0: looks at how many skills there are, and reminds once a session where they are few (STA-1..4, X-13, X-34)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from navigator_kernel.ports import Catalogue
+from navigator_kernel.values.reply import Notice
+from navigator_kernel.values.request import Session
+
+ENOUGH = 10  # STA-3
+
+
+def precheck(
+    catalogue: Catalogue, session: Session, hook: Callable[[int], object]
+) -> Notice | None:
+    """The reminder that is due, or None. A plugin's own notice goes first."""
+    if session.notice_shown:
+        return None
+    count = catalogue.count()
+    told = hook(count)
+    if isinstance(told, Notice):
+        return told
+    return Notice(code="few_skills", count=count) if count < ENOUGH else None

@@ -1,0 +1,164 @@
+"""Stage 1: takes instructions and files out of a message; nothing is run and nothing is read twice (PRE-1..24).
+
+`/skill args`, `@@skill args`, `#workflow` and `!cmd` count at the start of a line only, `` !`cmd` `` and `@path`
+anywhere; text between ``` fences is left alone, and a backslash makes any of them plain text.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.ports import FileReader
+from navigator_kernel.text import language_of
+from navigator_kernel.values.request import CommandInstruction, FileReference, Message, PreprocessingResult
+
+_PREFIX = re.compile(r"^\s*需求理解\s*[：:]\s*")
+_NAME = r"[^\W_][\w-]*"
+_CALL = re.compile(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*(?P<rest>.*)$")
+_SHELL = re.compile(r"^[ \t]*!(?!\[)[ \t]*(?P<cmd>[^\s`!].*)$")
+_QUOTED_SHELL = re.compile(r"(?:(?<=\s)|^)!`(?P<cmd>[^`\n]+)`", re.MULTILINE)
+_FILE = re.compile(
+    r"(?:(?<=[\s，。：；、（(])|^)@(?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s@\"'，。；：、？！（）()<>|]+))",
+    re.MULTILINE,
+)
+_ESCAPED = re.compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
+_TYPES = {"/": "skill", "@@": "subagent", "#": "workflow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Preprocessor:
+    """PRE-2: the documents' interface, for callers outside a turn."""
+
+    files: FileReader
+
+    async def execute(self, content: str) -> PreprocessingResult:
+        return preprocess(Message(text=content), self.files)
+
+
+def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
+    """The message taken apart. Files that cannot be read are kept with their problem, for a later stage to name."""
+    text = _PREFIX.sub("", message.text)
+    found = _Found(files)
+    lines = [found.take_line(line) for line in text.split("\n")]
+    rest = "\n".join(line for line in lines if line is not None)
+    need, cleaned = found.take_inline(rest)
+    return PreprocessingResult(
+        original=message.text,
+        cleaned_content=cleaned,
+        need=need,
+        commands=tuple(found.commands),
+        files=tuple(found.references.values()),
+        should_halt_conversation=bool(found.commands) and not need,
+        language=message.language or language_of(_PREFIX.sub("", message.text)),
+    )
+
+
+@dataclass(slots=True)
+class _Found:
+    files: FileReader
+    commands: list[CommandInstruction] = field(default_factory=list)
+    references: dict[str, FileReference] = field(default_factory=dict)
+    fenced: bool = False
+
+    def take_line(self, line: str) -> str | None:
+        """The line, or None where it was an instruction as a whole."""
+        if line.lstrip().startswith("```"):
+            self.fenced = not self.fenced
+            return line
+        if self.fenced:
+            return line
+        if hit := _CALL.match(line):
+            self._call(hit)
+            return None
+        if hit := _SHELL.match(line):
+            self._shell(hit["cmd"].strip(), line.strip())
+            return None
+        return line
+
+    def take_inline(self, text: str) -> tuple[str, str]:
+        """What is left for routing, and the same with files in place; neither is looked at again."""
+        bare: list[str] = []
+        full: list[str] = []
+        for index, part in enumerate(
+            re.split(r"(^[ \t]*```.*?^[ \t]*```[^\n]*$)", text, flags=re.DOTALL | re.MULTILINE)
+        ):
+            if index % 2:
+                bare.append(part)
+                full.append(part)
+                continue
+            part = _QUOTED_SHELL.sub(self._quoted, part)
+            bare.append(_ESCAPED.sub("", _FILE.sub(lambda hit: self._file(hit)[0], part)))
+            full.append(_with_files(part, self))
+        return "".join(bare).strip(), "".join(full).strip()
+
+    def reference(self, written: str) -> FileReference | None:
+        """The file behind `@written`; None where it does not look like a file and is none."""
+        if written in self.references:
+            return self.references[written]
+        try:
+            path, content = self.files.read(written)
+        except KernelError as error:
+            if "/" not in written and not re.search(r"\.\w{1,8}$", written):
+                return None
+            held = FileReference(written=written, path=Path(written), problem=error.message)
+        else:
+            held = FileReference(written=written, path=path, content=content)
+        self.references[written] = held
+        return held
+
+    def _call(self, hit: re.Match[str]) -> None:
+        rest = _PREFIX.sub("", hit["rest"])
+        args = tuple(self._argument(word) for word in _split(rest))
+        original = hit.group().strip()
+        self.commands.append(
+            CommandInstruction(name=hit["name"], args=args, type=_TYPES[hit["mark"]], original_string=original)  # type: ignore[arg-type]  # the three marks are the three words
+        )
+
+    def _argument(self, word: str) -> str:
+        """An `@path` among the arguments becomes the bare path; its content is among the files."""
+        hit = _FILE.fullmatch(word)
+        return self._file(hit)[0] if hit else word.removeprefix("\\") if word[:2] in {"\\/", "\\@", "\\!"} else word
+
+    def _shell(self, command: str, original: str) -> None:
+        bare = command.removeprefix("`").removesuffix("`")
+        self.commands.append(
+            CommandInstruction(name=bare, args=tuple(_split(bare)[1:]), type="shell", original_string=original)
+        )
+
+    def _quoted(self, hit: re.Match[str]) -> str:
+        self._shell(hit["cmd"].strip(), hit.group())
+        return ""
+
+    def _file(self, hit: re.Match[str]) -> tuple[str, str]:
+        """The bare path and the text in its place; both as written where it is no file."""
+        written = hit["double"] or hit["single"] or hit["bare"].rstrip(".,;:!?")
+        tail = "" if hit["bare"] is None else hit["bare"][len(written) :]
+        held = self.reference(written)
+        if held is None:
+            return hit.group(), hit.group()
+        block = f'<file path="{written}">\n{held.content}\n</file>' if not held.problem else written
+        return written + tail, block + tail
+
+
+def _with_files(part: str, found: _Found) -> str:
+    """`part` with files in place and escapes taken away, in the text between the files only."""
+    pieces: list[str] = []
+    at = 0
+    for hit in _FILE.finditer(part):
+        pieces += [_ESCAPED.sub("", part[at : hit.start()]), found._file(hit)[1]]  # noqa: SLF001 - same module
+        at = hit.end()
+    return "".join([*pieces, _ESCAPED.sub("", part[at:])])
+
+
+def _split(text: str) -> list[str]:
+    """Words with quotes honoured; where a quote is never closed, plain words. `@"a b"` stays one word with its mark."""
+    marked = re.sub(r"@\"([^\"\n]+)\"|@'([^'\n]+)'", lambda hit: shlex.quote(f"@{hit.group(1) or hit.group(2)}"), text)
+    try:
+        words = shlex.split(marked)
+    except ValueError:
+        return text.split()
+    return [f'@"{word[1:]}"' if word.startswith("@") and " " in word else word for word in words]

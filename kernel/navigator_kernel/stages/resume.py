@@ -1,0 +1,43 @@
+"""What a message is to a session that waits: a yes, a no, an answer, or something new (X-11)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from navigator_kernel.values.request import Message, PendingApproval, Session
+
+ROUNDS = 2  # X-10
+
+_YES = re.compile(
+    r"^\s*(?:y|yes|ok|okay|go on|do it|sure|是|是的|好|好的|可以|同意|确认|继续)\s*[。.!！]*\s*$", re.IGNORECASE
+)
+_NO = re.compile(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
+_EXPLICIT = re.compile(
+    r"^\s*(?:/|!|@@|#)\S|^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """`message` is what to work on, `approved` what may now go on, `declined` that the person said no."""
+
+    message: Message
+    session: Session
+    approved: PendingApproval | None = None
+    declined: bool = False
+    rounds: int = 0
+
+
+def resume(message: Message, session: Session) -> Resumed:
+    """The waiting slots are used up either way: what is not an answer is a new message."""
+    free = replace(session, approval=None, question=None)
+    if session.approval is not None and _YES.match(message.text):
+        return Resumed(message=message, session=free, approved=session.approval)
+    if session.approval is not None and _NO.match(message.text):
+        return Resumed(message=message, session=free, declined=True)
+    asked = session.question
+    if asked is None or asked.rounds > ROUNDS or _EXPLICIT.match(message.text):
+        return Resumed(message=message, session=free)
+    merged = replace(message, text=f"{asked.original} {message.text}")
+    return Resumed(message=merged, session=free, rounds=asked.rounds)

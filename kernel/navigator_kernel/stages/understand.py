@@ -1,0 +1,97 @@
+"""Stage 2: what the message means, by the cheapest tier that is sure (INT-1..14, X-1)."""
+
+from __future__ import annotations
+
+import re
+
+from navigator_kernel.ports import Router
+from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session
+from navigator_kernel.values.route import Action, Complexity, Direct, Intent, Mode, Retrieval, Shell, Skills, Workflow
+
+SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
+
+_RELEASE = re.compile(
+    r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
+)
+_FOLLOW = re.compile(
+    r"^\s*(?:继续|再来|再(?:试|做|跑)|接着|然后呢|还有|同样|这次|改成|换成|again|and\b|also\b|continue|go on|same\b|now\b|once more|what about)",
+    re.IGNORECASE,
+)
+
+
+async def understand(request: PreprocessingResult, session: Session, router: Router) -> Intent:
+    """The intent. The tier that asks a model joins here; without one this is `understand_locally`."""
+    return understand_locally(request, session, router)
+
+
+def understand_locally(request: PreprocessingResult, session: Session, router: Router) -> Intent:
+    """Syntax, then exact names and verbs, then the conversation, then retrieval; synchronous to its core."""
+    if request.commands:
+        return _intent(_spelled_out(request.commands[0], request), "syntax", "written as an instruction")
+    if is_release(request.need):
+        return _intent(Direct(topic="released"), "session", "an interruption word")
+    action = router.recognise(request.need)
+    if action is not None:
+        return _intent(action, "exact", "named in so many words")
+    found = router.retrieve(request.need)
+    if session.sticky is not None and _follows(request.need, found, session.sticky.target):
+        action = Skills(names=(session.sticky.target,), arguments=())
+        return _intent(action, "session", f"follow-up of {session.sticky.target}")
+    return _retrieved(found, request)
+
+
+def is_release(text: str) -> bool:
+    """Whether the message frees the session (STK-2)."""
+    return _RELEASE.match(text) is not None
+
+
+def _spelled_out(command: CommandInstruction, request: PreprocessingResult) -> Action:
+    match command.type:
+        case "shell":
+            return Shell(command=command.name)
+        case "workflow":
+            return Workflow(name=command.name)
+        case _:
+            words = command.args or ((request.need,) if request.need else ())
+            return Skills(names=(command.name,), arguments=words, direct_call=True)
+
+
+def _follows(text: str, found: Retrieval, target: str) -> bool:
+    """SEN-7, X-12: a short or openly continuing message, unless another skill is clearly meant."""
+    if found.band == "route" and found.candidates[0].name != target:
+        return False
+    return bool(_FOLLOW.match(text)) or len(text) <= SHORT
+
+
+def _intent(action: Action, tier: str, reason: str) -> Intent:
+    entity = action.names[0] if isinstance(action, Skills) else getattr(action, "name", None)
+    mode: Mode = "SKILL" if isinstance(action, Skills) else "BACKEND" if isinstance(action, Direct) else "COMMAND"
+    return Intent(
+        mode=mode,
+        task_type=type(action).__name__.lower(),
+        complexity="simple",
+        confidence=1.0,
+        entity=entity,
+        reasoning=reason,
+        tier=tier,  # type: ignore[arg-type]  # callers pass words of the literal
+        action=action,
+    )
+
+
+def _retrieved(found: Retrieval, request: PreprocessingResult) -> Intent:
+    """INT-9..12: the best by words and priority, at most three candidates behind it, or `backend` with no entity."""
+    complexity: Complexity = "simple" if len(request.need) < 80 else "medium" if len(request.need) < 400 else "complex"
+    best = found.candidates[0] if found.candidates else None
+    routed = found.band == "route" and best is not None
+    others = found.candidates[1:4] if routed else found.candidates[:3]
+    return Intent(
+        mode="SKILL" if routed else "BACKEND",
+        task_type="skill" if routed else "unknown",
+        complexity=complexity,
+        confidence=best.confidence if best else 0.5,
+        entity=best.name if routed and best else None,
+        candidates=tuple(c.name for c in others),
+        reasoning=found.reason,
+        tier="retrieval",
+        retrieval=found,
+    )

@@ -1,0 +1,133 @@
+"""Takes a skill's parameters out of what was said; what cannot be inferred is reported missing (X-10, SEN-2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from navigator_kernel.values.request import FileReference, PreprocessingResult
+from navigator_kernel.values.resource import ParamSpec
+
+_PAIR = re.compile(r"(?:--)?([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
+_FLAG = re.compile(r"--([A-Za-z][\w-]*)")
+_URL = re.compile(r"https?://[^\s<>\"'，。）)]+[^\s<>\"'，。）).,;:!?]")
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
+_QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'|“([^”]+)”|「([^」]+)」|`([^`]+)`")
+_AFTER_COLON = re.compile(r"[:：]\s*(\S.*)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """`values` by name, `positional` what was left over, `missing` the required ones without a usable value."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    positional: tuple[str, ...] = ()
+    missing: tuple[ParamSpec, ...] = ()
+
+
+def parameters(
+    specs: Sequence[ParamSpec], arguments: Sequence[str], request: PreprocessingResult, *, named: bool
+) -> Parameters:
+    """`named` says that the arguments were written for this skill, so that left-over words are its text."""
+    values, positional = _written(specs, arguments)
+    files = [file for file in request.files if not file.problem]
+    for spec in specs:
+        if spec.name not in values:
+            value = _inferred(spec, positional, files, request, named=named)
+            if value is not None:
+                values[spec.name] = value
+    values = {
+        name: _as_path(value, files) if _kind(specs, name) == "file_exists" else value for name, value in values.items()
+    }
+    missing = tuple(s for s in specs if s.required and s.default is None and not fits(s, values.get(s.name)))
+    defaults = {s.name: s.default for s in specs if s.default is not None and s.name not in values}
+    return Parameters(values={**defaults, **values}, positional=tuple(positional), missing=missing)
+
+
+def fits(spec: ParamSpec, value: str | None) -> bool:
+    """Whether `value` passes the declared validation (part 3, item 2)."""
+    if value is None or not value.strip():
+        return spec.validation == "none" and value is not None
+    match spec.validation:
+        case "url_format":
+            return _URL.fullmatch(value) is not None
+        case "email":
+            return _EMAIL.fullmatch(value) is not None
+        case "file_exists":
+            return Path(value).is_file()
+        case _:
+            return True
+
+
+def _written(specs: Sequence[ParamSpec], arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """`name=value`, `--name value` and `--name=value` for declared names; the rest is positional."""
+    known = {spec.name.replace("-", "_"): spec.name for spec in specs}
+    values: dict[str, str] = {}
+    positional: list[str] = []
+    waiting: str | None = None
+    for word in arguments:
+        pair, flag = _PAIR.fullmatch(word), _FLAG.fullmatch(word)
+        if waiting is not None:
+            values[waiting], waiting = word, None
+        elif pair and (name := known.get(pair.group(1).replace("-", "_"))):
+            values[name] = pair.group(2)
+        elif flag and (name := known.get(flag.group(1).replace("-", "_"))):
+            waiting = name
+        else:
+            positional.append(word)
+    return values, positional
+
+
+def _inferred(
+    spec: ParamSpec, positional: list[str], files: list[FileReference], request: PreprocessingResult, *, named: bool
+) -> str | None:
+    match spec.validation:
+        case "file_exists":
+            return _taken(positional, lambda word: Path(word).is_file()) or (str(files[0].path) if files else None)
+        case "url_format":
+            return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, request.need)
+        case "email":
+            return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, request.need)
+        case _:
+            return _as_text(spec, positional, files, request, named=named)
+
+
+def _as_text(
+    spec: ParamSpec, positional: list[str], files: list[FileReference], request: PreprocessingResult, *, named: bool
+) -> str | None:
+    if not spec.required:
+        return None
+    if files:
+        return files[0].content
+    if named and positional:
+        words, positional[:] = " ".join(positional), []
+        return words
+    if quoted := _QUOTED.search(request.need):
+        return next(group for group in quoted.groups() if group)
+    after = _AFTER_COLON.search(request.need)
+    return after.group(1) if after else None
+
+
+def _taken(positional: list[str], wanted: object) -> str | None:
+    assert callable(wanted)  # noqa: S101 - the callers above pass lambdas
+    for word in positional:
+        if wanted(word):
+            positional.remove(word)
+            return word
+    return None
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str | None:
+    hit = pattern.search(text)
+    return hit.group() if hit else None
+
+
+def _as_path(value: str, files: list[FileReference]) -> str:
+    held = next((file for file in files if file.written == value), None)
+    return str(held.path if held else Path(value).resolve())
+
+
+def _kind(specs: Sequence[ParamSpec], name: str) -> str:
+    return next((spec.validation for spec in specs if spec.name == name), "none")

@@ -1,0 +1,77 @@
+"""Shows a report: five states in three lengths and three styles, all of the same object (RET-1, RET-3, X-20)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from navigator_kernel.text import clean, shorten
+from navigator_kernel.values.report import Format, Report, State, Style
+
+EMOJI: Mapping[State, str] = {"success": "✅", "partial": "⚠️", "pending": "⏸️", "error": "❌", "timeout": "⏱️"}
+ASCII: Mapping[State, str] = {
+    "success": "[OK]",
+    "partial": "[PARTIAL]",
+    "pending": "[PENDING]",
+    "error": "[ERROR]",
+    "timeout": "[TIMEOUT]",
+}
+SUMMARY_LIMIT = 400  # characters of the status line
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][\w.-]*")
+
+
+def render_report(report: Report, format: Format, style: Style) -> str:
+    """The report as text without a newline at its end; foreign text cleaned.
+
+    `summary` is the status line, `detail` adds state, data and meta as document 002 §4.2 prints them,
+    `raw` is the output as it came (or the detail, where there is none). `json` is one document.
+    """
+    if style == "json":
+        return json.dumps(_document(report, format), ensure_ascii=False)
+    if format == "raw" and report.raw is not None:
+        return clean(report.raw)
+    mark = (EMOJI if style == "emoji" else ASCII)[report.state]
+    line = f"{mark} {report.agent} {shorten(clean(report.summary), SUMMARY_LIMIT)}"
+    if format == "summary":
+        return line
+    meta = report.meta
+    lines = [line, f"  state: {report.state}"]
+    if report.data:
+        lines.append(f"  data: {flow(report.data)}")
+    cached = ", cached: true" if meta.cached else ""
+    lines.append(f"  meta: {{agent: {meta.agent}, time: {_number(meta.time)}, ts: {flow(meta.ts)}{cached}}}")
+    return "\n".join(lines)
+
+
+def flow(value: Any) -> str:
+    """One line in the documents' flow style: plain keys, quoted strings, lists without spaces."""
+    match value:
+        case Mapping():
+            return "{" + ", ".join(f"{_key(str(key))}: {flow(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(flow, value)) + "]"
+        case str():
+            return json.dumps(clean(value), ensure_ascii=False)
+        case float():
+            return _number(value)
+        case _:
+            return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _document(report: Report, format: Format) -> dict[str, Any]:
+    if format == "detail":
+        return report.to_dict()
+    head = {"state": report.state, "agent": report.agent, "summary": report.summary}
+    return {**head, "raw": report.raw} if format == "raw" else head
+
+
+def _key(key: str) -> str:
+    return key if _PLAIN_KEY.fullmatch(key) else json.dumps(clean(key), ensure_ascii=False)
+
+
+def _number(value: float) -> str:
+    """At most milliseconds, and no `.0` on whole numbers."""
+    return str(int(value)) if value == int(value) else repr(round(value, 3))

@@ -1,0 +1,90 @@
+"""Every fixed sentence that a person reads, in both languages (X-31); programs read codes instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from navigator_kernel.text import Language
+
+SENTENCES: Mapping[str, tuple[str, str]] = {
+    "notice.few_skills": (
+        "only {count} skills are installed: give the link of a GitHub repository with skills, or see docs/skills-mapping.md",
+        "仅安装了 {count} 个技能：提供 GitHub 仓库 Skills 项目链接安装，或查看 docs/skills-mapping.md 参考",
+    ),
+    "section.logic_trace": ("[Logic Trace]", "[Logic Trace] 路由逻辑"),
+    "section.action_vector": ("[Action Vector]", "[Action Vector] 执行指令"),
+    "section.state_update": ("[State Update]", "[State Update] 状态变更"),
+    "state.unchanged": ("nothing changed", "无状态变更"),
+    "state.effect": ("changed: {what}", "已变更：{what}"),
+    "state.failures": ("{count} failures in a row", "连续失败 {count} 次"),
+    "state.sticky": ("follow-ups go to {agent} ({target})", "后续请求由 {agent} 处理（{target}）"),
+    "state.released": ("follow-ups are free again", "会话已释放"),
+    "state.waiting": ("waiting for: {what}", "等待：{what}"),
+    "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
+    "action.packet": ("{agent} {operation} {target}", "{agent} {operation} {target}"),
+    "action.none": ("no dispatch", "不派发"),
+    "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
+    "ask.which": ("which of these: {options}?", "请选择：{options}？"),
+    "ask.one_instruction": (
+        "one instruction a message, please; which one: {options}?",
+        "每条消息只能包含一个指令，请选择：{options}？",
+    ),
+    "ask.source": ("which repository should {skills} come from?", "请提供 {skills} 所在的仓库"),
+    "ask.mcp": ("which MCP server and resource? Missing: {what}", "请提供 MCP 服务器与资源，缺少：{what}"),
+    "prompt.skill": ("run {skill} {args}", "执行 {skill} {args}"),
+    "ask.release": ("released; what next?", "已停止，请说明下一步"),
+    "ask.failed_twice": (
+        "two failures in a row; stopped. What should change before the next try?",
+        "连续失败 2 次，已停止。重试前需要调整什么？",
+    ),
+    "ask.approve": ("this needs your agreement: {what}. Go on? (yes/no)", "需要您的授权：{what}。是否继续？（是/否）"),
+    "ask.install": ("{name} is not installed; run: install {repo} --skill {name}?", "{name} 未安装，是否执行：install {repo} --skill {name}？"),
+    "declined": ("not done, as you wish", "已取消"),
+    "direct.no_model": (
+        "no skill is needed and no model is set up, so nothing answered. Nearest skills: {skills}. "
+        "To use one write /name; a model can be set once the model release is installed",
+        "无需技能，但尚未配置模型，因此没有回答。最接近的技能：{skills}。输入 /名称 可直接使用技能",
+    ),
+    "direct.none": ("none", "无"),
+    "capabilities": (
+        "Give a GitHub repository, by link or name: you get what skills are in it.\n"
+        "Give where a skill comes from, or a word for it: it is installed, or found.\n"
+        "Give the name of a skill: it is run, or uninstalled.",
+        "提供 GitHub 仓库链接或名称 → 得到其中技能的分析。\n提供技能来源或关键词 → 安装或查找对应技能。\n提供技能名称 → 执行或卸载该技能。",
+    ),
+    "capabilities.summary": ("what you give and what you get", "提供什么，得到什么"),
+    "unknown.skill": ("no skill is called {name}", "没有名为 {name} 的技能"),
+    "unknown.script": ("no script is called {name}", "没有名为 {name} 的脚本"),
+    "unknown.workflow": ("no workflow is called {name}", "没有名为 {name} 的工作流"),
+    "unknown.file": ("cannot read {name}", "无法读取 {name}"),
+    "unknown.suggest": ("{text}; did you mean {names}?", "{text}；您是否指：{names}？"),
+    "agent.garbage": ("{agent} gave no valid report", "{agent} 未返回有效报告"),
+    "agent.silent": ("{agent} said nothing", "{agent} 没有返回任何内容"),
+    "agent.crashed": ("{type}: {msg}", "{type}: {msg}"),
+    "agent.timeout": ("Timeout: no answer within {seconds} s", "Timeout: 超时 (>{seconds}s)"),
+    "agent.missing": ("no agent is called {name}", "没有名为 {name} 的子智能体"),
+    "candidates.none": ("the intent names no candidate", "Intent 未提供任何候选资源"),
+    "candidates.failed": ("no candidate could be used; tried: {tried}; {reason}", "无法找到可用资源；尝试过的候选：{tried}；{reason}"),
+    "validation.unmet": ("the result does not meet: {rule}", "结果不满足：{rule}"),
+    "fields.missing": ("missing in the answer: {names}", "返回缺少字段：{names}"),
+    "offloaded": ("the full output is in {path}", "完整输出见 {path}"),
+    "skills.done": ("{skill} done", "{skill} 执行完成"),
+    "skills.prompt": ("{skill}: prompt ready", "{skill}：提示词已就绪"),
+    "skills.failed": ("{skill} ended with exit code {code}", "{skill} 退出码 {code}"),
+    "skills.silent": ("{skill} printed nothing", "{skill} 没有输出"),
+    "worker.done": ("{what} done", "{what} 执行完成"),
+    "worker.failed": ("{what} ended with exit code {code}", "{what} 退出码 {code}"),
+    "worker.cut": ("time ran out after {seconds} s; what was printed is kept", "{seconds} 秒后超时；已保留部分输出"),
+    "mcp.done": ("{server}: {operation} done", "{server}：{operation} 完成"),
+    "mcp.timeout": ("Timeout: no answer from {server} (>{seconds}s)", "Timeout: {server} 超时 (>{seconds}s)"),
+    "lifecycle.list": ("{count} skills", "{count} 个技能"),
+    "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "找到 {count} 个技能；当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),
+    "lifecycle.done": ("{operation} done", "{operation} 完成"),
+    "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
+}  # fmt: skip
+
+
+def say(key: str, language: Language, **values: Any) -> str:
+    """The sentence `key` in `language`, filled once."""
+    return SENTENCES[key][language == "zh"].format(**values)

@@ -1,0 +1,67 @@
+"""Sizes stay small enough to read. There is no list of exceptions."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+
+from architecture.source import functions, has_reason, line_count, python_files, read, suppressions
+
+EVERYTHING = ("kernel", "agents", "bin", "tests", "docs")
+PRODUCT = ("kernel", "agents")
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    sizes = {str(path): line_count(path) for path in python_files(*EVERYTHING)}
+    assert {path: size for path, size in sizes.items() if size > 400} == {}
+
+
+def test_no_function_is_longer_than_50_lines() -> None:
+    every = [function for path in python_files(*EVERYTHING) for function in functions(path)]
+    assert [function for function in every if function.lines > 50] == []
+
+
+def test_the_median_file_has_at_most_120_lines() -> None:
+    assert median(line_count(path) for path in python_files(*PRODUCT)) <= 120
+
+
+def test_the_median_function_has_at_most_8_lines() -> None:
+    assert median(function.lines for path in python_files(*PRODUCT) for function in functions(path)) <= 8
+
+
+def test_no_folder_of_the_package_is_more_than_3_deep() -> None:
+    files = python_files("kernel/navigator_kernel")
+    assert [str(path) for path in files if len(path.parent.parts) - 2 > 3] == []
+
+
+@pytest.mark.parametrize("folders", [("kernel", "agents", "bin"), ("tests", "docs")], ids=["product", "tests"])
+def test_at_most_2_checks_are_silenced_per_1000_lines(folders: tuple[str, ...]) -> None:
+    files = python_files(*folders)
+    silenced = [f"{path} {comment}" for path in files for comment in suppressions(read(path))]
+    assert len(silenced) <= 2 * sum(map(line_count, files)) / 1000, silenced
+
+
+def test_every_silenced_check_gives_its_reason() -> None:
+    files = python_files(*EVERYTHING)
+    silenced = [f"{path} {comment}" for path in files for comment in suppressions(read(path))]
+    assert [line for line in silenced if not has_reason(line.partition(" ")[2])] == []
+
+
+def test_a_script_of_bin_has_at_most_10_lines() -> None:
+    scripts = {path.name: line_count(path) for path in python_files("bin") if path.name != "demo.py"}
+    assert {name: size for name, size in scripts.items() if size > 10} == {}
+
+
+@pytest.mark.parametrize(
+    ("comment", "reasoned"),
+    [
+        ("noqa: S603", False),
+        ("noqa: S603, S607", False),
+        ("noqa: S603 - argv is a list", True),
+        ("type: ignore[arg-type]", False),
+        ("type: ignore[arg-type]  # tinydb has no types", True),
+    ],
+)
+def test_a_reason_is_more_than_the_code_of_the_check(comment: str, *, reasoned: bool) -> None:
+    assert [has_reason(found) for found in suppressions(f"x = 1  # {comment}\n")] == [reasoned]

@@ -1,0 +1,68 @@
+"""Who may import whom, and what a start may cost."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from architecture.source import ROOT, python_files, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OPEN_TO_AGENTS = {"hookspecs", "ports", "values", "events", "errors"}
+NOT_AT_START = {
+    "numpy", "tantivy", "git", "pydantic", "mcp", "rich", "tinydb", "filelock", "jinja2", "importlib.metadata",
+}  # fmt: skip
+LOADED_BY_START = """
+import json, sys
+before = set(sys.modules)
+import navigator_kernel.cli.main
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+def test_the_import_contracts_hold() -> None:
+    argv = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache"]
+    done = subprocess.run(argv, cwd=ROOT, env=with_kernel(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_agents_import_only_the_open_part_of_the_kernel() -> None:
+    wanted = {(str(path), part) for path in python_files("agents") for part in kernel_parts(path)}
+    assert {part for _, part in wanted}, "no agent imports the kernel: is this the right folder?"
+    assert {(path, part) for path, part in wanted if part not in OPEN_TO_AGENTS} == set()
+
+
+def test_importing_the_command_line_loads_nothing_heavy() -> None:
+    argv = [sys.executable, "-c", LOADED_BY_START]
+    done = subprocess.run(argv, cwd=ROOT, env=with_kernel(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = json.loads(done.stdout)
+    assert [name for name in loaded if name in NOT_AT_START or name.partition(".")[0] in NOT_AT_START] == []
+
+
+def with_kernel() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "kernel")}
+
+
+def kernel_parts(path: Path) -> Iterator[str]:
+    """The part of the kernel that each import names; "" for the kernel itself."""
+    for node in ast.walk(ast.parse(read(path))):
+        for name in imported(node):
+            package, _, rest = name.partition(".")
+            if package == "navigator_kernel":
+                yield rest.partition(".")[0]
+
+
+def imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.level == 0:
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []

@@ -1,0 +1,15 @@
+"""The first look at the folder shows what DESIGN promises, and no more."""
+
+from __future__ import annotations
+
+from architecture.source import tracked
+
+ALLOWED = {
+    "pyproject.toml", "README.md", "README.zh-CN.md", "CLAUDE.md", "Makefile", "CHANGELOG.md", "LICENSE", "NOTICE",
+    "kernel", "agents", "bin", "mybox", "docs", ".claude", "tests",
+    ".gitignore", ".ci", "requirements.lock",
+}  # fmt: skip
+
+
+def test_the_top_level_holds_only_the_agreed_names() -> None:
+    assert {path.parts[0] for path in tracked()} - ALLOWED == set()

@@ -1,0 +1,73 @@
+"""A project with a lifecycle over it, as the assembly builds one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.skills.lifecycle import Lifecycle
+from navigator_kernel.skills.mapping import SkillMapping
+
+
+class SetClock:
+    """A clock that stands still."""
+
+    def now(self) -> str:
+        return "2026-01-31T09:30:00.000Z"
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    root: Path
+    lifecycle: Lifecycle
+    mapping: SkillMapping
+
+    @property
+    def skills(self) -> Path:
+        return self.root / ".claude" / "skills"
+
+    @property
+    def inner(self) -> Path:
+        return self.skills / ".navigator"
+
+    def run(self, operation: str, **params: Any) -> Mapping[str, Any]:
+        return self.lifecycle.perform(operation, params)
+
+
+Maker = Callable[..., Project]
+
+
+def make_project(root: Path, home: Path, writer: type[FolderWriter] = FolderWriter, scan: Any = None) -> Project:
+    levels = {"project": root / ".claude" / "skills", "user": home / ".claude" / "skills"}
+    mapping = SkillMapping([root / "docs" / "skills-mapping.md"])
+    roots: Sequence[Path] = [
+        *levels.values(),
+        root / "skills.lock.json",
+        home / ".claude" / "skills.lock.json",
+        root / "docs" / "skills-mapping.md",
+        root / "mybox" / "state",
+    ]
+    root.mkdir(parents=True, exist_ok=True)
+    lifecycle = Lifecycle(root, levels, writer(roots), SetClock(), mapping, scan)
+    return Project(root=root, lifecycle=lifecycle, mapping=mapping)
+
+
+@pytest.fixture
+def maker(tmp_path: Path, home: Path) -> Maker:
+    def make(name: str = "project", **given: Any) -> Project:
+        return make_project(tmp_path / name, home, **given)
+
+    return make
+
+
+@pytest.fixture
+def project(maker: Maker) -> Project:
+    return maker()

@@ -1,0 +1,485 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
+
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.errors import (
+    Damaged,
+    FetchFailed,
+    KernelError,
+    NotLoadable,
+    Refused,
+    SkillNotFound,
+    UsageProblem,
+)
+from navigator_kernel.skills.digest import folder_digest
+from navigator_kernel.values.resource import Diagnostic
+
+TWO = {
+    "skills/alpha/SKILL.md": skill_text("alpha", "first of two"),
+    "skills/alpha/run.py": "print(1)\n",
+    "skills/beta/SKILL.md": skill_text("beta", "second of two"),
+    "README.md": "two skills\n",
+}
+ONE = {"solo/SKILL.md": skill_text("solo")}
+
+
+@pytest.mark.requirement("LIF-2")
+@pytest.mark.parametrize("partial", [True, False])
+def test_a_named_skill_of_a_repository_is_installed_byte_for_byte(project: Any, tmp_path: Path, partial: bool) -> None:
+    repo = make_repo(tmp_path, TWO, partial=partial)
+    answer = project.run("install", source=f"file://{repo}", skill="alpha")
+    assert answer["changed"] is True
+    assert answer["commit"] == git(repo, "rev-parse", "HEAD").strip()
+    assert (project.skills / "alpha" / "SKILL.md").read_text() == TWO["skills/alpha/SKILL.md"]
+    assert (project.skills / "alpha" / "run.py").read_text() == "print(1)\n"
+    assert not (project.skills / "beta").exists()
+
+
+def test_executable_files_stay_executable_and_others_do_not(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, ONE)
+    add_raw(repo, {"solo/go.sh": ("100755", b"#!/bin/sh\n")})
+    project.run("install", source=f"file://{repo}")
+    assert (project.skills / "solo" / "go.sh").stat().st_mode & 0o777 == 0o755
+    assert (project.skills / "solo" / "SKILL.md").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.requirement("LIF-2")
+def test_a_local_folder_is_a_source(project: Any) -> None:
+    folder = project.root / "mine" / "gamma"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(skill_text("gamma"))
+    answer = project.run("install", source="./mine/gamma")
+    assert [skill["name"] for skill in answer["skills"]] == ["gamma"]
+    assert answer["commit"] == ""
+
+
+def test_a_skill_at_the_top_of_a_repository_is_named_by_its_manifest(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"SKILL.md": skill_text("top-one"), "data/a.txt": "a"}, name="some-repo")
+    project.run("install", source=f"file://{repo}")
+    assert (project.skills / "top-one" / "data" / "a.txt").read_text() == "a"
+
+
+@pytest.mark.requirement("LIF-2")
+def test_several_skills_are_installed_by_name_path_and_glob(project: Any, tmp_path: Path) -> None:
+    files = {f"deep/down/{name}/SKILL.md": skill_text(name) for name in ("pdf", "docx", "web-a", "web-b")}
+    repo = make_repo(tmp_path, files)
+    project.run("install", source=f"file://{repo}", skill=["PDF", "deep/down/docx", "web-*"])
+    assert {path.name for path in project.skills.iterdir() if path.is_dir()} == {
+        ".navigator",
+        "pdf",
+        "docx",
+        "web-a",
+        "web-b",
+    }
+
+
+def test_all_installs_every_skill(project: Any, tmp_path: Path) -> None:
+    answer = project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
+    assert [skill["name"] for skill in answer["skills"]] == ["alpha", "beta"]
+
+
+def test_a_skill_can_be_named_as_its_manifest_names_it(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"x/SKILL.md": skill_text("declared"), "y/SKILL.md": skill_text("y")})
+    project.run("install", source=f"file://{repo}", skill="declared")
+    assert (project.skills / "declared" / "SKILL.md").exists()
+
+
+@pytest.mark.parametrize("kind", ["branch", "tag", "commit"])
+def test_a_ref_chooses_the_version(project: Any, tmp_path: Path, kind: str) -> None:
+    repo = make_repo(tmp_path, ONE)
+    old = git(repo, "rev-parse", "HEAD").strip()
+    git(repo, "tag", "-a", "-m", "v1", "v1")
+    git(repo, "branch", "feature/one")
+    commit(repo, {"solo/SKILL.md": skill_text("solo", "newer")})
+    ref = {"branch": "feature/one", "tag": "v1", "commit": old}[kind]
+    answer = project.run("install", source=f"file://{repo}#{ref}")
+    assert answer["commit"] == old
+    assert (project.skills / "solo" / "SKILL.md").read_text() == ONE["solo/SKILL.md"]
+
+
+# X-38
+def test_receipt_lock_and_database_tell_source_commit_and_every_hash(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, TWO)
+    project.run("install", source=f"file://{repo}", skill="alpha")
+    receipt = json.loads((project.inner / "alpha.json").read_text())
+    lock = json.loads((project.root / "skills.lock.json").read_text())["skills"]["alpha"]
+    (row,) = json.loads((project.skills / "skills.db").read_text())["_default"].values()
+    digest = folder_digest(project.skills / "alpha")
+    assert receipt["digest"] == lock["digest"] == row["tree_digest"] == digest
+    assert receipt["commit"] == lock["commit"] == row["commit"] == git(repo, "rev-parse", "HEAD").strip()
+    assert [file["path"] for file in lock["files"]] == ["SKILL.md", "run.py"]
+    assert receipt["tree"] == git(repo, "rev-parse", "HEAD:skills/alpha").strip()
+    assert receipt["subpath"] == "skills/alpha"
+
+
+@pytest.mark.requirement("LIF-13")
+def test_the_database_has_every_documented_field(project: Any, tmp_path: Path) -> None:
+    text = skill_text("solo", extra="tags: [a, b]\nkeywords_cn: [独奏]\ncategory: music\ncommand: echo hi\n")
+    project.run("install", source=f"file://{make_repo(tmp_path, {'solo/SKILL.md': text})}")
+    (row,) = json.loads((project.skills / "skills.db").read_text(encoding="utf-8"))["_default"].values()
+    assert set(row) == set(
+        "id name folder_name description category tags keywords_cn package_type parent parent_repo child_count repo "
+        "stars install installed installed_path last_updated synced_at search_index source_file commit tree_digest "
+        "kind".split()
+    )
+    assert (row["tags"], row["keywords_cn"], row["category"], row["kind"]) == (["a", "b"], ["独奏"], "music", "A")
+    assert (row["package_type"], row["parent"], row["installed_path"]) == ("child", "repo", ".claude/skills/solo")
+
+
+@pytest.mark.requirement("LIF-2")
+def test_a_second_identical_install_changes_nothing(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, TWO)
+    project.run("install", source=f"file://{repo}", all=True)
+    before = snapshot(project.root)
+    answer = project.run("install", source=f"file://{repo}", all=True)
+    assert answer["changed"] is False
+    assert snapshot(project.root) == before
+
+
+def test_an_unchanged_skill_of_a_newer_commit_is_left_untouched(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, TWO)
+    project.run("install", source=f"file://{repo}", skill="alpha")
+    before = snapshot(project.root)
+    commit(repo, {"README.md": "other\n"})
+    assert project.run("install", source=f"file://{repo}", skill="alpha")["changed"] is False
+    assert snapshot(project.root) == before
+
+
+def test_a_newer_version_of_an_own_untouched_skill_replaces_it(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, TWO)
+    project.run("install", source=f"file://{repo}", skill="alpha")
+    git(repo, "rm", "--quiet", "skills/alpha/run.py")
+    commit(repo, {"skills/alpha/SKILL.md": skill_text("alpha", "second edition")})
+    assert project.run("install", source=f"file://{repo}", skill="alpha")["changed"] is True
+    assert sorted(path.name for path in (project.skills / "alpha").iterdir()) == ["SKILL.md"]
+    assert "second edition" in (project.skills / "skills.db").read_text()
+    assert not list(project.inner.glob("removed-*"))
+
+
+# X-38
+def test_a_folder_without_a_receipt_is_never_overwritten(project: Any, tmp_path: Path) -> None:
+    mine = project.skills / "alpha"
+    mine.mkdir(parents=True)
+    (mine / "notes.txt").write_text("mine")
+    with pytest.raises(Refused, match="not installed by navigator") as caught:
+        project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", skill="alpha")
+    assert caught.value.exit_code == 3
+    assert caught.value.hint
+    assert [path.name for path in mine.iterdir()] == ["notes.txt"]
+
+
+def test_the_same_name_from_another_source_is_refused(project: Any, tmp_path: Path) -> None:
+    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
+    other = make_repo(tmp_path, {"solo/SKILL.md": skill_text("solo", "an impostor")}, name="other")
+    before = snapshot(project.root)
+    with pytest.raises(Refused, match="another source"):
+        project.run("install", source=f"file://{other}")
+    assert snapshot(project.root) == before
+
+
+def test_a_locally_edited_skill_is_not_replaced(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, ONE)
+    project.run("install", source=f"file://{repo}")
+    (project.skills / "solo" / "SKILL.md").write_text("my own words")
+    commit(repo, {"solo/SKILL.md": skill_text("solo", "newer")})
+    with pytest.raises(Refused, match="was changed"):
+        project.run("install", source=f"file://{repo}")
+    assert (project.skills / "solo" / "SKILL.md").read_text() == "my own words"
+
+
+def test_several_skills_and_none_named_is_a_question_with_their_names(project: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem) as caught:
+        project.run("install", source=f"file://{make_repo(tmp_path, TWO)}")
+    assert caught.value.data["skills"] == ["alpha", "beta"]
+    assert "alpha, beta" in caught.value.hint
+
+
+# X-7
+def test_an_unknown_skill_is_not_found_with_suggestions(project: Any, tmp_path: Path) -> None:
+    with pytest.raises(SkillNotFound) as caught:
+        project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", skill="alpa")
+    assert caught.value.exit_code == 4
+    assert caught.value.data["suggestions"] == ["alpha"]
+    assert "alpha" in caught.value.hint
+
+
+def test_a_repository_that_is_not_there_fails_with_seven(project: Any, tmp_path: Path) -> None:
+    with pytest.raises(FetchFailed) as caught:
+        project.run("install", source=f"file://{tmp_path}/nowhere")
+    assert caught.value.exit_code == 7
+    assert not project.skills.exists()
+
+
+def test_a_repository_without_skills_says_so(project: Any, tmp_path: Path) -> None:
+    with pytest.raises(SkillNotFound, match=r"no SKILL\.md"):
+        project.run("install", source=f"file://{make_repo(tmp_path, {'README.md': 'x'})}")
+
+
+def test_identical_duplicates_count_as_one(project: Any, tmp_path: Path) -> None:
+    text = skill_text("twin")
+    repo = make_repo(tmp_path, {"twin/SKILL.md": text, ".claude/skills/twin/SKILL.md": text})
+    assert project.run("install", source=f"file://{repo}", skill="twin")["changed"] is True
+    assert json.loads((project.inner / "twin.json").read_text())["subpath"] == "twin"
+
+
+@pytest.mark.parametrize("wanted", ["twin", ""])
+def test_different_skills_of_one_name_are_named_by_their_paths(project: Any, tmp_path: Path, wanted: str) -> None:
+    repo = make_repo(tmp_path, {"a/twin/SKILL.md": skill_text("twin"), "b/twin/SKILL.md": skill_text("twin", "other")})
+    with pytest.raises(UsageProblem) as caught:
+        project.run("install", source=f"file://{repo}", skill=wanted, all=not wanted)
+    assert caught.value.data["paths"] == ["a/twin", "b/twin"]
+    project.run("install", source=f"file://{repo}", skill="b/twin")
+    assert "other" in (project.skills / "twin" / "SKILL.md").read_text()
+
+
+def test_two_folders_that_declare_one_name_are_refused_together(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("same"), "b/SKILL.md": skill_text("same", "other")})
+    with pytest.raises(UsageProblem, match="call themselves 'same'"):
+        project.run("install", source=f"file://{repo}", all=True)
+
+
+@pytest.mark.requirement("LIF-2")
+def test_the_user_level_has_its_own_folder_and_lock(project: Any, tmp_path: Path, home: Path) -> None:
+    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}", user=True)
+    assert (home / ".claude" / "skills" / "solo" / "SKILL.md").exists()
+    assert (home / ".claude" / "skills.lock.json").exists()
+    assert not (project.root / ".claude").exists()
+
+
+def test_a_finding_that_blocks_keeps_the_skill_out(maker: Any, tmp_path: Path) -> None:
+    def scan(skill: Any, contents: Any) -> list[Diagnostic]:
+        return [Diagnostic(code="bad", level="error", path="SKILL.md", message=f"{skill.name} is bad: {len(contents)}")]
+
+    project = maker(scan=scan)
+    with pytest.raises(Refused, match="solo is bad: 1") as caught:
+        project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
+    assert caught.value.data["findings"][0]["code"] == "bad"
+    assert not project.skills.exists()
+
+
+@pytest.mark.parametrize(("level", "verdict"), [("warning", "warn"), ("", "ok")])
+def test_the_receipt_keeps_the_verdict(maker: Any, tmp_path: Path, level: Any, verdict: str) -> None:
+    found = [Diagnostic(code="odd", level=level, path="SKILL.md", message="odd")] if level else []
+    project = maker(scan=lambda skill, contents: found)
+    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
+    assert json.loads((project.inner / "solo.json").read_text())["verdict"] == verdict
+
+
+HOSTILE = {
+    "escaping link": {"solo/passwd": ("120000", b"/etc/passwd")},
+    "link out of the skill": {"solo/up": ("120000", b"../other/secret")},
+    "dangling link": {"solo/gone": ("120000", b"nowhere")},
+    "link to a folder": {"solo/sub/a": ("100644", b"a"), "solo/dir": ("120000", b"sub")},
+    "submodule": {"solo/module": ("160000", b"")},
+    "case collision": {"solo/Readme": ("100644", b"a"), "solo/README": ("100644", b"b")},
+    "folder collision": {"solo/Sub/a": ("100644", b"a"), "solo/sub/b": ("100644", b"b")},
+    "unicode collision": {"solo/caf\u00e9": ("100644", b"a"), "solo/cafe\u0301": ("100644", b"b")},
+    "control character": {"solo/a\x1b[31mb": ("100644", b"a")},
+    "bidi character": {"solo/a\u202etxt.py": ("100644", b"a")},
+    "backslash": {"solo/a\\..\\b": ("100644", b"a")},
+    "too deep": {"solo/" + "d/" * 13 + "f": ("100644", b"a")},
+    "too large": {"solo/big": ("100644", b"x" * (10 * 1024 * 1024 + 1))},
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_skill_that_is_not_safe_to_write_is_refused(project: Any, tmp_path: Path, case: str) -> None:
+    repo = make_repo(tmp_path, ONE)
+    add_raw(repo, HOSTILE[case])
+    with pytest.raises(Refused) as caught:
+        project.run("install", source=f"file://{repo}")
+    assert "\x1b" not in caught.value.message
+    assert not project.skills.exists()
+
+
+def test_a_skill_with_too_many_files_is_refused(project: Any, tmp_path: Path) -> None:
+    files = {f"solo/f{number}": "x" for number in range(2_001)}
+    with pytest.raises(Refused, match="2002 files"):
+        project.run("install", source=f"file://{make_repo(tmp_path, {**ONE, **files})}")
+
+
+def test_a_link_inside_a_skill_becomes_the_file_it_points_to(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {**ONE, "solo/docs/a.md": "text"})
+    add_raw(repo, {"solo/b.md": ("120000", b"docs/a.md"), "solo/docs/c.md": ("120000", b"../b.md")})
+    project.run("install", source=f"file://{repo}")
+    assert not (project.skills / "solo" / "docs" / "c.md").is_symlink()
+    assert (project.skills / "solo" / "docs" / "c.md").read_text() == "text"
+
+
+def test_a_hostile_neighbour_does_not_keep_a_good_skill_out(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, ONE)
+    add_raw(repo, {"bad/SKILL.md": ("100644", b"x"), "bad/passwd": ("120000", b"/etc/passwd")})
+    assert project.run("install", source=f"file://{repo}", skill="solo")["changed"] is True
+
+
+def test_a_manifest_that_cannot_be_used_keeps_the_skill_out(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"solo/SKILL.md": "---\nname: solo\n"})
+    with pytest.raises(NotLoadable):
+        project.run("install", source=f"file://{repo}")
+
+
+def test_a_name_that_reads_like_an_installed_one_is_refused(project: Any, tmp_path: Path) -> None:
+    (project.skills / "So_Lo").mkdir(parents=True)
+    repo = make_repo(tmp_path, {"x/SKILL.md": skill_text("so-lo")})
+    with pytest.raises(Refused, match="reads like"):
+        project.run("install", source=f"file://{repo}")
+
+
+# X-18
+def test_a_link_in_a_repository_cannot_move_the_folder_of_skills(project: Any, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (project.root / ".claude").mkdir()
+    (project.root / ".claude" / "skills").symlink_to(outside)
+    with pytest.raises(Refused, match="leads out"):
+        project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
+    assert not list(outside.iterdir())
+
+
+# X-38
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"_default": [1]}', "\x00" * 40, '{"skills": []}'])
+@pytest.mark.parametrize("file", [".claude/skills/skills.db", "skills.lock.json"])
+def test_a_damaged_record_is_reported_and_left_untouched(project: Any, tmp_path: Path, file: str, text: str) -> None:
+    repo = make_repo(tmp_path, ONE)
+    project.run("install", source=f"file://{repo}")
+    (project.root / file).write_text(text)
+    with pytest.raises(Damaged, match="cannot|not JSON|no |version") as caught:
+        project.run("uninstall", name="solo")
+    assert "doctor --repair" in caught.value.hint
+    assert (project.root / file).read_text() == text
+    assert (project.skills / "solo" / "SKILL.md").exists()
+
+
+# X-38
+def test_repair_rebuilds_database_and_lock_byte_for_byte(project: Any, tmp_path: Path) -> None:
+    project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
+    files = [project.skills / "skills.db", project.root / "skills.lock.json"]
+    before = [file.read_bytes() for file in files]
+    files[0].write_bytes(b"\x00" * 10)
+    files[1].write_bytes(before[1][:50])
+    answer = project.run("repair")
+    assert answer["levels"][0]["rewritten"] == ["skills.lock.json", ".claude/skills/skills.db"]
+    assert [file.read_bytes() for file in files] == before
+    for file in files:
+        file.unlink()
+    project.run("repair")
+    assert [file.read_bytes() for file in files] == before
+
+
+def test_repair_of_what_is_right_writes_nothing(project: Any, tmp_path: Path) -> None:
+    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
+    before = snapshot(project.root)
+    assert project.run("repair")["levels"][0]["rewritten"] == []
+    assert snapshot(project.root) == before
+
+
+def test_lock_entries_of_skills_that_are_not_here_are_kept(project: Any, tmp_path: Path) -> None:
+    lock = project.root / "skills.lock.json"
+    lock.write_text(json.dumps({"version": 1, "skills": {"elsewhere": {"digest": "sha256:0"}}}))
+    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
+    assert list(json.loads(lock.read_text())["skills"]) == ["elsewhere", "solo"]
+
+
+def test_rows_and_tables_of_others_in_the_database_survive(project: Any, tmp_path: Path) -> None:
+    project.skills.mkdir(parents=True)
+    database = project.skills / "skills.db"
+    database.write_text('{"_default": {"7": {"name": "other", "stars": 9}}, "notes": {"1": {"a": 1}}}')
+    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
+    tables = json.loads(database.read_text())
+    assert [row["name"] for row in tables["_default"].values()] == ["solo", "other"]
+    assert tables["notes"] == {"1": {"a": 1}}
+
+
+class FailsAt(FolderWriter):
+    """Fails at one step of an install, as a full disk would."""
+
+    step = ""
+
+    def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
+        if path.name == self.step:
+            raise KernelError("the disk is full")
+        super().write(path, data, mode=mode)
+
+    def move(self, source: Path, target: Path) -> None:
+        if target.name == self.step:
+            raise KernelError("the disk is full")
+        super().move(source, target)
+
+
+STEPS = ["run.py", "alpha", "beta", "alpha.json", "beta.json", "skills.lock.json", "skills.db", "skills-mapping.md"]
+
+
+# X-38
+@pytest.mark.parametrize("step", STEPS)
+def test_an_install_that_fails_anywhere_leaves_all_as_it_was(
+    maker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    project = maker(writer=FailsAt)
+    project.run("install", source=f"file://{make_repo(tmp_path, ONE, name='first')}")
+    before = snapshot(project.root)
+    monkeypatch.setattr(FailsAt, "step", step)
+    with pytest.raises(KernelError, match="disk is full"):
+        project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
+    after = snapshot(project.root)
+    assert {path: data for path, (_, data) in after.items()} == {path: data for path, (_, data) in before.items()}
+    assert not list(project.inner.glob("staging-*"))
+
+
+@pytest.mark.parametrize("step", ["alpha", "alpha.json", "skills.lock.json", "skills.db"])
+def test_an_update_that_fails_brings_the_old_skill_back(
+    maker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    project, repo = maker(writer=FailsAt), make_repo(tmp_path, TWO)
+    project.run("install", source=f"file://{repo}", skill="alpha")
+    before = {path: data for path, (_, data) in snapshot(project.root).items()}
+    commit(repo, {"skills/alpha/SKILL.md": skill_text("alpha", "newer")})
+    monkeypatch.setattr(FailsAt, "step", step)
+    with pytest.raises(KernelError, match="disk is full"):
+        project.run("install", source=f"file://{repo}", skill="alpha")
+    monkeypatch.setattr(FailsAt, "step", "")
+    assert {path: data for path, (_, data) in snapshot(project.root).items()} == before
+    assert project.run("verify")["count"] == 1
+
+
+INSTALLER = """
+import sys
+from pathlib import Path
+sys.path[:0] = [sys.argv[1], sys.argv[2]]
+from conftest import make_project
+project = make_project(Path(sys.argv[3]), Path(sys.argv[4]))
+project.run("install", source=sys.argv[5], skill=sys.argv[6])
+"""
+
+
+# X-38
+def test_two_processes_installing_at_once_both_get_in(project: Any, tmp_path: Path, home: Path) -> None:
+    names = [f"skill-{number}" for number in range(6)]
+    repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in names})
+    kernel = Path(sys.modules["navigator_kernel"].__file__ or "").parents[1]
+    words = [sys.executable, "-c", INSTALLER, str(kernel), str(Path(__file__).parent), str(project.root), str(home)]
+    running = [subprocess.Popen([*words, f"file://{repo}", name], stderr=subprocess.PIPE) for name in names]
+    complaints = [process.communicate()[1].decode() for process in running]
+    assert [process.returncode for process in running] == [0] * len(names), complaints
+    lock = json.loads((project.root / "skills.lock.json").read_text())["skills"]
+    rows = json.loads((project.skills / "skills.db").read_text())["_default"].values()
+    assert sorted(lock) == sorted(row["name"] for row in rows) == names
+    assert [project.mapping.find(name) for name in names] == [(f"file://{repo}", name) for name in names]
+
+
+def test_nothing_of_a_fetched_repository_is_left_behind(
+    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    project.run("install", source=f"file://{make_repo(tmp_path, ONE)}")
+    assert os.listdir(scratch) == []

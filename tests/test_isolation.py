@@ -1,0 +1,34 @@
+"""No test sees, or writes to, the home of the person who runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _a_person_with_settings() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NAVIGATOR_MODEL", "of the person")
+        patch.setenv("GIT_DIR", "/of/the/person")
+        yield
+
+
+def test_the_home_of_a_test_is_its_own(home: Path) -> None:
+    assert Path.home() == home
+    assert [path.name for path in home.iterdir() if path.is_file()] == [".gitconfig"]
+
+
+def test_settings_of_the_person_are_gone() -> None:
+    assert [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_DIR"))] == []
+
+
+def test_git_can_commit(tmp_path: Path) -> None:
+    for argv in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *argv], cwd=tmp_path, check=True, capture_output=True)
+    log = subprocess.run(["git", "log", "--format=%an"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert log.stdout == "Test\n"

@@ -1,0 +1,72 @@
+"""The list of proved requirements is itself to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import requirements_report
+from requirement_marks import known
+
+TESTS = Path(__file__).parent
+THREE_TESTS = """
+import pytest
+
+@pytest.mark.requirement("PRE-1", "PRE-2")
+def test_passes(): pass
+
+@pytest.mark.requirement("PRE-3")
+def test_fails(): assert False
+
+@pytest.mark.requirement("PRE-4")
+def test_is_skipped(): pytest.skip()
+
+@pytest.fixture
+def broken():
+    yield
+    raise RuntimeError
+
+@pytest.mark.requirement("PRE-5")
+def test_fails_afterwards(broken): pass
+"""
+
+
+Run = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    pytester.makeini("[pytest]\nmarkers = requirement(*ids): what it proves")
+    return lambda *args: pytester.runpytest_subprocess("-p", "requirement_marks", *args)
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_only_tests_that_passed_in_every_phase_are_recorded(run: Run, pytester: pytest.Pytester, workers: str) -> None:
+    pytester.makepyfile(test_three=THREE_TESTS)
+    run("-n", workers, "--requirements-out", "out.tsv")
+    assert (pytester.path / "out.tsv").read_text(encoding="utf-8") == (
+        "PRE-1\ttest_three.py::test_passes\nPRE-2\ttest_three.py::test_passes\n"
+    )
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_a_test_that_cites_an_unknown_id_fails(run: Run, pytester: pytest.Pytester, workers: str) -> None:
+    pytester.makepyfile('import pytest\n@pytest.mark.requirement("PRE-99")\ndef test_a(): pass')
+    result = run("-n", workers)
+    assert result.parseoutcomes() == {"errors": 1}
+    result.stdout.fnmatch_lines("unknown requirement 'PRE-99'")
+
+
+def test_a_due_milestone_with_a_missing_id_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "out.tsv").write_text("STK-1\ta\nSTK-2\tb\n", encoding="utf-8")
+    assert requirements_report.main([str(tmp_path / "out.tsv"), "--due", "sessions"]) == 1
+    assert "STK-3" in capsys.readouterr().out
+
+
+def test_a_due_milestone_with_all_its_ids_passes(tmp_path: Path) -> None:
+    due = [id_ for id_, milestone in known().items() if milestone == "spine"]
+    (tmp_path / "out.tsv").write_text("".join(f"{id_}\ta\n" for id_ in due), encoding="utf-8")
+    assert requirements_report.main([str(tmp_path / "out.tsv"), "--due", "spine"]) == 0
