@@ -14,7 +14,7 @@ help:  ## List the chores
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## Install a skill from a git repository, route a message to it, run it
-	@$(BIN)/python bin/demo.py
+	@$(BIN)/python docs/demo.py
 
 test: lint  ## Check everything that a change must keep: lint, then the tests
 	@$(BIN)/python -m pytest -q -n 2 -m "$(FAST)"
@@ -32,6 +32,7 @@ lint: $(STAMP)  ## Check style, types, imports and generated pages
 	@$(MAKE) --no-print-directory check-docs
 
 check-docs: $(STAMP)  ## Check that the generated parts of the pages are up to date
+	@$(BIN)/python docs/generate.py --check || { echo "say make docs" >&2; exit 1; }
 	@test -z "$(COGGED)" || $(BIN)/cog --check --diff --verbosity=1 -P $(COGGED) || { echo "say make docs" >&2; exit 1; }
 
 format: $(STAMP)  ## Sort the imports and lay out the code
@@ -39,6 +40,7 @@ format: $(STAMP)  ## Sort the imports and lay out the code
 	@$(BIN)/ruff format --quiet $(SOURCES)
 
 docs: $(STAMP)  ## Write the generated parts of the pages anew
+	@$(BIN)/python docs/generate.py
 	@test -z "$(COGGED)" || $(BIN)/cog -r --verbosity=1 -P $(COGGED)
 
 requirements: $(STAMP)  ## List the requirements without a passing test (DUE="spine sessions" fails on those due)

@@ -41,7 +41,7 @@ class SkillsAgent:
         argv = executor.argv(request, arguments, packet.params.required)
         answer = _answer(executor, packet, await self._run(executor, packet, argv), self.ports.workspace)
         if answer["state"] == "success":
-            self.ports.lifecycle.perform("record", {"skill": executor.skill.name})
+            self.ports.lifecycle.perform("record", {"name": executor.skill.name})
         return answer
 
     async def _run(self, executor: Executor, packet: Packet, argv: tuple[str, ...]) -> Outcome:
@@ -94,7 +94,8 @@ def _answer(executor: Executor, packet: Packet, outcome: Outcome, workspace: Any
     if not out and not files:
         text = say("skills.silent", language, skill=name)
         return {"state": "error", "summary": text, "data": {"type": "Silence", "msg": text}}
-    summary = str(data["summary"]) if isinstance(data.get("summary"), str) else say("skills.done", language, skill=name)
+    said = data.pop("summary", None)
+    summary = said if isinstance(said, str) else say("skills.done", language, skill=name)
     return {"state": "success", "summary": summary, "data": data, "raw": out}
 
 

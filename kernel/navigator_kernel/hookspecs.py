@@ -22,13 +22,15 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def kernel_register_agents(ports: AgentPorts) -> Iterable[Agent]:  # type: ignore[empty-body]  # a specification
+def kernel_register_agents(ports: AgentPorts) -> Iterable[Agent]:
     """Subagents to add, looked up by name. All are taken; of one name, the first registered wins."""
+    return ()
 
 
 @hookspec
-def kernel_register_sources(root: Path) -> Iterable[Path]:  # type: ignore[empty-body]  # a specification
+def kernel_register_sources(root: Path) -> Iterable[Path]:
     """Folders of skills that the plugin brings, for the project at `root`. All are taken."""
+    return ()
 
 
 @hookspec(firstresult=True)
@@ -42,13 +44,15 @@ def kernel_register_dispatchers(agents: Mapping[str, Agent]) -> Dispatcher | Non
 
 
 @hookspec
-def kernel_register_commands(root: Path) -> Iterable[Any]:  # type: ignore[empty-body]  # a specification
+def kernel_register_commands(root: Path) -> Iterable[Any]:
     """click commands for the command line. All are taken; the kernel's own names cannot be replaced."""
+    return ()
 
 
 @hookspec
-def kernel_scan_skill(skill: Mapping[str, bytes]) -> Iterable[Any]:  # type: ignore[empty-body]  # a specification
+def kernel_scan_skill(skill: Mapping[str, bytes]) -> Iterable[Any]:
     """Findings about a skill that is about to be installed, as path → content. All are taken."""
+    return ()
 
 
 @hookspec(firstresult=True)

@@ -59,7 +59,7 @@ class Plugins:
                     result.close()
                     raise TypeError("a hook returns values, not a coroutine")
                 result = list(result) if result is not None and hook not in _SINGLE else result
-            except Exception as error:  # noqa: BLE001 - named and isolated
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - named and isolated
                 self.fail(name, hook, error)
                 continue
             self._tell(f"{hook} {name} -> {type(result).__name__}")
@@ -87,11 +87,11 @@ class Plugins:
 _SINGLE = frozenset({"kernel_register_routers", "kernel_register_dispatchers", "kernel_precheck", "kernel_finish_turn"})
 
 
-def build_manager(trace: bool | None = None) -> Plugins:  # noqa: FBT001 - a test hands it in
+def build_manager() -> Plugins:
     """A manager that knows the hooks and no plugin."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
-    return Plugins(manager=manager, trace=os.environ.get(TRACE) == "1" if trace is None else trace)
+    return Plugins(manager=manager, trace=os.environ.get(TRACE) == "1")
 
 
 def add_folders(plugins: Plugins, folder: Path, prefix: str) -> None:
@@ -100,7 +100,7 @@ def add_folders(plugins: Plugins, folder: Path, prefix: str) -> None:
         name = f"{prefix}:{file.parent.name}"
         try:
             module = _module(f"_navigator_{prefix}_{file.parent.name}", file)
-        except Exception as error:  # noqa: BLE001 - a plugin's import may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's import may raise anything
             plugins.fail(name, "load", error)
             continue
         plugins.add(module, name)
@@ -113,7 +113,7 @@ def add_entry_points(plugins: Plugins, found: Sequence[tuple[str, str]]) -> None
         try:
             plugin = importlib.import_module(module)
             plugins.add(getattr(plugin, attribute) if attribute else plugin, name)
-        except Exception as error:  # noqa: BLE001 - a plugin's import may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's import may raise anything
             plugins.fail(name, "load", error)
 
 
@@ -150,10 +150,11 @@ def _environment_key() -> list[list[Any]]:
     key: list[list[Any]] = [[sys.prefix, sys.version_info[:3]]]
     for entry in sys.path:
         try:
-            key.append([entry, os.stat(entry).st_mtime_ns])  # noqa: PTH116 - 40 of these at each start
+            key.append([entry, Path(entry).stat().st_mtime_ns])
         except OSError:
             continue
-    return json.loads(json.dumps(key))  # type: ignore[no-any-return]  # the form in which it is compared
+    compared: list[list[Any]] = json.loads(json.dumps(key))  # tuples as the cache has them
+    return compared
 
 
 def _module(name: str, file: Path) -> ModuleType:

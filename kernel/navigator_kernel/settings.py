@@ -17,7 +17,6 @@ SCALARS: Mapping[str, tuple[tuple[str, ...] | type[float], str | float, str, boo
     "language": (("auto", "en", "zh"), "auto", "language of messages; auto follows the message", True),
     "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
     "format": (("summary", "detail", "raw"), "detail", "how much of a report is shown", True),
-    "router": (("cascade", "local_only", "llm_only"), "cascade", "how skills are chosen (X-1)", True),
     "timeout": (float, 60.0, "seconds that one step may take", True),
 }
 TABLES: Mapping[str, str] = {
@@ -40,7 +39,6 @@ class Settings:
     language: str = "auto"
     style: str = "auto"
     format: str = "detail"
-    router: str = "cascade"
     timeout: float = 60.0
     aliases: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skill_repositories import git, make_repo, skill_text, snapshot
 
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import IntegrityMismatch, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.skills.switches import disabled_names
+from skill_repositories import git, make_repo, skill_text, snapshot
 
 FILES = {
     "skills/alpha/SKILL.md": skill_text("alpha", "reads \x1b[31mtables", "license: MIT\nallowed-tools: Read, Bash\n"),
@@ -74,7 +76,7 @@ def test_list_marks_what_is_shipped(project: Any, tmp_path: Path) -> None:
     shipped = tmp_path / "shipped"
     (shipped / "given").mkdir(parents=True)
     (shipped / "given" / "SKILL.md").write_text(skill_text("given"))
-    lifecycle = Lifecycle(project.root, {"shipped": shipped}, None, None, project.mapping)  # type: ignore[arg-type]
+    lifecycle = Lifecycle(project.root, {"shipped": shipped}, FolderWriter([]), SystemClock(), project.mapping)
     assert lifecycle.perform("list", {})["skills"][0]["status"] == "shipped"
 
 

@@ -61,7 +61,7 @@ class FolderWriter:
         if os.path.lexists(target):
             raise Refused(f"{str(target)!r} is there already", hint="move it away first")
         with _named("move", source):
-            os.rename(source, target)  # noqa: PTH104 - Path.rename says the same in more words
+            source.rename(target)
             _sync_folder(target.parent)
             _sync_folder(source.parent)
 
@@ -146,12 +146,12 @@ def _replace(path: Path, data: bytes, mode: int) -> None:
     held = path.with_name(f".navigator-{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with open(os.open(held, flags, mode), "wb") as file:  # noqa: PTH123 - opened by descriptor
+        with os.fdopen(os.open(held, flags, mode), "wb") as file:
             os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(held, path)  # noqa: PTH105 - Path.replace says the same in more words
+        held.replace(path)
     except BaseException:
         held.unlink(missing_ok=True)
         raise
@@ -176,7 +176,8 @@ def _named(verb: str, path: Path) -> Iterator[None]:
 
 
 def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - lexical on purpose: links are looked at afterwards
+    """Lexically: links are looked at afterwards."""
+    return Path(os.path.normpath(path.absolute()))
 
 
 def _placed(path: Path) -> Path:

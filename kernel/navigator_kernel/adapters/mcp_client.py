@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from navigator_kernel.errors import FetchFailed, KernelError, NotFound, NotLoadable, UsageProblem
 from navigator_kernel.ports import Consents
@@ -54,14 +54,20 @@ async def _connected(name: str, server: McpServer, cwd: Path) -> AsyncIterator[C
         hint = "pip install 'navigator-kernel[mcp]'"
         raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
     params = StdioServerParameters(command=server.command, args=list(server.args), env=dict(server.env), cwd=cwd)
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123 - the null device, not a path of ours
+    with _nowhere() as nowhere:
         try:
             async with Client(stdio_client(params, errlog=nowhere), mode="legacy") as client:
                 yield client
         except BaseExceptionGroup as group:
             raise _first(group, name) from group
         except OSError as error:
-            raise FetchFailed(f"the MCP server {name!r} cannot be started: {error}", hint="check its command") from error
+            message = f"the MCP server {name!r} cannot be started: {error}"
+            raise FetchFailed(message, hint="check its command") from error
+
+
+def _nowhere() -> TextIO:
+    """Where a server's own log goes for now."""
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 async def _perform(client: Client, server: str, operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +77,8 @@ async def _perform(client: Client, server: str, operation: str, params: Mapping[
         match operation:
             case "list":
                 found = await client.list_resources()
-                return {"resources": [_plain(item, ("uri", "name", "description", "mime_type")) for item in found.resources]}
+                names = ("uri", "name", "description", "mime_type")
+                return {"resources": [_plain(item, names) for item in found.resources]}
             case "tools":
                 tools = await client.list_tools()
                 return {"tools": [_plain(item, ("name", "description")) for item in tools.tools]}

@@ -92,7 +92,8 @@ def _start(job: Job, mark: str) -> subprocess.Popen[bytes]:
     except FileNotFoundError as error:
         raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH") from error
     except (PermissionError, OSError) as error:
-        raise Refused(f"{job.argv[0]!r} cannot be started: {error.strerror}", hint="check that it is a program") from error
+        message = f"{job.argv[0]!r} cannot be started: {error.strerror}"
+        raise Refused(message, hint="check that it is a program") from error
 
 
 @dataclass(slots=True)
@@ -111,8 +112,8 @@ class _Watch:
         self.selector.register(self.pidfd, selectors.EVENT_READ, "ended")
         if self.wake is not None:
             self.selector.register(self.wake, selectors.EVENT_READ, "stop")
-        for index, stream in enumerate((self.process.stdout, self.process.stderr)):
-            assert stream is not None  # noqa: S101 - both are pipes, as started above
+        pipes = [stream for stream in (self.process.stdout, self.process.stderr) if stream is not None]
+        for index, stream in enumerate(pipes):
             os.set_blocking(stream.fileno(), False)
             self.selector.register(stream, selectors.EVENT_READ, index)
 

@@ -23,10 +23,11 @@ def command(app: App, *, words: tuple[str, ...], yes: bool, form: str | None, as
     """
     text = _message(words)
     from navigator_kernel.cli.turns import new_session, take_turn
+    from navigator_kernel.values.report import FORMATS
     from navigator_kernel.values.request import Message
 
-    wanted = form or app.settings.format
-    message = Message(text=text, consent=yes, format=wanted, language=app.language)  # type: ignore[arg-type]  # checked by click and by the settings
+    wanted = FORMATS[form or app.settings.format]
+    message = Message(text=text, consent=yes, format=wanted, language=app.language)
     from navigator_kernel.cli.replies import show
 
     reply = take_turn(app, message, new_session(app), listeners=())

@@ -104,11 +104,12 @@ def _block() -> str:
 def _turn(app: App, text: str, session: Session, *, quiet: bool) -> Reply:
     from navigator_kernel.cli.replies import show
     from navigator_kernel.cli.turns import take_turn
+    from navigator_kernel.values.report import FORMATS
 
     message = Message(text=text, interactive=True, language=app.language)
     reply = take_turn(app, message, session, listeners=() if quiet else (progress,))
     if not quiet:
-        show(app, reply, form=app.settings.format, as_json=False)
+        show(app, reply, form=FORMATS[app.settings.format], as_json=False)
     return reply
 
 

@@ -11,7 +11,7 @@ from navigator_kernel.values.report import Format
 from navigator_kernel.values.wording import say
 
 
-def show(app: App, reply: Reply, *, form: str, as_json: bool) -> None:
+def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
     """The report on stdout; notice and, below `detail`, the sections on stderr where they are not asked for."""
     if as_json:
         document(reply.to_dict())
@@ -19,9 +19,8 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool) -> None:
     language = app.language or language_of(reply.report.summary)
     if reply.notice is not None and reply.notice.code == "few_skills":
         note(say("notice.few_skills", language, count=reply.notice.count))
-    format: Format = "summary" if form == "summary" else "raw" if form == "raw" else "detail"
-    lines(render_report(reply.report, format, style_of(app.settings.style)))
-    if format == "detail":
+    lines(render_report(reply.report, form, style_of(app.settings.style)))
+    if form == "detail":
         lines(sections(reply.sections, language))
 
 

@@ -153,8 +153,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
 @command.command("distrust")
 @click.argument("name")
 @json_option
-@pass_app
-def distrust(app: App, *, name: str, as_json: bool) -> None:
+def distrust(*, name: str, as_json: bool) -> None:
     """Take the trust in a skill back, whatever its bytes are now."""
     from navigator_kernel.assembly.extensions import open_consents
 

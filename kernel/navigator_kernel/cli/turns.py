@@ -18,7 +18,7 @@ def new_session(app: App) -> Session:
     return Session(id=app.kernel.ids.new())
 
 
-def take_turn(app: App, *, message: Message, session: Session, listeners: Sequence[Listener]) -> Reply:
+def take_turn(app: App, message: Message, session: Session, listeners: Sequence[Listener]) -> Reply:
     """The reply. Interrupted where the person stopped it; its processes are dead by then."""
     kernel = app.kernel
     stream = EventStream(

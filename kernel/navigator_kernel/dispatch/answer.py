@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from navigator_kernel.errors import ConsentNeeded, KernelError, TimedOut
@@ -17,6 +17,8 @@ from navigator_kernel.values.wording import say
 DEPTH = 24  # levels of data that are kept
 TEXT_LIMIT = 1024 * 1024  # characters of one string that are kept
 SUMMARY_LIMIT = 2_000
+ROOM = 8 * 1024 * 1024  # characters of data that are kept in all, each value counted with its overhead
+YAML_DEPTH = 200  # libyaml's composer ends the process some 100,000 levels down
 
 _MARKS: Mapping[str, State] = {mark: state for marks in (EMOJI, ASCII) for state, mark in marks.items()}
 _BARE_MARKS: Mapping[str, State] = {mark.rstrip("\ufe0f"): state for mark, state in _MARKS.items()}
@@ -32,47 +34,70 @@ def report_from(answer: object, meta: Meta, language: Language = "en") -> Report
     """
     try:
         return _read(answer, meta, language)
-    except Exception as error:  # noqa: BLE001 - an object of a stranger may raise anything from any method
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's object may raise anything from any method
         return failure(error, meta, language)
 
 
 def failure(error: BaseException, meta: Meta, language: Language = "en") -> Report:
     """The report of an exception: typed and kept apart by kind for the kernel's own errors."""
+    kind = type(error).__name__
+    message = shorten(clean(_safely(error)), SUMMARY_LIMIT)
     if isinstance(error, ConsentNeeded):
         data = {"required": ["consent"], "optional": [], "reason": "consent", **_facts(error)}
-        return Report(state="pending", summary=say("ask.approve", language, what=error.message), meta=meta, data=data)
-    kind = type(error).__name__
-    message = error.message if isinstance(error, KernelError) else _safely(error)
-    summary = say("agent.crashed", language, type=kind, msg=shorten(message, SUMMARY_LIMIT))
+        return Report(state="pending", summary=say("ask.approve", language, what=message), meta=meta, data=data)
+    summary = say("agent.crashed", language, type=kind, msg=message)
     if isinstance(error, KernelError):
         state: State = "timeout" if isinstance(error, TimedOut) else "error"
-        data = {**_facts(error), "type": kind, "msg": clean(message), "hint": error.hint, "code": error.code}
-        data["exit_code"] = error.exit_code
+        data = {**_facts(error), "type": kind, "msg": clean(_safely(error)), "hint": clean(_safely(error.hint))}
+        data |= {"code": error.code, "exit_code": error.exit_code}
         return Report(state=state, summary=summary, meta=meta, data=data, recoverable=error.recoverable)
-    return Report(state="error", summary=summary, meta=meta, data={"type": kind, "msg": clean(message)})
+    return Report(state="error", summary=summary, meta=meta, data={"type": kind, "msg": clean(_safely(error))})
 
 
-def json_value(value: Any, depth: int = DEPTH) -> Any:
-    """The nearest value that JSON can carry in UTF-8; cut at `depth` levels."""
-    match value:
-        case None | bool():
-            return value
-        case str():
-            return value[:TEXT_LIMIT].encode("utf-8", "replace").decode("utf-8")
-        case int():
-            return int(value) if abs(value) < 2**63 else hex(value)
-        case float():
-            return float(value) if math.isfinite(value) else str(value)
-        case bytes() | bytearray():
-            return bytes(value[:TEXT_LIMIT]).decode("utf-8", "replace")
-    if depth == 0:
-        return "…"
-    if isinstance(value, Mapping):
-        return {str(json_value(str(key), 1)): json_value(item, depth - 1) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = value if isinstance(value, (list, tuple)) else sorted(value, key=repr)
-        return [json_value(item, depth - 1) for item in items]
-    return json_value(_safely(value), 1)
+def json_value(value: Any) -> Any:
+    """The nearest value that JSON can carry in UTF-8; cut at `DEPTH` levels and `ROOM` characters."""
+    return _Room().kept(value, DEPTH)
+
+
+class _Room:
+    """Counts what one answer may still take up: a list that holds itself twice would be endless."""
+
+    def __init__(self) -> None:
+        self.left = ROOM
+
+    def kept(self, value: Any, depth: int) -> Any:
+        self.left -= 32
+        match value:
+            case None | bool():
+                return value
+            case str():
+                return self._text(value)
+            case bytes() | bytearray():
+                return self._text(bytes(value[:TEXT_LIMIT]).decode("utf-8", "replace"))
+            case int():
+                return int(value) if abs(value) < 2**63 else self._text(hex(value))
+            case float():
+                return float(value) if math.isfinite(value) else str(value)
+        if depth == 0 or self.left <= 0:
+            return "…"
+        if isinstance(value, Mapping):
+            return {self._text(_safely(key)): self.kept(item, depth - 1) for key, item in self._some(value.items())}
+        if isinstance(value, (list, tuple)):
+            return [self.kept(item, depth - 1) for item in self._some(value)]
+        if isinstance(value, (set, frozenset)):
+            return [self.kept(item, depth - 1) for item in self._some(sorted(value, key=repr))]
+        return self._text(_safely(value))
+
+    def _some(self, items: Iterable[Any]) -> Iterator[Any]:
+        for item in items:
+            if self.left <= 0:
+                return
+            yield item
+
+    def _text(self, text: str) -> str:
+        kept = text[: max(min(TEXT_LIMIT, self.left), 0)].encode("utf-8", "replace").decode("utf-8")
+        self.left -= len(kept)
+        return kept
 
 
 def _read(answer: object, meta: Meta, language: Language) -> Report:
@@ -99,18 +124,17 @@ def _from_text(text: str, meta: Meta, language: Language) -> Report:
             found = None
         if isinstance(found, dict) and "state" in found:
             return _from_mapping(found, meta, language)
-    if _LAYOUT.search(stripped):
-        return _from_layout(stripped, meta, language)
+    if hit := _LAYOUT.search(stripped):
+        return _from_layout(stripped, hit.group(1), meta, language)
     return _garbage(text, meta, language, kind="str")
 
 
-def _from_layout(text: str, meta: Meta, language: Language) -> Report:
+def _from_layout(text: str, state: str, meta: Meta, language: Language) -> Report:
     """The status line, then `state:`, `data:` and `meta:` as YAML."""
     head, body = _split(text)
     found = _yaml(body)
     if not isinstance(found, Mapping):
-        found = {"state": _LAYOUT.search(text).group(1)}  # type: ignore[union-attr]  # searched by the caller
-        found = {**found, "raw": text}
+        found = {"state": state, "raw": text}
     mark, _, rest = head.partition(" ")
     agent, _, summary = rest.partition(" ")
     known = mark in _MARKS or mark.rstrip("\ufe0f") in _BARE_MARKS
@@ -124,12 +148,17 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _yaml(body: str) -> Any:
+    """What the layout says; None for what is no YAML, or is made to grow: an alias, or a nesting without end."""
     import yaml
 
-    if len(body) > TEXT_LIMIT or re.search(r"(?m)(^|[\s,\[{:])[&*]\w", body):
-        return None  # no anchors or aliases: they could make a small text large
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
     try:
-        return yaml.load(body, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+        for event in yaml.parse(body[: TEXT_LIMIT + 1], Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > YAML_DEPTH:
+                return None
+        return None if len(body) > TEXT_LIMIT else yaml.load(body, Loader=loader)  # noqa: S506 - both are safe
     except (yaml.YAMLError, ValueError, RecursionError, TypeError):
         return None
 
@@ -181,13 +210,18 @@ def _meta(value: object, measured: Meta) -> Meta:
     if not isinstance(value, Mapping):
         return measured
     time, ts = value.get("time"), value.get("ts")
-    valid = isinstance(time, (int, float)) and not isinstance(time, bool) and math.isfinite(time) and 0 <= time < 1e9
     return Meta(
         agent=measured.agent,
-        time=time if valid else measured.time,  # type: ignore[arg-type]  # checked above
+        time=_seconds(time, measured.time),
         ts=ts if isinstance(ts, str) and _ISO.fullmatch(ts) else measured.ts,
         cached=value.get("cached") is True,
     )
+
+
+def _seconds(value: object, measured: float) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
+        return value
+    return measured
 
 
 def _garbage(text: str, meta: Meta, language: Language, *, kind: str) -> Report:
@@ -197,11 +231,14 @@ def _garbage(text: str, meta: Meta, language: Language, *, kind: str) -> Report:
 
 
 def _facts(error: KernelError) -> dict[str, Any]:
-    return _data(dict(error.data))
+    try:
+        return _data(dict(error.data))
+    except Exception:  # noqa: BLE001 - the facts of a plugin's error may be anything
+        return {}
 
 
 def _safely(value: object) -> str:
     try:
         return str(value)[:TEXT_LIMIT]
-    except Exception:  # noqa: BLE001 - str() of a stranger's object may raise anything
+    except (Exception, SystemExit):  # noqa: BLE001 - str() of a stranger's object may raise anything
         return f"<{type(value).__name__}>"

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from navigator_kernel.dispatch.answer import failure, report_from
-from navigator_kernel.errors import NotFound
+from navigator_kernel.errors import Interrupted, NotFound
 from navigator_kernel.events import Event
 from navigator_kernel.ports import Agent, Clock
 from navigator_kernel.values.packet import Packet
@@ -56,8 +56,9 @@ class InProcessDispatcher:
     async def events(self, task: str) -> AsyncIterator[Event]:
         """Agents here report once; they have no events of their own yet."""
         self._held(task)
-        return
-        yield
+        nothing: tuple[Event, ...] = ()
+        for event in nothing:
+            yield event
 
     async def result(self, task: str) -> Report:
         held = self._held(task)
@@ -77,14 +78,15 @@ class InProcessDispatcher:
         limit = packet.constraints.timeout
         try:
             answer = await asyncio.wait_for(asyncio.wrap_future(held.future), limit + GRACE)
-        except TimeoutError:
-            held.future.cancel()
-            self._abandon()
-            return self._timeout(held)
         except asyncio.CancelledError:
             held.future.cancel()
-            raise
+            if (turn := asyncio.current_task()) is not None and turn.cancelling():
+                raise
+            return failure(Interrupted(f"{packet.agent} was stopped"), self._meta(held), packet.context.language)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; it is named and kept apart
+            if isinstance(error, TimeoutError) and held.future.cancelled():  # ours; the agent's own is an answer
+                self._abandon()
+                return self._timeout(held)
             if self.observe is not None:
                 self.observe(packet.agent, f"{type(error).__name__}: {error}")
             return failure(error, self._meta(held), packet.context.language)

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from navigator_kernel.ports import Catalogue, KnownSkills
 from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Script, Skills
@@ -47,7 +48,17 @@ _SCRIPT = re.compile(
 _MCP = re.compile(
     r"^mcp\s*(?:运行|执行|\brun\b)?\s*(列出|读取|工具|调用|(?:list|read|tools|call)\b)?\s*(.*)$", re.IGNORECASE
 )
-_MCP_WORDS: Mapping[str, str] = {"列出": "list", "读取": "read", "工具": "tools", "调用": "call"}
+McpOperation = Literal["list", "read", "tools", "call"]
+_MCP_WORDS: Mapping[str, McpOperation] = {
+    "list": "list",
+    "列出": "list",
+    "read": "read",
+    "读取": "read",
+    "tools": "tools",
+    "工具": "tools",
+    "call": "call",
+    "调用": "call",
+}
 _CAPABLE = re.compile(
     r"^(?:what can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
     r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
@@ -142,11 +153,11 @@ def _mcp(said: str, names: Names) -> Action | None:
     server = next((name for name in names.servers if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", rest)), "")
     if not server and len(names.servers) == 1:
         server = names.servers[0]
-    operation = _MCP_WORDS.get(word, word) or ("read" if uri else "list")
+    operation = _MCP_WORDS.get(word) or ("read" if uri else "list")
     left = [item for item in _words(rest) if item not in {server, uri.group() if uri else ""}]
     tool = left[0] if operation == "call" and left else ""
     args = dict(item.split("=", 1) for item in left[1:] if "=" in item) if tool else {}
-    return Mcp(operation=operation, server=server, uri=uri.group() if uri else "", tool=tool, args=args)  # type: ignore[arg-type]  # the patterns yield the literal's words only
+    return Mcp(operation=operation, server=server, uri=uri.group() if uri else "", tool=tool, args=args)
 
 
 def _script(said: str, names: Names) -> Action | None:

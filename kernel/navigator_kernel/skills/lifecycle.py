@@ -50,12 +50,14 @@ class Lifecycle:
             "disable": lambda params: self._switch(params, on=False),
             "verify": self._verify,
             "repair": self._repair,
+            "record": self._record,
+            "check": self._check,
         }
 
     def perform(self, operation: str, params: Mapping[str, Any]) -> Answer:
         """`info {source, skill, ref}` · `install {source, skill, ref, all, user}` · `list {user}` ·
         `search {query, limit, user}` · `uninstall {name, user}` · `enable|disable {name}` · `verify {name, user}` ·
-        `repair {}`. `skill` is a name or a list of names.
+        `repair {}` · `record {name}` · `check {}`. `skill` is a name or a list of names.
         """
         if operation not in self._operations:
             hint = f"one of: {', '.join(self._operations)}"
@@ -140,6 +142,23 @@ class Lifecycle:
 
         places = [place for place in self._chosen_places(params) if place.level != "shipped"]
         return {"levels": [repair(place, self._writer) for place in places]}
+
+    def _record(self, params: Mapping[str, Any]) -> Answer:
+        """One more use of a skill, for the bonus of a search (LIF-16)."""
+        from navigator_kernel.skills.usage import add_use
+
+        name = _text(params, "name")
+        return {"name": name, "uses": add_use(self._state, name, self._writer)}
+
+    def _check(self, params: Mapping[str, Any]) -> Answer:
+        """Damaged where a record cannot be read; nothing is changed."""
+        from navigator_kernel.skills.install import refuse_damage
+        from navigator_kernel.skills.receipts import read_receipts
+
+        places = self._chosen_places(params)
+        for place in places:
+            refuse_damage(place)
+        return {"count": sum(len(read_receipts(place)) for place in places)}
 
     def _inventory(self, params: Mapping[str, Any]) -> Any:
         return inventory(self._chosen_places(params), disabled_names(self._state))

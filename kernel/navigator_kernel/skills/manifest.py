@@ -17,6 +17,7 @@ NAME = re.compile(r"[^\W_](?:[\w-]{0,62}[^\W_])?")  # letters and digits of any 
 _SECTION = re.compile(r"^##[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 _SYSTEM = {"system prompt", "系统提示词", "系统提示"}
 _USER = {"user prompt template", "用户提示词模板", "用户提示模板"}
+_VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Validation)}
 _FALSE = {"false", "no", "off", "0", "否"}
 _SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 _OUR_KEYS = {
@@ -169,14 +170,14 @@ def _params(value: Any, parts: Parts, path: str) -> tuple[ParamSpec, ...]:
 
 
 def _param(item: Mapping[str, Any], parts: Parts, path: str) -> ParamSpec:
-    rule = _text(item.get("validation")) or "not_empty"
-    if rule not in get_args(Validation):
-        parts.note("validation-unknown", f"the validation {rule!r} is unknown; not_empty is used", path)
-        rule = "not_empty"
+    written = _text(item.get("validation")) or "not_empty"
+    rule = _VALIDATIONS.get(written)
+    if rule is None:
+        parts.note("validation-unknown", f"the validation {written!r} is unknown; not_empty is used", path)
     return ParamSpec(
         name=_text(item["name"]),
         prompt=_text(item.get("prompt")),
-        validation=rule,  # type: ignore[arg-type]  # checked against the literal above
+        validation=rule or "not_empty",
         required=_flag(item.get("required"), default=True),
         default=None if item.get("default") is None else _text(item["default"]),
     )

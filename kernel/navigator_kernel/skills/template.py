@@ -18,6 +18,9 @@ _MARK = re.compile(
 )
 
 
+_NUMBER = re.compile(r"-\d+(?:\.\d+)?")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filling:
     """What placeholders stand for (PRE-10..12, FMT-3). `arguments` are `$1 $2 …`, `raw` is `$ARGUMENTS`."""
@@ -69,21 +72,30 @@ def _split(command: str) -> list[str]:
         raise NotLoadable(f"the command {command!r} cannot be split: {error}", hint="close every quote") from error
     if not words:
         raise NotLoadable("the command is empty", hint="name a program and its arguments")
+    if (hit := _MARK.fullmatch(words[0])) and not hit["root"]:
+        raise NotLoadable(f"the program of {command!r} is a placeholder", hint="name the program itself")
     return words
 
 
 def _fixed(word: str, filling: Filling, command: str) -> str:
     """A word without a placeholder of the person's; `${SKILL_ROOT}` is the kernel's own and may stand anywhere."""
     for hit in _MARK.finditer(word):
-        if not hit["root"] and not hit["escaped"] and _value(hit, filling) is not None:
+        if not hit["root"] and not hit["escaped"] and _stands_for_something(hit, filling):
             hint = f"write {hit.group()} as a word of its own"
             raise NotLoadable(f"the command {command!r} glues {hit.group()!r} to other text", hint=hint)
     return word.replace("${SKILL_ROOT}", str(filling.root or "")).replace("\\$", "$")
 
 
+def _stands_for_something(hit: re.Match[str], filling: Filling) -> bool:
+    """Whether it is a placeholder here at all, filled or not; `{json}` of nobody is text."""
+    name = hit["double"] or hit["single"]
+    return name is None or name == "request" or name in filling.params
+
+
 def _guarded(value: str, before: Sequence[str], word: str) -> str:
-    follows_flag = bool(before) and before[-1].startswith("--")
-    if value.startswith("-") and value != "-" and not follows_flag:
+    """Only `--` ends a program's options: most parsers read `--top --exec=x` as two of them. A number is none."""
+    harmless = "--" in before or value == "-" or _NUMBER.fullmatch(value)
+    if value.startswith("-") and not harmless:
         raise Refused(f"the value {value!r} for {word} would be read as an option", hint="start it with another letter")
     if "\x00" in value:
         raise Refused(f"the value for {word} has a NUL character", hint="remove it")

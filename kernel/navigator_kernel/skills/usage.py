@@ -8,6 +8,7 @@ from pathlib import Path
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Refused
+from navigator_kernel.ports import Writer
 
 _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
@@ -19,3 +20,16 @@ def use_counts(state: Path) -> Mapping[str, int]:
         return {str(name): int(count) for name, count in counts.items() if int(count) > 0}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, Refused):
         return {}
+
+
+def add_use(state: Path, name: str, writer: Writer) -> int:
+    """Counts one more use of `name` and returns how many there are now."""
+    from navigator_kernel.adapters.database import locked
+
+    writer.make_folder(state)
+    with locked(state / "usage.lock"):
+        counts = {**use_counts(state)}
+        counts[name] = counts.get(name, 0) + 1
+        text = json.dumps({"v": 1, "uses": dict(sorted(counts.items()))}, ensure_ascii=False, indent=1)
+        writer.write(state / "usage.json", f"{text}\n".encode())
+    return counts[name]

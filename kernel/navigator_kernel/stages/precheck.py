@@ -11,9 +11,7 @@ from navigator_kernel.values.request import Session
 ENOUGH = 10  # STA-3
 
 
-def precheck(
-    catalogue: Catalogue, session: Session, hook: Callable[[int], object]
-) -> Notice | None:
+def precheck(catalogue: Catalogue, session: Session, hook: Callable[[int], object]) -> Notice | None:
     """The reminder that is due, or None. A plugin's own notice goes first."""
     if session.notice_shown:
         return None

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import FileReader
 from navigator_kernel.text import language_of
-from navigator_kernel.values.request import CommandInstruction, FileReference, Message, PreprocessingResult
+from navigator_kernel.values.request import (
+    CommandInstruction,
+    FileReference,
+    InstructionType,
+    Message,
+    PreprocessingResult,
+)
 
 _PREFIX = re.compile(r"^\s*需求理解\s*[：:]\s*")
 _NAME = r"[^\W_][\w-]*"
@@ -26,7 +33,7 @@ _FILE = re.compile(
     re.MULTILINE,
 )
 _ESCAPED = re.compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
-_TYPES = {"/": "skill", "@@": "subagent", "#": "workflow"}
+_TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +91,14 @@ class _Found:
         bare: list[str] = []
         full: list[str] = []
         for index, part in enumerate(
-            re.split(r"(^[ \t]*```.*?^[ \t]*```[^\n]*$)", text, flags=re.DOTALL | re.MULTILINE)
+            re.split(r"(^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z))", text, flags=re.DOTALL | re.MULTILINE)
         ):
             if index % 2:
                 bare.append(part)
                 full.append(part)
                 continue
             part = _QUOTED_SHELL.sub(self._quoted, part)
-            bare.append(_ESCAPED.sub("", _FILE.sub(lambda hit: self._file(hit)[0], part)))
+            bare.append(_ESCAPED.sub("", _FILE.sub(lambda hit: self.take_file(hit)[0], part)))
             full.append(_with_files(part, self))
         return "".join(bare).strip(), "".join(full).strip()
 
@@ -115,13 +122,13 @@ class _Found:
         args = tuple(self._argument(word) for word in _split(rest))
         original = hit.group().strip()
         self.commands.append(
-            CommandInstruction(name=hit["name"], args=args, type=_TYPES[hit["mark"]], original_string=original)  # type: ignore[arg-type]  # the three marks are the three words
+            CommandInstruction(name=hit["name"], args=args, type=_TYPES[hit["mark"]], original_string=original)
         )
 
     def _argument(self, word: str) -> str:
         """An `@path` among the arguments becomes the bare path; its content is among the files."""
         hit = _FILE.fullmatch(word)
-        return self._file(hit)[0] if hit else word.removeprefix("\\") if word[:2] in {"\\/", "\\@", "\\!"} else word
+        return self.take_file(hit)[0] if hit else _ESCAPED.sub("", word)
 
     def _shell(self, command: str, original: str) -> None:
         bare = command.removeprefix("`").removesuffix("`")
@@ -133,7 +140,7 @@ class _Found:
         self._shell(hit["cmd"].strip(), hit.group())
         return ""
 
-    def _file(self, hit: re.Match[str]) -> tuple[str, str]:
+    def take_file(self, hit: re.Match[str]) -> tuple[str, str]:
         """The bare path and the text in its place; both as written where it is no file."""
         written = hit["double"] or hit["single"] or hit["bare"].rstrip(".,;:!?")
         tail = "" if hit["bare"] is None else hit["bare"][len(written) :]
@@ -149,16 +156,19 @@ def _with_files(part: str, found: _Found) -> str:
     pieces: list[str] = []
     at = 0
     for hit in _FILE.finditer(part):
-        pieces += [_ESCAPED.sub("", part[at : hit.start()]), found._file(hit)[1]]  # noqa: SLF001 - same module
+        pieces += [_ESCAPED.sub("", part[at : hit.start()]), found.take_file(hit)[1]]
         at = hit.end()
     return "".join([*pieces, _ESCAPED.sub("", part[at:])])
 
 
 def _split(text: str) -> list[str]:
     """Words with quotes honoured; where a quote is never closed, plain words. `@"a b"` stays one word with its mark."""
-    marked = re.sub(r"@\"([^\"\n]+)\"|@'([^'\n]+)'", lambda hit: shlex.quote(f"@{hit.group(1) or hit.group(2)}"), text)
+    kept = _ESCAPED.sub(r"\\\\", text)  # the backslash before a mark is ours and not the shell's
+    marked = re.sub(
+        r"(?<!\S)@(?:\"([^\"\n]+)\"|'([^'\n]+)')", lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), kept
+    )
     try:
         words = shlex.split(marked)
     except ValueError:
         return text.split()
-    return [f'@"{word[1:]}"' if word.startswith("@") and " " in word else word for word in words]
+    return [f'@"{word[2:]}"' if word.startswith("\0@") else word.replace("\0", "") for word in words]

@@ -6,7 +6,18 @@ import re
 
 from navigator_kernel.ports import Router
 from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session
-from navigator_kernel.values.route import Action, Complexity, Direct, Intent, Mode, Retrieval, Shell, Skills, Workflow
+from navigator_kernel.values.route import (
+    Action,
+    Complexity,
+    Direct,
+    Intent,
+    Mode,
+    Retrieval,
+    Shell,
+    Skills,
+    Tier,
+    Workflow,
+)
 
 SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
 
@@ -63,7 +74,7 @@ def _follows(text: str, found: Retrieval, target: str) -> bool:
     return bool(_FOLLOW.match(text)) or len(text) <= SHORT
 
 
-def _intent(action: Action, tier: str, reason: str) -> Intent:
+def _intent(action: Action, tier: Tier, reason: str) -> Intent:
     entity = action.names[0] if isinstance(action, Skills) else getattr(action, "name", None)
     mode: Mode = "SKILL" if isinstance(action, Skills) else "BACKEND" if isinstance(action, Direct) else "COMMAND"
     return Intent(
@@ -73,7 +84,7 @@ def _intent(action: Action, tier: str, reason: str) -> Intent:
         confidence=1.0,
         entity=entity,
         reasoning=reason,
-        tier=tier,  # type: ignore[arg-type]  # callers pass words of the literal
+        tier=tier,
         action=action,
     )
 

@@ -137,7 +137,11 @@ def _flow(value: Any) -> str:
     match value:
         case str():
             text = json.dumps(value, ensure_ascii=False)
-            return text if text.isascii() else _UNSAFE.sub(lambda hit: f"\\u{ord(hit.group()):04x}", text)
+            return (
+                text
+                if text.isascii() and "\x7f" not in text
+                else _UNSAFE.sub(lambda hit: f"\\u{ord(hit.group()):04x}", text)
+            )
         case Mapping():
             return "{" + ", ".join(f"{_flow(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
         case list() | tuple():

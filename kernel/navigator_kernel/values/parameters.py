@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -110,8 +110,7 @@ def _as_text(
     return after.group(1) if after else None
 
 
-def _taken(positional: list[str], wanted: object) -> str | None:
-    assert callable(wanted)  # noqa: S101 - the callers above pass lambdas
+def _taken(positional: list[str], wanted: Callable[[str], bool]) -> str | None:
     for word in positional:
         if wanted(word):
             positional.remove(word)

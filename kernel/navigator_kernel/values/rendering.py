@@ -20,7 +20,8 @@ ASCII: Mapping[State, str] = {
 }
 SUMMARY_LIMIT = 400  # characters of the status line
 
-_PLAIN_KEY = re.compile(r"[A-Za-z_][\w.-]*")
+# YAML 1.1 reads some words as something else than themselves
+_PLAIN_KEY = re.compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_][\w.-]*")
 
 
 def render_report(report: Report, format: Format, style: Style) -> str:

@@ -12,6 +12,8 @@ STATES: tuple[State, ...] = get_args(State)
 Format = Literal["summary", "detail", "raw"]
 Style = Literal["emoji", "ascii", "json"]
 
+FORMATS: Mapping[str, Format] = {word: word for word in get_args(Format)}
+
 _EXIT: Mapping[State, int] = {"success": 0, "partial": 1, "error": 1, "pending": 9, "timeout": 124}
 
 

@@ -11,6 +11,9 @@ from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Format
 
 
+InstructionType = Literal["skill", "shell", "subagent", "workflow"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`)."""
@@ -28,7 +31,7 @@ class CommandInstruction:
 
     name: str
     args: tuple[str, ...]
-    type: Literal["skill", "shell", "subagent", "workflow"]
+    type: InstructionType
     original_string: str
 
 

@@ -1,0 +1,164 @@
+"""Makes every generated page and file from its source; `--check` only says which would change.
+
+Pages that mix prose and generated parts hold cog blocks that call the functions here; files that are generated as a
+whole (`.claude/agents/`, the digests of what is shipped) are written by `main`.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+TOP = Path(__file__).resolve().parent.parent
+SHIPPED_SKILLS = ("code-review", "csv-report", "git-workflow", "word-count")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit 1 where a file is not as generated")
+    check = parser.parse_args().check
+    stale = [path for path, text in whole_files().items() if not path.exists() or path.read_text("utf-8") != text]
+    for path in [] if check else stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(whole_files()[path], "utf-8")
+    for path in stale:
+        print(f"{'stale' if check else 'written'}: {path.relative_to(TOP)}")
+    sys.exit(1 if check and stale else 0)
+
+
+def whole_files() -> Mapping[Path, str]:
+    """Path → text of everything that is generated as a whole."""
+    files = {TOP / "kernel/navigator_kernel/shipped/digests.json": digests()}
+    for brief in sorted(TOP.glob("agents/*/brief.md")):
+        files[TOP / ".claude/agents" / f"{brief.parent.name}_agent.md"] = agent_page(brief)
+    return files
+
+
+def digests() -> str:
+    """`<skill>` and `bin/<script>.py` → digest, as JSON (what may run without asking)."""
+    from navigator_kernel.skills.digest import file_digest, folder_digest
+
+    found = {name: folder_digest(TOP / ".claude/skills" / name) for name in SHIPPED_SKILLS}
+    found |= {f"bin/{path.name}": file_digest(path) for path in sorted(TOP.glob("bin/*.py"))}
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+def agent_page(brief: Path) -> str:
+    """The host agents' copy of a brief (AGT-5), which says where it comes from."""
+    head, _, body = brief.read_text("utf-8").partition("\n---\n")
+    source = brief.relative_to(TOP).as_posix()
+    return f"{head}\n---\n\n<!-- generated from {source} by docs/generate.py; edit that file -->\n{body}"
+
+
+def authority_rows() -> Iterator[str]:
+    """The authority table as Markdown."""
+    from navigator_kernel.sandbox.authority import TABLE
+
+    yield "| actor | reads | writes | network | consent |"
+    yield "|---|---|---|---|---|"
+    for right in TABLE:
+        writes = ", ".join(f"`{path}`" for path in right.writes)
+        yield f"| {right.actor} | {right.reads} | {writes} | {right.network} | {right.consent} |"
+
+
+def skill_command_rows() -> Iterator[str]:
+    """`Intent | Command Signature | Note` of every skill command, from the command line itself (SAF-6)."""
+    from navigator_kernel.cli.skill import command
+
+    yield from _rows("python bin/skill_manager.py", command)
+
+
+def command_rows() -> Iterator[str]:
+    """The same of every other command."""
+    import importlib
+
+    from navigator_kernel.cli.main import COMMANDS
+
+    yield "| Intent | Command Signature | Note |"
+    yield "|---|---|---|"
+    for name, (module, text) in sorted(COMMANDS.items()):
+        held = importlib.import_module(f"navigator_kernel.cli.{module}").command
+        if name == "skill":
+            continue
+        if isinstance(held, click.Group):
+            yield from list(_rows(f"navigator {name}", held))[2:]
+        else:
+            yield _row(text, f"navigator {name}", held)
+
+
+def script_rows() -> Iterator[str]:
+    """The scripts of `bin/`: the worker's allow-list."""
+    yield "| Intent | Command Signature | Note |"
+    yield "|---|---|---|"
+    for path in sorted(TOP.glob("bin/*.py")):
+        first = path.read_text("utf-8").split("\n")[0].strip('"')
+        note = "the commands above" if path.stem == "skill_manager" else ""
+        yield f"| {first} | `python bin/{path.name}` | {note} |"
+
+
+def hook_rows() -> Iterator[str]:
+    """Every hook with its documentation, as sections."""
+    import inspect
+
+    from navigator_kernel import hookspecs
+
+    for name, held in vars(hookspecs).items():
+        if name.startswith("kernel_"):
+            yield f"## `{name}{inspect.signature(held)}`".replace("navigator_kernel.", "").replace("ForwardRef", "")
+            yield ""
+            yield inspect.getdoc(held) or ""
+            yield ""
+
+
+def setting_rows() -> Iterator[str]:
+    """Every setting with its values and default."""
+    from navigator_kernel.settings import SCALARS, TABLES
+
+    yield "| setting | values | default | what it is |"
+    yield "|---|---|---|---|"
+    for name, (allowed, default, text, _) in SCALARS.items():
+        values = ", ".join(f"`{word}`" for word in allowed) if isinstance(allowed, tuple) else "a number"
+        yield f"| `{name}` | {values} | `{default}` | {text} |"
+    for name, text in TABLES.items():
+        yield f"| `[{name}]` | a table |  | {text} |"
+
+
+def state_rows() -> Iterator[str]:
+    """The five states with their marks and exit codes."""
+    from navigator_kernel.values.rendering import ASCII, EMOJI
+    from navigator_kernel.values.report import STATES, Meta, Report
+
+    yield "| state | mark | plain | exit code |"
+    yield "|---|---|---|---|"
+    for state in STATES:
+        report = Report(state=state, summary="", meta=Meta(agent="", time=0, ts=""))
+        yield f"| `{state}` | {EMOJI[state]} | `{ASCII[state]}` | {report.exit_code} |"
+
+
+def _rows(prefix: str, group: click.Group) -> Iterator[str]:
+    yield "| Intent | Command Signature | Note |"
+    yield "|---|---|---|"
+    for name, held in group.commands.items():
+        yield _row(held.get_short_help_str(200), f"{prefix} {name}", held)
+
+
+def _row(intent: str, line: str, command: click.Command) -> str:
+    """One command: arguments in angle brackets, options in square ones."""
+    words: list[str] = []
+    notes: list[str] = []
+    for item in command.params:
+        if isinstance(item, click.Argument):
+            name = item.make_metavar(click.Context(command)).strip("[].").lower()
+            words.append(f"<{name}>" if item.required else f"[{name}]")
+        elif isinstance(item, click.Option) and item.name != "help":
+            value = "" if item.is_flag else f" <{item.name}>"
+            words.append(f"[{item.opts[-1]}{value}]")
+            notes += [f"{item.opts[-1]}: {item.help}"] if item.name != "as_json" else []
+    return f"| {intent} | `{' '.join([line, *words])}` | {' '.join(notes)} |".replace("\n", " ")
+
+
+if __name__ == "__main__":
+    main()

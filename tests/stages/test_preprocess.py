@@ -1,0 +1,479 @@
+"""What is taken out of a message, and what is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from navigator_kernel.adapters.project_files import FILE_LIMIT, ProjectFiles
+from navigator_kernel.stages.preprocess import Preprocessor, preprocess
+from navigator_kernel.values.request import Message, PreprocessingResult
+
+needs = pytest.mark.requirement
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "index.ts").write_text("export const answer = 42\n")
+    (folder / "file").write_text("content of file")
+    (folder / "a b.txt").write_text("spaces in its name")
+    (folder / "notes.md").write_text("# Notes\n")
+    return folder
+
+
+def take(root: Path, text: str) -> PreprocessingResult:
+    return preprocess(Message(text=text), ProjectFiles(root, root))
+
+
+def calls(found: PreprocessingResult) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(command.type, command.name, command.args) for command in found.commands]
+
+
+# The documents' own examples
+
+
+@needs("PRE-14")
+def test_hello_world_has_no_commands_and_does_not_halt(root: Path) -> None:
+    found = take(root, "hello world")
+    assert (found.commands, found.should_halt_conversation) == ((), False)
+
+
+@needs("PRE-5", "PRE-7", "PRE-15")
+def test_commit_with_a_quoted_message_is_a_skill_and_halts(root: Path) -> None:
+    found = take(root, "/commit -m 'wip'")
+    assert calls(found) == [("skill", "commit", ("-m", "wip"))]
+    assert found.should_halt_conversation is True
+
+
+@needs("PRE-16")
+def test_ls_after_an_exclamation_mark_is_a_shell_command_and_halts(root: Path) -> None:
+    found = take(root, "!ls -la")
+    assert [(c.type, c.name) for c in found.commands] == [("shell", "ls -la")]
+    assert found.should_halt_conversation is True
+
+
+@needs("PRE-17")  # X-5
+def test_a_file_after_a_skill_is_read_although_routing_halts(root: Path) -> None:
+    found = take(root, "/review @src/index.ts")
+    assert calls(found) == [("skill", "review", ("src/index.ts",))]
+    assert [file.content for file in found.files] == ["export const answer = 42\n"]
+    assert found.should_halt_conversation is True
+
+
+@needs("PRE-17")
+def test_a_file_after_a_skill_that_is_not_there_was_looked_for(root: Path) -> None:
+    found = take(root, "/review @src/other.ts")
+    assert [(file.written, bool(file.problem)) for file in found.files] == [("src/other.ts", True)]
+
+
+@needs("PRE-8", "PRE-18")
+def test_a_file_in_a_sentence_is_replaced_by_its_content(root: Path) -> None:
+    found = take(root, "check this @file")
+    assert "content of file" in found.cleaned_content
+    assert "@file" not in found.cleaned_content
+
+
+@needs("PRE-9")
+def test_routing_reads_the_bare_path_where_the_model_reads_the_content(root: Path) -> None:
+    found = take(root, "check this @file now")
+    assert found.need == "check this file now"
+    assert found.cleaned_content.startswith("check this <file") and found.cleaned_content.endswith(" now")
+
+
+@needs("PRE-9")
+def test_a_path_resolves_to_the_real_file(root: Path) -> None:
+    assert take(root, "see @src/../src/index.ts").files[0].path == root / "src" / "index.ts"
+
+
+# The result
+
+
+@needs("PRE-2")
+def test_execute_is_async_and_yields_the_result(root: Path) -> None:
+    tool = Preprocessor(ProjectFiles(root, root))
+    assert inspect.iscoroutinefunction(tool.execute)
+    found = asyncio.run(tool.execute("/commit -m wip"))
+    assert isinstance(found, PreprocessingResult)
+    assert found == take(root, "/commit -m wip")
+
+
+@needs("PRE-3")
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("/review a\nand be strict", "and be strict"),
+        ("be strict\n/review a", "be strict"),
+        ("look at !`git log` please", "look at  please"),
+        ("one\n!ls\ntwo", "one\ntwo"),
+        ("#release\nfor today", "for today"),
+        ("@@tester x\nthen stop", "then stop"),
+    ],
+)
+def test_what_is_left_has_no_instruction_in_it(root: Path, text: str, left: str) -> None:
+    assert take(root, text).cleaned_content == left
+
+
+@needs("PRE-4")
+@pytest.mark.parametrize(
+    ("text", "type", "name", "args", "original"),
+    [
+        ("/commit -m 'wip'", "skill", "commit", ("-m", "wip"), "/commit -m 'wip'"),
+        ("  /commit  now ", "skill", "commit", ("now",), "/commit  now"),
+        ("!ls -la", "shell", "ls -la", ("-la",), "!ls -la"),
+        ("run !`git log -1` ok", "shell", "git log -1", ("log", "-1"), "!`git log -1`"),
+        ("@@tester go", "subagent", "tester", ("go",), "@@tester go"),
+        ("#release now", "workflow", "release", ("now",), "#release now"),
+    ],
+)
+def test_an_instruction_has_a_name_its_words_a_type_and_the_source_text(
+    root: Path, text: str, type: str, name: str, args: tuple[str, ...], original: str
+) -> None:
+    [command] = take(root, text).commands
+    assert (command.type, command.name, command.args, command.original_string) == (type, name, args, original)
+
+
+@needs("PRE-5")
+@pytest.mark.parametrize(
+    ("text", "halt"),
+    [
+        ("/review", True),
+        ("/review a\n/commit b", True),
+        ("!ls\n!pwd", True),
+        ("\n  /review a\n\n", True),
+        ("/review\nand say why", False),
+        ("tell me !`date`", False),
+        ("!`date`", True),
+        ("hello", False),
+        ("", False),
+        ("需求理解：/review", True),
+    ],
+)
+def test_it_halts_where_all_is_an_instruction(root: Path, text: str, halt: bool) -> None:
+    assert take(root, text).should_halt_conversation is halt
+
+
+@needs("PRE-21")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please have a look at my code",
+        "帮我看看这段代码，谢谢！",
+        "1 + 1 = 2; 50% of $5 is \\$2.50? {request} and {{x}}",
+        "two\n\nparagraphs\n  - with a list\n  - in it",
+        "# A heading\n## and another",
+        "a path like /usr/bin/env in the middle",
+        "emoji 🎉 and ünïcode",
+    ],
+)
+def test_natural_language_is_returned_as_it_is(root: Path, text: str) -> None:
+    found = take(root, text)
+    assert (found.cleaned_content, found.need, found.commands, found.files) == (text, text, (), ())
+
+
+@given(st.text())
+def test_no_text_makes_it_raise(text: str) -> None:
+    preprocess(Message(text=text), ProjectFiles(Path("/nowhere"), Path("/nowhere")))
+
+
+# Skills, subagents, workflows
+
+
+@needs("PRE-7")
+@pytest.mark.parametrize(
+    ("text", "name", "args"),
+    [
+        ("/code-review", "code-review", ()),
+        ("/code_fix now", "code_fix", ("now",)),
+        ("/git-workflow undo it", "git-workflow", ("undo", "it")),
+        ('/commit -m "two words"', "commit", ("-m", "two words")),
+        ("/commit -m 'it \"works\"'", "commit", ("-m", 'it "works"')),
+        ('/say ""', "say", ("",)),
+        ("/say don't", "say", ("don't",)),
+        ('/say he said "wait', "say", ("he", "said", '"wait')),
+        ("/say a\\ b", "say", ("a b",)),
+        ('/say "@bob is here"', "say", ("@bob is here",)),
+        ("/say 'mail a@b.c'", "say", ("mail a@b.c",)),
+        ("/say --top=5 x=y", "say", ("--top=5", "x=y")),
+        ("/代码审查 这段 代码", "代码审查", ("这段", "代码")),
+        ("/say 你好，世界", "say", ("你好，世界",)),
+        ("/v2-check", "v2-check", ()),
+    ],
+)
+def test_a_skill_is_named_after_a_slash_with_its_arguments(
+    root: Path, text: str, name: str, args: tuple[str, ...]
+) -> None:
+    assert calls(take(root, text)) == [("skill", name, args)]
+
+
+@needs("PRE-24")
+@pytest.mark.parametrize(
+    ("text", "type"),
+    [("@@tester do it", "subagent"), ("/tester do it", "skill"), ("#tester do it", "workflow")],
+)
+def test_the_mark_says_who_is_called(root: Path, text: str, type: str) -> None:
+    assert calls(take(root, text)) == [(type, "tester", ("do", "it"))]
+
+
+# X-29
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please /review this",
+        "use /commit or !ls",
+        "/etc/passwd is odd",
+        "/usr/local/bin",
+        "/a/b",
+        "/ nothing",
+        "/",
+        "//comment",
+        "/x.y is a file",
+        "and/or",
+        "# Heading",
+        "a #tag in a sentence",
+        "wow! great",
+        "!",
+        "![picture](a.png)",
+        "\\/review this",
+    ],
+)
+def test_a_mark_that_does_not_start_a_line_or_a_name_is_text(root: Path, text: str) -> None:
+    assert take(root, text).commands == ()
+
+
+# X-29
+def test_a_command_may_start_any_line(root: Path) -> None:
+    assert calls(take(root, "first\n/review it\nlast")) == [("skill", "review", ("it",))]
+
+
+# Shell
+
+
+@needs("PRE-6")  # X-4
+@pytest.mark.parametrize("text", ["!touch made", "! touch made", "!`touch made`"])
+def test_a_shell_command_is_taken_out_and_not_run(root: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    [command] = take(root, text).commands
+    assert (command.type, command.name, command.args) == ("shell", "touch made", ("made",))
+    assert not (root / "made").exists()
+
+
+@needs("PRE-6")
+def test_a_shell_command_keeps_its_line_as_it_was_typed(root: Path) -> None:
+    [command] = take(root, "!grep -c 'a  b' x | sort > y && echo $HOME").commands
+    assert command.name == "grep -c 'a  b' x | sort > y && echo $HOME"
+
+
+def test_files_named_in_a_shell_command_are_the_shells_own(root: Path) -> None:
+    assert take(root, "!cat @file").files == ()
+
+
+# Files
+
+
+@needs("PRE-8")
+@pytest.mark.parametrize("text", ['read @"a b.txt"', "read @'a b.txt'", 'read @"a b.txt".', '/review @"a b.txt"'])
+def test_a_quoted_path_may_have_spaces(root: Path, text: str) -> None:
+    assert [(f.written, f.content) for f in take(root, text).files] == [("a b.txt", "spaces in its name")]
+
+
+@needs("PRE-17")
+def test_a_quoted_path_is_one_argument(root: Path) -> None:
+    assert calls(take(root, '/review @"a b.txt" now')) == [("skill", "review", ("a b.txt", "now"))]
+
+
+@needs("PRE-8")
+def test_several_files_are_read_in_order_and_each_once(root: Path) -> None:
+    found = take(root, "compare @file with @notes.md and @file")
+    assert [file.written for file in found.files] == ["file", "notes.md"]
+    assert found.cleaned_content.count("content of file") == 2
+
+
+@pytest.mark.parametrize("text", ["see @file.", "see @file, then", "(@file)", "看 @file。", "看：@file，谢谢", "is it @file?"])
+def test_punctuation_round_a_path_is_no_part_of_it(root: Path, text: str) -> None:
+    found = take(root, text)
+    assert [file.written for file in found.files] == ["file"]
+    assert found.need == text.replace("@", "")
+
+
+@needs("PRE-8")
+@pytest.mark.parametrize("name", ["missing.py", "src/missing", "no/such/file.txt"])
+def test_a_missing_file_is_named(root: Path, name: str) -> None:
+    [file] = take(root, f"look at @{name}").files
+    assert name in file.problem
+    assert file.content == ""
+
+
+def test_every_missing_file_is_named(root: Path) -> None:
+    assert [f.written for f in take(root, "@one.py @two.py @file").files if f.problem] == ["one.py", "two.py"]
+
+
+@pytest.mark.parametrize("text", ["ask @alice about it", "thanks @bob!", "@everyone hello", "@", "@ home", "a @@ b"])
+def test_a_name_after_an_at_that_is_no_file_stays_text(root: Path, text: str) -> None:
+    found = take(root, text)
+    assert (found.cleaned_content, found.files) == (text, ())
+
+
+@pytest.mark.parametrize("text", ["mail me@file.com", "x@notes.md", "user@host:/file", "https://a.example/@file"])
+def test_an_address_stays_text(root: Path, text: str) -> None:
+    (root / "file.com").write_text("never")
+    found = take(root, text)
+    assert (found.cleaned_content, found.files) == (text, ())
+
+
+@needs("SAF-1")
+@pytest.mark.parametrize("written", ["../secret.txt", "/etc/hostname", "link.txt", "out/secret.txt"])
+def test_a_file_outside_the_project_is_refused_by_name(root: Path, written: str) -> None:
+    (root.parent / "secret.txt").write_text("s3cret")
+    (root / "link.txt").symlink_to(root.parent / "secret.txt")
+    (root / "out").symlink_to(root.parent)
+    [file] = take(root, f"see @{written}").files
+    assert written in file.problem and "outside" in file.problem
+    assert file.content == ""
+
+
+def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
+    (root / "link.md").symlink_to("notes.md")
+    assert take(root, "see @link.md").files[0].content == "# Notes\n"
+
+
+def test_a_file_of_the_limit_is_read_and_one_byte_more_is_refused(root: Path) -> None:
+    (root / "fits.txt").write_bytes(b"a" * FILE_LIMIT)
+    (root / "large.txt").write_bytes(b"a" * (FILE_LIMIT + 1))
+    fits, large = take(root, "@fits.txt @large.txt").files
+    assert (len(fits.content), fits.problem) == (256 * 1024, "")
+    assert "large.txt" in large.problem and "256 KiB" in large.problem
+
+
+def test_a_file_that_is_not_utf8_is_refused_by_name(root: Path) -> None:
+    (root / "latin.txt").write_bytes("café".encode("latin-1"))
+    [file] = take(root, "see @latin.txt").files
+    assert "latin.txt" in file.problem and "UTF-8" in file.problem
+
+
+@pytest.mark.timeout(10)
+def test_a_fifo_is_refused_and_not_waited_for(root: Path) -> None:
+    os.mkfifo(root / "pipe.txt")
+    [file] = take(root, "see @pipe.txt").files
+    assert "pipe.txt" in file.problem and "regular" in file.problem
+
+
+def test_a_folder_is_refused_by_name(root: Path) -> None:
+    [file] = take(root, "see @src/").files
+    assert "src/" in file.problem
+
+
+# Nothing is looked at twice
+
+
+# X-26
+@pytest.mark.parametrize(
+    "content",
+    ["@notes.md", "!`touch made`", "!touch made", "$1 $ARGUMENTS", "{request} {{request}}", "/review it", "\\@notes.md"],
+)
+def test_what_a_file_holds_is_never_read_as_an_instruction(root: Path, content: str) -> None:
+    (root / "hostile.txt").write_text(content)
+    found = take(root, "see @hostile.txt")
+    assert found.commands == ()
+    assert [file.written for file in found.files] == ["hostile.txt"]
+    assert f"\n{content}\n" in found.cleaned_content
+
+
+# X-26
+def test_an_instruction_on_a_line_of_its_own_in_a_file_is_content(root: Path) -> None:
+    (root / "hostile.txt").write_text("first\n/review it\n!ls\n#flow\n@@agent\n")
+    found = take(root, "@hostile.txt")
+    assert (found.commands, found.should_halt_conversation) == ((), False)
+
+
+@pytest.mark.parametrize("body", ["!ls", "/review it", "see @file", "run !`ls`", "#flow", "@@agent go"])
+def test_a_fence_is_left_alone(root: Path, body: str) -> None:
+    text = f"explain\n```sh\n{body}\n```\nplease"
+    found = take(root, text)
+    assert (found.cleaned_content, found.commands, found.files) == (text, (), ())
+
+
+@pytest.mark.parametrize("body", ["!ls", "/review it", "see @file", "run !`ls`"])
+def test_a_fence_that_is_never_closed_reaches_to_the_end(root: Path, body: str) -> None:
+    text = f"explain\n```sh\n{body}\n"
+    found = take(root, text)
+    assert (found.cleaned_content, found.commands, found.files) == (text.strip(), (), ())
+
+
+def test_after_a_fence_instructions_count_again(root: Path) -> None:
+    found = take(root, "```\n!ls\n```\n/review @file")
+    assert calls(found) == [("skill", "review", ("file",))]
+
+
+# X-26
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("\\/review it", "/review it"),
+        ("\\!ls", "!ls"),
+        ("see \\@file", "see @file"),
+        ("\\#flow", "#flow"),
+        ("\\@@agent go", "@@agent go"),
+        ("C:\\dir\\file", "C:\\dir\\file"),
+    ],
+)
+def test_a_backslash_makes_a_mark_plain_text(root: Path, text: str, left: str) -> None:
+    found = take(root, text)
+    assert (found.cleaned_content, found.commands, found.files) == (left, (), ())
+
+
+def test_a_backslash_makes_a_mark_among_arguments_plain_text(root: Path) -> None:
+    found = take(root, "/say \\@file")
+    assert (calls(found), found.files) == ([("skill", "say", ("@file",))], ())
+
+
+# The prefix
+
+
+@needs("PRE-19")
+@pytest.mark.parametrize(
+    "text", ["需求理解：写一个函数", "需求理解:写一个函数", "  需求理解 ： 写一个函数", "需求理解：\n写一个函数"]
+)
+def test_the_prefix_is_stripped(root: Path, text: str) -> None:
+    found = take(root, text)
+    assert (found.cleaned_content, found.need) == ("写一个函数", "写一个函数")
+
+
+@needs("PRE-19")
+@pytest.mark.parametrize("text", ["请看需求理解：写", "需求理解不对"])
+def test_the_prefix_counts_at_the_start_and_with_its_colon_only(root: Path, text: str) -> None:
+    assert take(root, text).cleaned_content == text
+
+
+@needs("PRE-19")
+@pytest.mark.parametrize("text", ["/master-orchestrator 需求理解：写 测试", "/master-orchestrator 需求理解: 写 测试"])
+def test_the_prefix_is_stripped_after_a_command_too(root: Path, text: str) -> None:
+    assert calls(take(root, text)) == [("skill", "master-orchestrator", ("写", "测试"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("review this", "en"), ("审查这段代码", "zh"), ("用 code-review 审查这段代码", "zh"), ("/code-review 请看", "zh"), ("", "en")],
+)
+# X-31
+def test_the_language_is_the_messages(root: Path, text: str, language: str) -> None:
+    assert take(root, text).language == language
+
+
+# X-31
+def test_a_language_that_was_set_wins(root: Path) -> None:
+    files = ProjectFiles(root, root)
+    assert preprocess(Message(text="review", language="zh"), files).language == "zh"
+
+
+@needs("PRE-4")
+def test_the_original_is_kept_whole(root: Path) -> None:
+    text = "需求理解：see @file\n/review"
+    assert take(root, text).original == text

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from navigator_kernel.text import clean
+
+STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+# Default_Ignorable_Code_Point of Unicode 16, without U+FE0F: it makes the marks of the states emoji
+IGNORABLE = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u200b\u200f\u202a\u202e\u2060\u206f\u3164"
+    "\ufe00\ufe0e\ufeff\uffa0\ufff0\ufff8\U0001bca0\U0001bca3\U0001d173\U0001d17a\U000e0000\U000e0001\U000e007f\U000e0100"
+)
+PIECES = st.sampled_from(
+    ["\x1b", "\x1b[", "\x1b]", "\x9b", "\x9d", "\x07", "\x1b\\", "\x1bP", "31m", "0;t", "\r", "\n", "\r\n", "\u2028"]
+    + ["\x00", "\x85", "\u200b", "\u202e", "\ufeff", "\ud800", "\U000e0041", "a", "é", "中", "\t", " ", "❌", "⚠️"]
+)
+TEXT = st.text(max_size=40) | st.lists(PIECES, max_size=16).map("".join)
+
+
+@settings(max_examples=500)
+@given(TEXT)
+def test_cleaned_text_steers_nothing(text: str) -> None:
+    assert STEERING.search(clean(text)) is None
+
+
+@settings(max_examples=500)
+@given(TEXT)
+def test_cleaning_twice_changes_nothing_more(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@settings(max_examples=300)
+@given(TEXT)
+def test_cleaned_text_for_a_line_is_one_line(text: str) -> None:
+    assert len(clean(text, lines=False).splitlines()) <= 1
+
+
+@settings(max_examples=300)
+@given(st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=40).filter(lambda t: not set(t) & set(IGNORABLE)))
+def test_what_a_person_can_read_stays(text: str) -> None:
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("a\x1b[31;1mred\x1b[0m", "ared"),
+        ("a\x9b31mred", "ared"),
+        ("a\x1b]0;title\x07b", "ab"),
+        ("a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"),
+        ("a\x9d0;title\x9cb", "ab"),
+        ("a\x1bPdcs\x1b\\b", "ab"),
+        ("a\x1bcb", "ab"),
+        ("a\u202eb\u2066c\u2069", "abc"),
+        ("a\u200bb\ufeffc\u00ad", "abc"),
+        ("a\U000e0041\U000e0042b", "ab"),
+        ("a\x00b\x7f\x85", "ab"),
+        ("a\r\nb\rc\u2028d", "a\nb\nc\nd"),
+        ("a\tb", "a\tb"),
+        ("⚠️ 中文 é", "⚠️ 中文 é"),
+    ],
+)
+def test_each_kind_of_control_is_removed(text: str, cleaned: str) -> None:
+    assert clean(text) == cleaned
+
+
+@pytest.mark.parametrize("mark", IGNORABLE, ids=lambda mark: f"U+{ord(mark):04X}")
+def test_a_character_that_nobody_sees_is_removed(mark: str) -> None:
+    assert clean(f"a{mark}b") == "ab"
