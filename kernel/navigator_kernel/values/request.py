@@ -10,7 +10,6 @@ from navigator_kernel.text import Language
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Format
 
-
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 
 
