@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import IntegrityMismatch, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.skills.switches import disabled_names
 from skill_repositories import git, make_repo, skill_text, snapshot
@@ -76,8 +78,11 @@ def test_list_marks_what_is_shipped(project: Any, tmp_path: Path) -> None:
     shipped = tmp_path / "shipped"
     (shipped / "given").mkdir(parents=True)
     (shipped / "given" / "SKILL.md").write_text(skill_text("given"))
-    lifecycle = Lifecycle(project.root, {"shipped": shipped}, FolderWriter([]), SystemClock(), project.mapping)
-    assert lifecycle.perform("list", {})["skills"][0]["status"] == "shipped"
+    digests = {"given": folder_digest(shipped / "given")}
+    made = partial(Lifecycle, project.root, {"shipped": shipped}, FolderWriter([]), SystemClock(), project.mapping)
+    assert made(shipped=digests).perform("list", {})["skills"][0]["status"] == "shipped"
+    (shipped / "given" / "more.md").write_text("one byte of another is not what was shipped")
+    assert made(shipped=digests).perform("list", {})["skills"][0]["status"] == "unmanaged"
 
 
 def test_list_goes_by_folders_and_not_by_the_database(project: Any, repo: Path) -> None:

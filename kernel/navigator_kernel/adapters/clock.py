@@ -5,8 +5,10 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from navigator_kernel.ports import Clock
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock
 
 
 class SystemClock:

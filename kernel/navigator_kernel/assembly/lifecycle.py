@@ -9,7 +9,7 @@ from typing import Any
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.parts import open_mapping
-from navigator_kernel.assembly.places import shipped_home, standing_places
+from navigator_kernel.assembly.places import shipped_digests, shipped_home, standing_places
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
@@ -22,7 +22,8 @@ def open_lifecycle(root: Path) -> Lifecycle:
     if shipped_home().skills.resolve() != levels["project"].resolve():
         levels["shipped"] = shipped_home().skills
     roots = (*writable("lifecycle", root, standing_places()), user / "skills", user / "skills.lock.json")
-    return Lifecycle(root, levels, FolderWriter(roots), SystemClock(), open_mapping(root), _scan(root))
+    writer, mapping = FolderWriter(roots), open_mapping(root)
+    return Lifecycle(root, levels, writer, SystemClock(), mapping, _scan(root), shipped_digests())
 
 
 def _scan(root: Path) -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any]]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.project_files import ProjectFiles
-from navigator_kernel.adapters.run_log import JsonLinesLog
 from navigator_kernel.assembly.places import resource_roots, scripts, shipped_digests, shipped_home, standing_places
-from navigator_kernel.ports import FileReader, Router
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import Settings
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.mapping import SkillMapping
 from navigator_kernel.skills.switches import disabled_names
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.run_log import JsonLinesLog
+    from navigator_kernel.ports import FileReader, Router
 
 
 def writer_for(actor: str, root: Path) -> FolderWriter:
@@ -35,6 +38,8 @@ def open_mapping(root: Path) -> SkillMapping:
 
 
 def open_run_log(root: Path) -> JsonLinesLog:
+    from navigator_kernel.adapters.run_log import JsonLinesLog
+
     return JsonLinesLog(root / "mybox" / "logs" / "runs", writer_for("turn", root))
 
 

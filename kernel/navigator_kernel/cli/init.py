@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -24,7 +25,11 @@ def command(app: App, *, dry_run: bool, as_json: bool) -> None:
     root = Path(app.root_flag).resolve() if app.root_flag else Path.cwd()
     wanted = {root / "mybox" / "README.md": _BOX, root / ".claude" / "skills" / ".gitkeep": b""}
     home = shipped_home()
-    wanted |= {root / "docs" / page: (home.docs / page).read_bytes() for page in _PAGES if (home.docs / page).is_file()}
+    wanted |= {
+        root / "docs" / page: _plain((home.docs / page).read_text("utf-8"))
+        for page in _PAGES
+        if (home.docs / page).is_file()
+    }
     fresh = {path: data for path, data in wanted.items() if not path.exists()}
     writer = writer_for("setup", root)
     for path, data in fresh.items():
@@ -35,3 +40,8 @@ def command(app: App, *, dry_run: bool, as_json: bool) -> None:
         document({"root": str(root), "written": names, "dry_run": dry_run, "exit_code": 0})
     else:
         lines([*names, f"{len(names)} files {'would be ' if dry_run else ''}written"])
+
+
+def _plain(page: str) -> bytes:
+    """The page without the marks of its generator, which belong to the source tree."""
+    return re.sub(r"<!-- \[\[\[(?:cog.*?\]\]\]|end\]\]\]) -->\n", "", page, flags=re.DOTALL).encode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -187,9 +188,12 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _stamp(path: Path) -> Stamp | None:
+    """None for what is no regular file: opening a named pipe would wait for ever."""
     try:
         seen = path.stat()
     except OSError:
+        return None
+    if not stat.S_ISREG(seen.st_mode):
         return None
     return seen.st_mtime_ns, seen.st_size, seen.st_ino
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
-from navigator_kernel.skills.digest import folder_files
+from navigator_kernel.skills.digest import folder_digest, folder_files
 from navigator_kernel.skills.place import Place
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.text import clean
@@ -45,9 +44,12 @@ class Installed:
 
 
 def inventory(
-    places: Sequence[Place], disabled: frozenset[str]
+    places: Sequence[Place], disabled: frozenset[str], shipped: Mapping[str, str]
 ) -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
-    """Every installed skill by name, the first place winning, and what could not be read."""
+    """Every installed skill by name, the first place winning, and what could not be read.
+
+    `shipped` maps a name to the digest that this release ships: these bytes are shipped wherever they lie.
+    """
     receipts: dict[Path, Mapping[str, Receipt]] = {}
     notes: list[Diagnostic] = []
     for place in places:
@@ -56,13 +58,12 @@ def inventory(
         notes += [_damaged(name, place) for name in damaged]
     roots = tuple(Root(path=place.skills, level=place.level) for place in places)
     catalogue = ResourceCatalogue(roots=roots, disabled=lambda: disabled)
-    shipped = {os.path.realpath(place.skills) for place in places if place.level == "shipped"}
     by_path = {place.skills: place for place in reversed(places)}
     found = []
     for skill in catalogue.list_resources(enabled_only=False):
         top = (skill.folder or skill.path).parent
         receipt = receipts[top].get(skill.folder.name) if skill.folder else None
-        status = _status(top, receipt, shipped)
+        status = _status(skill, receipt, shipped)
         found.append(Installed(skill=skill, place=by_path[top], status=status, receipt=receipt))
     return tuple(found), (*notes, *catalogue.diagnostics())
 
@@ -92,10 +93,15 @@ def _changes(wanted: Mapping[str, InstalledFile], held: Mapping[str, InstalledFi
             yield path, "mode"
 
 
-def _status(top: Path, receipt: Receipt | None, shipped: set[str]) -> Status:
+def _status(skill: SkillDef, receipt: Receipt | None, shipped: Mapping[str, str]) -> Status:
     if receipt:
         return "managed"
-    return "shipped" if os.path.realpath(top) in shipped else "unmanaged"
+    if skill.folder is None or skill.name not in shipped:
+        return "unmanaged"
+    try:
+        return "shipped" if folder_digest(skill.folder) == shipped[skill.name] else "unmanaged"
+    except KernelError:
+        return "unmanaged"
 
 
 def _damaged(name: str, place: Place) -> Diagnostic:

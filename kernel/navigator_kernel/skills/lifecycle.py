@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError, NotFound, SkillNotFound, UsageProblem
-from navigator_kernel.ports import Clock, Writer
 from navigator_kernel.skills.inventory import Installed, differences, inventory
 from navigator_kernel.skills.mapping import Row, SkillMapping
 from navigator_kernel.skills.place import Place, place_at, refuse_escape
 from navigator_kernel.skills.switches import disabled_names, switch
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import Level, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
 
 Answer = Mapping[str, Any]
 _WRITING = frozenset({"install", "uninstall", "enable", "disable", "repair"})
@@ -35,9 +37,10 @@ class Lifecycle:
         clock: Clock,
         mapping: SkillMapping,
         scan: Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any]] | None = None,
+        shipped: Mapping[str, str] | None = None,
     ) -> None:
         self._root, self._writer, self._clock = root, writer, clock
-        self._mapping, self._scan = mapping, scan
+        self._mapping, self._scan, self._shipped = mapping, scan, shipped or {}
         self._places = {level: place_at(level, path, root) for level, path in levels.items()}
         self._state = root / "mybox" / "state"
         self._operations: Mapping[str, Callable[[Mapping[str, Any]], Answer]] = {
@@ -161,7 +164,7 @@ class Lifecycle:
         return {"count": sum(len(read_receipts(place)) for place in places)}
 
     def _inventory(self, params: Mapping[str, Any]) -> Any:
-        return inventory(self._chosen_places(params), disabled_names(self._state))
+        return inventory(self._chosen_places(params), disabled_names(self._state), self._shipped)
 
     def _chosen_places(self, params: Mapping[str, Any]) -> list[Place]:
         return [self._target(params)] if params.get("user") else list(self._places.values())

@@ -14,7 +14,7 @@ from navigator_kernel.values.resource import Level, ParamSpec, ResourceType, Ski
 DESCRIPTION_LIMIT = 1024
 NAME = re.compile(r"[^\W_](?:[\w-]{0,62}[^\W_])?")  # letters and digits of any script, `-` and `_` inside
 
-_SECTION = re.compile(r"^##[ \t]+(.+?)[ \t]*$", re.MULTILINE)
+_SECTION = re.compile(r"^##[ \t]+(\S.*)$")
 _SYSTEM = {"system prompt", "系统提示词", "系统提示"}
 _USER = {"user prompt template", "用户提示词模板", "用户提示模板"}
 _VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Validation)}
@@ -81,9 +81,9 @@ def _merged(parts: Parts, path: str) -> dict[str, Any]:
         if held not in (None, ""):
             parts.note("metadata-not-a-map", "metadata is no map; left out", path)
         return meta
-    for key, value in held.items():
+    for key, value in sorted(held.items(), key=lambda item: not str(item[0]).startswith("navigator-")):
         bare = _spelled(str(key).removeprefix("navigator-"))
-        if bare in _OUR_KEYS and (bare not in meta or str(key).startswith("navigator-")):
+        if bare in _OUR_KEYS:
             meta.setdefault(bare, value)
     return meta
 
@@ -123,9 +123,17 @@ def _first_words(parts: Parts, path: str) -> str:
 
 def _sections(body: str) -> dict[str, str]:
     """`## heading` → text below it, fences left alone (FMT-2)."""
-    marks = [hit for hit in _SECTION.finditer(body) if body.count("\n```", 0, hit.start()) % 2 == 0]
-    ends = [hit.start() for hit in marks[1:]] + [len(body)]
-    return {hit.group(1).strip().lower(): body[hit.end() : end].strip() for hit, end in zip(marks, ends, strict=False)}
+    found: dict[str, list[str]] = {}
+    held: list[str] | None = None
+    fenced = False
+    for line in body.split("\n"):
+        fenced ^= line.lstrip().startswith("```")
+        hit = None if fenced else _SECTION.match(line)
+        if hit is not None:
+            held = found[hit.group(1).strip().lower()] = []
+        elif held is not None:
+            held.append(line)
+    return {title: "\n".join(lines).strip() for title, lines in found.items()}
 
 
 def _pick(sections: Mapping[str, str], names: set[str]) -> str:

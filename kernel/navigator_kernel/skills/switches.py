@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Damaged, Refused
-from navigator_kernel.ports import Writer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+
 
 _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 

@@ -16,8 +16,6 @@ _MARK = re.compile(
     r"\\(?P<escaped>\$)|\{\{\s*(?P<double>[\w-]+)\s*\}\}|\{(?P<single>[\w-]+)\}"
     r"|\$\{(?P<root>SKILL_ROOT)\}|\$(?P<all>ARGUMENTS)\b|\$(?P<number>[1-9]\d?)(?!\d)"
 )
-
-
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?")
 
 

@@ -1,0 +1,357 @@
+"""Tier 1: what is said in so many words, in both languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from navigator_kernel.values.route import Direct, Lifecycle, Mcp, Script, Skills
+
+needs = pytest.mark.requirement
+
+
+def life(operation: Any, source: str = "", skills: tuple[str, ...] = (), query: str = "") -> Lifecycle:
+    return Lifecycle(operation=operation, source=source, skills=skills, query=query)
+
+
+# The documents' intent tree
+
+
+@needs("SEN-3", "LIF-7")  # X-28
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # analyse, view -> info
+        ("分析 anthropics/skills", life("info", "anthropics/skills")),
+        ("分析anthropics/skills", life("info", "anthropics/skills")),
+        ("分析一下 https://github.com/anthropics/skills", life("info", "https://github.com/anthropics/skills")),
+        ("请分析仓库 anthropics/skills", life("info", "anthropics/skills")),
+        ("帮我查看 anthropics/skills", life("info", "anthropics/skills")),
+        ("看看 anthropics/skills 这个仓库", life("info", "anthropics/skills")),
+        ("analyze anthropics/skills", life("info", "anthropics/skills")),
+        ("analyse the repository anthropics/skills", life("info", "anthropics/skills")),
+        ("inspect https://gitlab.com/a/b.git", life("info", "https://gitlab.com/a/b.git")),
+        ("please look at anthropics/skills", life("info", "anthropics/skills")),
+        ("what is in anthropics/skills?", life("info", "anthropics/skills")),
+        ("info file:///srv/repo", life("info", "file:///srv/repo")),
+        # install, add -> install
+        ("install anthropics/skills", life("install", "anthropics/skills")),
+        ("Install anthropics/skills --skill pdf", life("install", "anthropics/skills", ("pdf",))),
+        ("install anthropics/skills --skill pdf --skill docx", life("install", "anthropics/skills", ("pdf", "docx"))),
+        ("install pdf from anthropics/skills", life("install", "anthropics/skills", ("pdf",))),
+        ("install the pdf skill from anthropics/skills", life("install", "anthropics/skills", ("pdf",))),
+        ("add git@github.com:a/b.git", life("install", "git@github.com:a/b.git")),
+        ("安装 anthropics/skills", life("install", "anthropics/skills")),
+        ("安装 anthropics/skills --skill pdf", life("install", "anthropics/skills", ("pdf",))),
+        ("请安装 anthropics/skills 中的 pdf", life("install", "anthropics/skills", ("pdf",))),
+        ("请帮我安装 https://github.com/a/b", life("install", "https://github.com/a/b")),
+        ("添加 ./my/skills", life("install", "./my/skills")),
+        # find -> search
+        ("find a skill for pdf", life("search", query="pdf")),
+        ("search skills for code review", life("search", query="code review")),
+        ("find pdf skills", life("search", query="pdf")),
+        ("查找 pdf 技能", life("search", query="pdf")),
+        ("查找pdf相关的技能", life("search", query="pdf")),
+        ("搜索技能 翻译", life("search", query="翻译")),
+        ("找一个翻译技能", life("search", query="翻译")),
+        # list -> list
+        ("list skills", life("list")),
+        ("list all my skills", life("list")),
+        ("show the installed skills", life("list")),
+        ("which skills are installed?", life("list")),
+        ("查看技能列表", life("list")),
+        ("列出所有已安装的技能", life("list")),
+        ("查看已安装技能", life("list")),
+        ("有哪些技能？", life("list")),
+        ("已装列表", life("list")),
+        # delete -> uninstall
+        ("uninstall word-count", life("uninstall", skills=("word-count",))),
+        ("remove the word-count skill", life("uninstall", skills=("word-count",))),
+        ("delete skill word-count", life("uninstall", skills=("word-count",))),
+        ("uninstall word-count csv-report", life("uninstall", skills=("word-count", "csv-report"))),
+        ("卸载 word-count", life("uninstall", skills=("word-count",))),
+        ("卸载word-count", life("uninstall", skills=("word-count",))),
+        ("删除技能 word-count", life("uninstall", skills=("word-count",))),
+        ("删除 word-count 技能", life("uninstall", skills=("word-count",))),
+        ("请移除 word-count", life("uninstall", skills=("word-count",))),
+        # switches
+        ("enable word-count", life("enable", skills=("word-count",))),
+        ("disable word-count", life("disable", skills=("word-count",))),
+        ("启用 word-count", life("enable", skills=("word-count",))),
+        ("停用 word-count", life("disable", skills=("word-count",))),
+        ("禁用word-count", life("disable", skills=("word-count",))),
+    ],
+)
+def test_a_lifecycle_verb_with_its_object_is_a_skill_command(crowd: Any, text: str, expected: Lifecycle) -> None:
+    assert crowd.says(text) == expected
+
+
+# X-28: a bare verb never routes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "分析这份数据",
+        "分析一下销售情况",
+        "帮我分析这段代码",
+        "安装",
+        "安装依赖",
+        "安装 node",
+        "卸载",
+        "删除这一行",
+        "删除这个文件",
+        "查看",
+        "查看日志",
+        "看看这段代码",
+        "执行",
+        "执行",
+        "运行",
+        "运行测试",
+        "执行计划",
+        "搜索",
+        "搜索附近的餐厅",
+        "查找这个错误",
+        "启用暗色模式",
+        "功能很强大",
+        "这个仓库很大",
+        "能力不足",
+        "worker",
+        "run",
+        "run it",
+        "run the test suite",
+        "Please run the test suite",
+        "execute",
+        "install",
+        "install node",
+        "install dependencies",
+        "install the printer driver",
+        "remove the last line",
+        "delete this file",
+        "uninstall",
+        "analyze this data",
+        "analyse the sales of May",
+        "view the log",
+        "show me the error",
+        "find the bug",
+        "find my keys",
+        "search the web for cats",
+        "list the files",
+        "list",
+        "enable dark mode",
+        "disable the alarm",
+        "add two and three",
+        "add a test",
+        "either/or is a question",
+        "use the force",
+        "apply the patch",
+        "reinstall everything",
+        "they run and/or walk",
+        "a run of luck",
+        "skill",
+        "skills",
+        "技能",
+        "mcps are servers",
+        "hello",
+        "你好",
+    ],
+)
+def test_a_bare_verb_and_an_ordinary_sentence_are_left_to_retrieval(crowd: Any, text: str) -> None:
+    assert crowd.says(text) is None
+
+
+# Names as objects
+
+
+@needs("LIF-9", "COV-2")
+@pytest.mark.parametrize(
+    ("text", "name", "arguments"),
+    [
+        ("code-review", "code-review", ()),
+        ("Code_Review", "code-review", ()),
+        ("`code-review`", "code-review", ()),
+        ("code-review src/a.py", "code-review", ("src/a.py",)),
+        ("执行 code-review", "code-review", ()),
+        ("执行code-review", "code-review", ()),
+        ("运行 word-count hello", "word-count", ("hello",)),
+        ("请使用 code-review", "code-review", ()),
+        ("用 code-review 技能", "code-review", ()),
+        ("调用 code-review 技能审查 a.py", "code-review", ("审查", "a.py")),
+        ("run code-review", "code-review", ()),
+        ("run the code-review skill", "code-review", ()),
+        ("please use code-review", "code-review", ()),
+        ("use the csv-report skill on sales.csv", "csv-report", ("sales.csv",)),
+        ("can you run test-runner", "test-runner", ()),
+        ('run "code-review" now', "code-review", ("now",)),
+        ("worker word-count", "word-count", ()),
+    ],
+)
+def test_a_skills_exact_name_as_the_object_is_that_skill(
+    crowd: Any, text: str, name: str, arguments: tuple[str, ...]
+) -> None:
+    assert crowd.says(text) == Skills(names=(name,), arguments=arguments)
+
+
+@pytest.mark.parametrize(
+    "text", ["run code-reviews", "the code-review was late", "run code-review-checklists", "code reviewers talk"]
+)
+def test_a_name_inside_another_word_or_sentence_is_no_object(crowd: Any, text: str) -> None:
+    assert crowd.says(text) is None
+
+
+@pytest.mark.parametrize("text", ["run test for me", "test this code", "run tests in the folder", "report on sales"])
+def test_a_skill_with_an_ordinary_word_for_a_name_needs_to_be_called_a_skill(village: Any, text: str) -> None:
+    place = village({"test": "tests things", "tests": "more", "report": "reports"})
+    assert place.says(text) is None
+
+
+@pytest.mark.parametrize("text", ["run the test skill", "run test", "test", "用 test 技能"])
+def test_a_skill_with_an_ordinary_word_for_a_name_can_be_called(village: Any, text: str) -> None:
+    assert village({"test": "tests things"}).says(text) == Skills(names=("test",))
+
+
+# Scripts
+
+
+@needs("SEN-4")
+@pytest.mark.parametrize(
+    ("text", "name", "args"),
+    [
+        ("run skill_manager list", "skill_manager", ("list",)),
+        ("Run skill_manager.py list", "skill_manager", ("list",)),
+        ("run bin/skill_manager.py list", "skill_manager", ("list",)),
+        ("run python bin/skill_manager.py search pdf", "skill_manager", ("search", "pdf")),
+        ("python bin/skill_manager.py list", "skill_manager", ("list",)),
+        ("skill_manager list", "skill_manager", ("list",)),
+        ("执行 skill_manager list", "skill_manager", ("list",)),
+        ("运行skill_manager list", "skill_manager", ("list",)),
+        ("请运行 bin/doctor.py", "doctor", ()),
+        ("worker skill_manager list", "skill_manager", ("list",)),
+        ("worker 执行 doctor", "doctor", ()),
+        ("run doctor", "doctor", ()),
+        ("execute report2 --top 5", "report2", ("--top", "5")),
+        ("run skill_manager search 'two words'", "skill_manager", ("search", "two words")),
+    ],
+)
+def test_the_name_of_a_script_goes_to_the_worker(crowd: Any, text: str, name: str, args: tuple[str, ...]) -> None:
+    assert crowd.says(text) == Script(name=name, args=args)
+
+
+@pytest.mark.parametrize("text", ["run evil", "run ../evil.py", "run bin/evil.py", "doctor who", "chat with me", "the doctor"])
+def test_a_script_that_is_not_listed_and_a_plain_word_are_no_script(crowd: Any, text: str) -> None:
+    assert crowd.says(text) is None
+
+
+# MCP
+
+
+@needs("SEN-5")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mcp运行 files", Mcp(operation="list", server="files")),
+        ("mcp 运行 files", Mcp(operation="list", server="files")),
+        ("MCP运行", Mcp(operation="list")),
+        ("mcp run files", Mcp(operation="list", server="files")),
+        ("mcp list files", Mcp(operation="list", server="files")),
+        ("mcp tools search", Mcp(operation="tools", server="search")),
+        ("mcp运行 读取 files file:///a.txt", Mcp(operation="read", server="files", uri="file:///a.txt")),
+        ("mcp read files file:///a.txt", Mcp(operation="read", server="files", uri="file:///a.txt")),
+        ("mcp read files", Mcp(operation="read", server="files")),
+        ("mcp call search query q=cats", Mcp(operation="call", server="search", tool="query", args={"q": "cats"})),
+        ("mcp run files file:///a.txt", Mcp(operation="read", server="files", uri="file:///a.txt")),
+    ],
+)
+def test_mcp_run_goes_to_the_mcp_agent(crowd: Any, text: str, expected: Mcp) -> None:
+    assert crowd.says(text) == expected
+
+
+# Precedence (X-28)
+
+
+@needs("COV-5")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("run skill_manager", Skills),
+        ("mcp运行 skill_manager", Mcp),
+        ("mcp run doctor", Mcp),
+        ("run doctor", Script),
+        ("安装 skill_manager", type(None)),
+        ("uninstall skill_manager", Lifecycle),
+        ("分析 skill_manager", Lifecycle),
+    ],
+)
+def test_a_skills_name_wins_over_mcp_over_a_script_over_a_verb(village: Any, text: str, kind: type) -> None:
+    assert isinstance(village({"skill_manager": "a skill with a script's name"}).says(text), kind)
+
+
+@needs("LIF-9")
+@pytest.mark.parametrize("text", ["uninstall word-count", "卸载 word-count", "disable word-count", "停用word-count"])
+def test_removing_a_skill_never_runs_it(crowd: Any, text: str) -> None:
+    assert isinstance(crowd.says(text), Lifecycle)
+
+
+# Names of skills that are not installed
+
+
+@needs("SEN-6", "LIF-8", "COV-7")  # X-35
+@pytest.mark.parametrize(
+    "text",
+    ["web-scraper", "Web_Scraper", "`web-scraper`", "install web-scraper", "安装 web-scraper", "安装web-scraper",
+     "install the web-scraper skill", "please install web-scraper", "安装 web-scraper 技能"],
+)
+def test_the_name_of_a_known_sub_skill_is_an_offer_to_install_it(crowd: Any, text: str) -> None:
+    assert crowd.says(text) == life("install", "acme/skills", ("web-scraper",))
+
+
+@needs("SEN-6")
+def test_a_known_sub_skill_may_have_a_chinese_name(crowd: Any) -> None:
+    assert crowd.says("论文润色") == life("install", "acme/papers", ("论文润色",))
+
+
+@needs("SEN-6")
+@pytest.mark.parametrize("text", ["web-scrapers", "scrape the web", "install web-scrapers"])
+def test_an_unknown_name_is_not_guessed(crowd: Any, text: str) -> None:
+    assert crowd.says(text) is None
+
+
+@needs("LIF-8")
+@pytest.mark.parametrize("text", ["install the frobnicate skill", "安装 frobnicate 技能"])
+def test_a_skill_of_no_known_repository_is_installed_once_its_source_is_told(crowd: Any, text: str) -> None:
+    assert crowd.says(text) == life("install", skills=("frobnicate",))
+
+
+@needs("COV-7")
+def test_an_installed_skill_wins_over_one_that_could_be_installed(village: Any) -> None:
+    place = village({"web-scraper": "ours"})
+    assert place.says("web-scraper") == Skills(names=("web-scraper",))
+
+
+# What it can do
+
+
+@needs("OUT-5", "SEN-3")
+@pytest.mark.parametrize(
+    "text",
+    ["what can you do", "What can you do?", "capabilities", "你能做什么", "你能做什么？", "你会什么", "有什么功能", "能力", "功能",
+     "功能介绍", "你有哪些能力？", "what are your capabilities?"],
+)
+def test_a_question_for_its_abilities_is_answered_by_the_kernel(crowd: Any, text: str) -> None:
+    assert crowd.says(text) == Direct(topic="capabilities")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "?", "!!!", "。", "\n", "a", "请", "please"])
+def test_next_to_nothing_is_nothing(crowd: Any, text: str) -> None:
+    assert crowd.says(text) is None
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("text", ["a" * 50_000, "run " * 20_000, "安装" * 20_000, "/" * 50_000, "a/b " * 20_000, "install " + "a-" * 20_000, "find " + "a skill " * 8_000, "请" * 30_000])
+def test_no_message_takes_long(crowd: Any, text: str) -> None:
+    import time
+
+    began = time.process_time()
+    crowd.says(text)
+    assert time.process_time() - began < 2

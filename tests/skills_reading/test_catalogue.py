@@ -1,0 +1,382 @@
+"""All resources as one list, which follows the files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.assembly.parts import open_catalogue
+from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.errors import NotLoadable, SkillNotFound
+from navigator_kernel.skills.catalogue import FILE_LIMIT, ResourceCatalogue, Root
+
+needs = pytest.mark.requirement
+Put = Callable[..., Path]
+
+
+def names(catalogue: ResourceCatalogue, **given: Any) -> list[str]:
+    return [resource.name for resource in catalogue.list_resources(**given)]
+
+
+def codes(catalogue: ResourceCatalogue) -> list[str]:
+    return [note.code for note in catalogue.diagnostics()]
+
+
+# A file that is dropped works
+
+
+@needs("REG-1", "REG-5", "REG-8")
+def test_a_file_that_is_dropped_is_there_without_a_restart(catalogue: ResourceCatalogue, put: Put) -> None:
+    assert names(catalogue) == []
+    put("alpha")
+    assert names(catalogue) == ["alpha"]
+
+
+@needs("REG-5")
+@pytest.mark.parametrize("name", ["SKILL.md", "skill.md"])
+def test_the_manifest_may_be_written_in_either_case(catalogue: ResourceCatalogue, skills: Path, name: str) -> None:
+    (skills / "alpha").mkdir()
+    (skills / "alpha" / name).write_text("---\nname: alpha\ndescription: d\n---\n")
+    assert names(catalogue) == ["alpha"]
+
+
+@needs("REG-5")  # X-3
+def test_a_flat_file_is_a_skill(catalogue: ResourceCatalogue, skills: Path) -> None:
+    (skills / "task_manager.md").write_text("---\nname: task_manager\ndescription: tasks\n---\nGo.\n")
+    assert names(catalogue) == ["task_manager"]
+
+
+@needs("REG-8")
+def test_an_edit_is_seen(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha", "before")
+    assert catalogue.list_resources()[0].description == "before"
+    put("alpha", "after it")
+    assert catalogue.list_resources()[0].description == "after it"
+
+
+def test_an_edit_of_the_same_length_in_the_same_instant_is_seen_by_its_inode(
+    catalogue: ResourceCatalogue, put: Put, tmp_path: Path
+) -> None:
+    path = put("alpha", "one")
+    catalogue.list_resources()
+    stamp = path.stat().st_mtime_ns
+    other = tmp_path / "other"
+    other.write_text(path.read_text().replace("one", "two"))
+    os.utime(other, ns=(stamp, stamp))
+    other.replace(path)
+    assert catalogue.list_resources()[0].description == "two"
+
+
+def test_a_removed_file_is_gone(catalogue: ResourceCatalogue, put: Put) -> None:
+    path = put("alpha")
+    assert names(catalogue) == ["alpha"]
+    path.unlink()
+    assert names(catalogue) == []
+
+
+def test_what_is_no_resource_is_left_alone(catalogue: ResourceCatalogue, skills: Path, put: Put) -> None:
+    put("alpha")
+    put("deep/inside")
+    put(".navigator")
+    (skills / "README.md").write_text("# Skills\n")
+    (skills / "skills.db").write_text("{}")
+    (skills / "empty").mkdir()
+    assert (names(catalogue), codes(catalogue)) == (["alpha"], [])
+
+
+def test_a_root_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    catalogue = ResourceCatalogue(roots=(Root(path=tmp_path / "no", level="project"),))
+    assert (names(catalogue), catalogue.count(), codes(catalogue)) == ([], 0, [])
+
+
+# Names
+
+
+@needs("REG-2")
+def test_a_namespace_is_type_and_name(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha")
+    assert catalogue.exists("skill:alpha")
+    assert not catalogue.exists("command:alpha")
+    assert not catalogue.exists("alpha")
+    assert not catalogue.exists("skill:beta")
+
+
+@needs("REG-2")
+def test_the_same_name_may_stand_for_resources_of_several_types(tmp_path: Path, home: Path) -> None:
+    for folder, text in {"skills": "s", "commands": "c", "agents": "a", "prompts": "p"}.items():
+        path = tmp_path / ".claude" / folder / "same.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"---\nname: same\ndescription: {text}\n---\nGo.\n")
+    catalogue = open_catalogue(tmp_path)
+    found = {r.namespace: r.description for r in catalogue.list_resources() if r.name == "same"}
+    assert found == {"skill:same": "s", "command:same": "c", "agent:same": "a", "prompt:same": "p"}
+
+
+@needs("REG-2")
+@pytest.mark.parametrize("asked", ["code-fix", "code_fix", "Code_Fix", "code fix", "cf"])  # X-29
+def test_a_name_is_found_however_it_is_spelled(catalogue: ResourceCatalogue, put: Put, asked: str) -> None:
+    put("code-fix", extra="aliases: cf\n")
+    found = catalogue.find(asked)
+    assert found is not None
+    assert found.name == "code-fix"
+
+
+def test_a_name_wins_over_an_alias(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("aaa", extra="aliases: bbb\n")
+    put("bbb")
+    found = catalogue.find("bbb")
+    assert found is not None
+    assert found.name == "bbb"
+
+
+@pytest.mark.parametrize("asked", ["code", "code-fixx", "", "-", "../code-fix", "/code-fix"])
+def test_another_name_is_not_found(catalogue: ResourceCatalogue, put: Put, asked: str) -> None:
+    put("code-fix")
+    assert catalogue.find(asked) is None
+
+
+def test_near_names_are_suggested_nearest_first(catalogue: ResourceCatalogue, put: Put) -> None:
+    for name in ("code-review", "code-format", "git-workflow", "zebra"):
+        put(name)
+    assert catalogue.suggest("code-reviw")[0] == "code-review"
+    assert len(catalogue.suggest("code", 2)) == 2
+
+
+# Who wins
+
+
+@needs("REG-1")
+def test_the_project_wins_over_the_person(tmp_path: Path, home: Path) -> None:
+    for base, text in ((tmp_path, "project"), (home, "person")):
+        path = base / ".claude" / "skills" / "same" / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"---\nname: same\ndescription: {text}\n---\n")
+    catalogue = open_catalogue(tmp_path)
+    found = catalogue.find("same")
+    assert found is not None
+    assert (found.description, found.level) == ("project", "project")
+    assert "shadowed" in codes(catalogue)
+
+
+@needs("REG-1")
+@pytest.mark.parametrize("host", [".claude", ".agents", ".gemini", ".opencode", ".codex"])
+@pytest.mark.parametrize("level", ["project", "user"])
+def test_every_documented_root_is_read(tmp_path: Path, home: Path, host: str, level: str) -> None:
+    base = tmp_path if level == "project" else home
+    path = base / host / "skills" / "mine" / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nname: mine\ndescription: d\n---\n")
+    found = open_catalogue(tmp_path).find("mine")
+    assert found is not None
+    assert found.level == level
+
+
+@needs("REG-1")
+def test_a_folder_of_a_plugin_is_read(tmp_path: Path, put: Put) -> None:
+    put("theirs", folder=tmp_path / "plugin")
+    found = open_catalogue(tmp_path / "elsewhere", (tmp_path / "plugin",)).find("theirs")
+    assert found is not None
+    assert found.level == "plugin"
+
+
+def test_the_project_wins_over_what_is_shipped(tmp_path: Path) -> None:
+    path = tmp_path / ".claude" / "skills" / "code-review" / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nname: code-review\ndescription: ours\n---\n")
+    found = open_catalogue(tmp_path).find("code-review")
+    assert found is not None
+    assert found.description == "ours"
+
+
+def test_the_shipped_skills_are_there_in_an_empty_folder(tmp_path: Path) -> None:
+    held = names(open_catalogue(tmp_path))
+    assert {"code-review", "csv-report", "git-workflow", "word-count"} <= set(held)
+
+
+def test_a_folder_that_two_roots_share_is_read_once(tmp_path: Path, put: Put) -> None:
+    put("alpha", folder=tmp_path / ".claude" / "skills")
+    (tmp_path / ".agents").symlink_to(".claude")
+    catalogue = open_catalogue(tmp_path)
+    assert names(catalogue).count("alpha") == 1
+    assert "shadowed" not in codes(catalogue)
+
+
+def test_every_shipped_skill_is_read_without_a_note() -> None:
+    catalogue = ResourceCatalogue(roots=(Root(path=shipped_home().skills, level="shipped"),))
+    assert len(names(catalogue)) >= 4
+    assert codes(catalogue) == []
+
+
+# Disabled
+
+
+@needs("REG-3", "REG-4")
+def test_a_skill_that_its_file_disables_is_never_offered(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha", extra="enabled: false\n")
+    assert (names(catalogue), names(catalogue, enabled_only=False)) == ([], ["alpha"])
+    assert (catalogue.find("alpha"), catalogue.exists("skill:alpha")) == (None, False)
+
+
+@needs("REG-4")
+def test_a_skill_that_a_person_disables_is_never_offered(skills: Path, put: Put) -> None:
+    off: set[str] = set()
+    catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),), disabled=lambda: frozenset(off))
+    put("alpha")
+    assert names(catalogue) == ["alpha"]
+    off.add("alpha")
+    assert (names(catalogue), catalogue.find("alpha")) == ([], None)
+    off.clear()
+    assert names(catalogue) == ["alpha"]
+
+
+@needs("REG-4")
+def test_a_disabled_skill_cannot_be_executed(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha", extra="enabled: false\n")
+    with pytest.raises(SkillNotFound):
+        catalogue.create_executor("skill:alpha")
+
+
+@needs("REG-4")
+def test_a_disabled_skill_is_not_suggested(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha", extra="enabled: false\n")
+    assert catalogue.suggest("alpha") == ()
+
+
+# Broken files
+
+
+BROKEN = [
+    ("", "empty"),
+    ("---\nname: bad\n", "unclosed"),
+    ("---\nname: &a bad\ndescription: d\n---\n", "hostile"),
+    ("---\nname: bad\n---\n", "no-description"),
+    ("---\n" + "a: b\n" * 20_000 + "---\n", "too-large"),
+    ("x" * (FILE_LIMIT + 1), "too-large"),
+]
+
+
+@needs("REG-9", "FMT-7")
+@pytest.mark.parametrize(("text", "code"), BROKEN, ids=[f"{code}-{at}" for at, (_, code) in enumerate(BROKEN)])
+def test_a_broken_file_has_a_code_and_the_others_work(
+    catalogue: ResourceCatalogue, put: Put, text: str, code: str
+) -> None:
+    put("good")
+    path = put("bad")
+    path.write_text(text)
+    assert names(catalogue) == ["good"]
+    [note] = catalogue.diagnostics()
+    assert (note.code, note.level, note.path) == (code, "error", str(path))
+
+
+@needs("REG-9")
+def test_an_executor_of_a_broken_file_says_why_it_cannot_be_had(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("bad").write_text("---\nname: bad\n")
+    with pytest.raises(NotLoadable, match="never closes"):
+        catalogue.create_executor("skill:bad")
+
+
+@needs("REG-9")
+def test_a_folder_called_skill_md_is_no_skill(catalogue: ResourceCatalogue, skills: Path) -> None:
+    (skills / "odd" / "SKILL.md").mkdir(parents=True)
+    (skills / "odd.md").mkdir()
+    assert names(catalogue) == []
+
+
+@needs("REG-9")
+@pytest.mark.timeout(10)
+def test_a_fifo_in_place_of_a_manifest_is_not_waited_for(catalogue: ResourceCatalogue, put: Put, skills: Path) -> None:
+    put("good")
+    (skills / "odd").mkdir()
+    os.mkfifo(skills / "odd" / "SKILL.md")
+    os.mkfifo(skills / "flat.md")
+    assert names(catalogue) == ["good"]
+
+
+@needs("REG-9")
+def test_a_dangling_link_is_passed_over(catalogue: ResourceCatalogue, put: Put, skills: Path) -> None:
+    put("good")
+    (skills / "odd.md").symlink_to("nowhere.md")
+    assert names(catalogue) == ["good"]
+
+
+def test_a_broken_file_that_is_mended_is_there(catalogue: ResourceCatalogue, put: Put) -> None:
+    path = put("alpha")
+    good = path.read_text()
+    path.write_text("---\n")
+    assert names(catalogue) == []
+    path.write_text(good)
+    assert (names(catalogue), codes(catalogue)) == (["alpha"], [])
+
+
+# Executors
+
+
+@needs("REG-2", "REG-6")
+def test_an_executor_makes_the_request_into_a_prompt(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha")
+    made = catalogue.create_executor("skill:alpha")
+    assert made.prompt("my need", (), {}) == "Do it.\n\nmy need"
+
+
+@needs("REG-2", "CAN-2")
+def test_an_executor_of_nothing_names_it_and_its_neighbours(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha")
+    with pytest.raises(SkillNotFound) as raised:
+        catalogue.create_executor("skill:alpah")
+    assert raised.value.data["suggestions"] == ["alpha"]
+    assert raised.value.exit_code == 4
+
+
+def test_a_digest_changes_with_any_file_of_the_folder(catalogue: ResourceCatalogue, put: Put) -> None:
+    folder = put("alpha").parent
+    first = catalogue.create_executor("skill:alpha").digest
+    (folder / "run.py").write_text("print(1)\n")
+    assert catalogue.create_executor("skill:alpha").digest != first
+
+
+@needs("REG-3", "INT-10")
+def test_a_priority_is_part_of_what_is_offered(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha", extra="priority: 80\ntags: one, two\n")
+    [offered] = catalogue.list_resources()
+    assert (offered.priority, offered.tags, offered.type) == (80, ("one", "two"), "skill")
+
+
+# The count
+
+
+@needs("STA-2")  # X-13
+def test_the_count_is_of_folders_and_flat_files(catalogue: ResourceCatalogue, put: Put, skills: Path) -> None:
+    put("alpha")
+    put("beta")
+    (skills / "gamma.md").write_text("anything\n")
+    assert catalogue.count() == 3
+
+
+@needs("STA-2")  # X-13
+def test_the_count_leaves_the_files_unread(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha").write_bytes(b"\xff\x00 no manifest at all")
+    put("beta").write_text("")
+    assert catalogue.count() == 2
+    assert catalogue._read == {}
+
+
+def test_the_count_follows_the_folder(catalogue: ResourceCatalogue, put: Put) -> None:
+    put("alpha")
+    assert catalogue.count() == 1
+    put("beta")
+    assert catalogue.count() == 2
+    for path in (catalogue.roots[0].path / "beta").iterdir():
+        path.unlink()
+    (catalogue.roots[0].path / "beta").rmdir()
+    assert catalogue.count() == 1
+
+
+def test_a_skill_of_two_roots_counts_once(tmp_path: Path, put: Put) -> None:
+    for folder in ("one", "two"):
+        put("same", folder=tmp_path / folder)
+    roots = tuple(Root(path=tmp_path / folder, level="project") for folder in ("one", "two"))
+    assert ResourceCatalogue(roots=roots).count() == 1

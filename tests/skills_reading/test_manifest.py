@@ -1,0 +1,423 @@
+"""Every documented form of a resource file is read; a broken one has a code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from navigator_kernel.errors import NotLoadable
+from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.values.resource import ParamSpec, SkillDef
+
+needs = pytest.mark.requirement
+
+
+def read(text: str | bytes, name: str = "x", **given_: Any) -> SkillDef:
+    data = text if isinstance(text, bytes) else text.encode()
+    folder = Path("/skills") / name
+    return read_manifest(data, path=folder / "SKILL.md", folder=folder, **given_)
+
+
+def meta(lines: str, body: str = "Do it.") -> SkillDef:
+    return read(f"---\nname: x\ndescription: d\n{lines}\n---\n{body}\n")
+
+
+def codes(skill: SkillDef) -> list[str]:
+    return [note.code for note in skill.diagnostics]
+
+
+# The canonical form
+
+
+@needs("FMT-9")
+def test_the_open_specifications_keys_are_read() -> None:
+    skill = read(
+        "---\nname: x\ndescription: >\n  does a thing,\n  well\nlicense: MIT\ncompatibility: any\n"
+        "metadata:\n  author: me\nallowed-tools: Read Grep Bash(git log *)\n---\n# X\n\nDo it.\n"
+    )
+    assert (skill.name, skill.description, skill.license) == ("x", "does a thing, well", "MIT")
+    assert skill.allowed_tools == ("Read", "Grep", "Bash(git log *)")
+    assert codes(skill) == []
+
+
+@needs("FMT-8")
+def test_the_text_below_the_metadata_is_the_sop() -> None:
+    assert meta("license: MIT", "# Role\n\n1. Look.\n2. Act.").sop == "# Role\n\n1. Look.\n2. Act."
+
+
+@needs("FMT-10")
+def test_a_skills_meta_has_name_description_source_and_content_hash() -> None:
+    shown = read("---\nname: x\ndescription: d\n---\nGo.\n", level="shipped").meta
+    assert (shown.name, shown.description, shown.source) == ("x", "d", "shipped")
+    assert hasattr(shown, "content_hash")
+
+
+OURS: list[tuple[str, str, str, object]] = [
+    ("command", "python ${SKILL_ROOT}/a.py {input}", "command", "python ${SKILL_ROOT}/a.py {input}"),
+    ("keywords_cn", "审查, 代码", "keywords_cn", ("审查", "代码")),
+    ("tags", "review, code", "tags", ("review", "code")),
+    ("category", "development", "category", "development"),
+    ("tools", "task_get, task_list", "tools", ("task_get", "task_list")),
+    ("enabled", '"false"', "enabled", False),
+    ("priority", '"80"', "priority", 80),
+    ("backend", "claude", "backend", "claude"),
+    ("inherit_history", '"false"', "inherit_history", False),
+    ("effects", "refresh:tasks", "effects", ("refresh:tasks",)),
+    ("confirm", "really?", "confirm", "really?"),
+    ("aliases", "cr, reviewer", "aliases", ("cr", "reviewer")),
+    ("triggers", "review my code", "triggers", ("review my code",)),
+    ("timeout", '"30"', "timeout", 30.0),
+]
+
+
+@needs("FMT-9", "REG-3")  # X-2
+@pytest.mark.parametrize(("key", "written", "attribute", "value"), OURS)
+def test_our_keys_are_read_at_top_level(key: str, written: str, attribute: str, value: object) -> None:
+    skill = meta(f"{key}: {written}")
+    assert getattr(skill, attribute) == value
+    assert codes(skill) == []
+
+
+@needs("FMT-9", "REG-3")  # X-2
+@pytest.mark.parametrize(("key", "written", "attribute", "value"), OURS)
+def test_our_keys_are_read_as_strings_under_metadata(key: str, written: str, attribute: str, value: object) -> None:
+    skill = meta(f"metadata:\n  navigator-{key}: {written}")
+    assert getattr(skill, attribute) == value
+    assert codes(skill) == []
+
+
+@pytest.mark.parametrize("key", ["keywords-cn", "Keywords_CN", "navigator-keywords_cn"])
+def test_a_key_may_be_spelled_with_a_hyphen_or_in_capitals(key: str) -> None:
+    text = f"metadata:\n  {key}: 审查" if key.startswith("navigator") else f"{key}: 审查"
+    assert meta(text).keywords_cn == ("审查",)
+
+
+def test_the_top_level_wins_over_metadata() -> None:  # X-2
+    assert meta("priority: 70\nmetadata:\n  navigator-priority: '10'").priority == 70
+
+
+def test_our_key_wins_over_another_tools_key_of_that_name_under_metadata() -> None:
+    assert meta("metadata:\n  tags: theirs\n  navigator-tags: ours").tags == ("ours",)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["tags: [a, b]", "tags:\n  - a\n  - b", "tags: a, b", 'tags: "[a, b]"', "tags: a，b", "tags: |\n  a\n  b"],
+)
+def test_a_list_may_be_written_in_any_way(written: str) -> None:
+    assert meta(written).tags == ("a", "b")
+
+
+@needs("FMT-9")
+@pytest.mark.parametrize(
+    "written",
+    [
+        "examples:\n  - review this, please\n  - 审查代码",
+        "examples: |\n  review this, please\n  审查代码",
+        "metadata:\n  navigator-examples: |\n    review this, please\n    审查代码",
+    ],
+)
+def test_an_example_may_hold_commas(written: str) -> None:
+    assert meta(written).examples == ("review this, please", "审查代码")
+
+
+@needs("FMT-6", "AGT-3")
+@pytest.mark.parametrize(("lines", "kind"), [("license: MIT", "B"), ("command: tool {x}", "A")])
+def test_a_command_makes_a_skill_type_a(lines: str, kind: str) -> None:
+    assert meta(lines).kind == kind
+
+
+@needs("AGT-2")
+def test_defaults_where_nothing_is_said() -> None:
+    skill = meta("license: MIT")
+    assert (skill.enabled, skill.priority, skill.inherit_history, skill.implicit) == (True, 50, True, True)
+    assert (skill.tools, skill.timeout, skill.command, skill.backend) == (None, None, "", "")
+
+
+@pytest.mark.parametrize(
+    ("written", "enabled"),
+    [("true", True), ("yes", True), ("on", True), ("1", True), ("false", False), ("no", False), ("OFF", False), ("否", False)],
+)
+def test_a_switch_is_read_as_people_write_it(written: str, enabled: bool) -> None:
+    assert meta(f"enabled: {written}").enabled is enabled
+
+
+def test_an_empty_tools_list_is_not_the_same_as_none() -> None:  # X-16
+    assert meta("tools: []").tools == ()
+
+
+# Parameters
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'required_params:\n  - name: url\n    prompt: which page\n    validation: url_format',
+        "required_params: '[{\"name\": \"url\", \"prompt\": \"which page\", \"validation\": \"url_format\"}]'",
+        "metadata:\n  navigator-required_params: '[{\"name\": \"url\", \"prompt\": \"which page\", \"validation\": \"url_format\"}]'",
+    ],
+)
+def test_required_params_are_read_in_every_form(written: str) -> None:
+    assert meta(written).required_params == (ParamSpec(name="url", prompt="which page", validation="url_format"),)
+
+
+@pytest.mark.parametrize("written", ["required_params: [url, text]", "required_params: url, text"])
+def test_required_params_may_be_names_only(written: str) -> None:
+    assert [p.name for p in meta(written).required_params] == ["url", "text"]
+
+
+def test_a_param_may_be_optional_or_have_a_default() -> None:
+    found = meta("required_params:\n  - {name: a, required: false}\n  - {name: b, default: '7'}").required_params
+    assert [(p.required, p.default) for p in found] == [(False, None), (True, "7")]
+
+
+def test_an_unknown_validation_is_named_and_the_strict_one_used() -> None:
+    skill = meta("required_params:\n  - {name: a, validation: magic}")
+    assert (skill.required_params[0].validation, codes(skill)) == ("not_empty", ["validation-unknown"])
+
+
+@pytest.mark.parametrize("written", ["required_params:\n  - {prompt: no name}", "required_params: '[3]'"])
+def test_a_param_without_a_name_is_named(written: str) -> None:
+    assert codes(meta(written)) == ["param-odd"]
+
+
+# The legacy forms
+
+
+@needs("FMT-1", "FMT-2", "REG-7")
+def test_the_legacy_block_and_its_sections_are_read() -> None:
+    skill = read(
+        "# code-optimize\n\ndescription: makes code fast\nenabled: true\npriority: 80\nbackend: claude\ntags: perf, code\n\n"
+        "## System Prompt\n\nYou optimise.\n\n## User Prompt Template\n\nOptimise {request}\n",
+        "code-optimize",
+    )
+    assert (skill.name, skill.description, skill.priority) == ("code-optimize", "makes code fast", 80)
+    assert (skill.backend, skill.tags) == ("claude", ("perf", "code"))
+    assert (skill.system_prompt, skill.user_template) == ("You optimise.", "Optimise {request}")
+
+
+@needs("FMT-1")
+def test_the_block_ends_at_the_first_blank_line() -> None:
+    skill = read("# t\ndescription: d\n\npriority: 99\n")
+    assert (skill.priority, "priority: 99" in skill.sop) == (50, True)
+
+
+@needs("FMT-1")
+@pytest.mark.parametrize("text", ["# t\ndescription：中文冒号\n\nbody\n", "description: 中文冒号\n\nbody\n"])
+def test_the_block_may_have_a_wide_colon_or_no_title(text: str) -> None:
+    assert read(text).description == "中文冒号"
+
+
+@needs("FMT-2")
+@pytest.mark.parametrize("form", ["---\nname: x\ndescription: d\n---\n", "# x\ndescription: d\n\n", "Just text.\n\n"])
+@pytest.mark.parametrize(
+    ("system", "user"),
+    [("System Prompt", "User Prompt Template"), ("系统提示词", "用户提示词模板"), ("SYSTEM PROMPT", "user prompt template")],
+)
+def test_the_sections_are_known_in_every_form_and_both_languages(form: str, system: str, user: str) -> None:
+    skill = read(f"{form}## {system}\n\nS\n\n## {user}\n\nU\n\n## Notes\n\nN\n")
+    assert (skill.system_prompt, skill.user_template) == ("S", "U")
+
+
+def test_a_heading_inside_a_fence_is_no_section() -> None:
+    skill = meta("license: MIT", "```md\n## System Prompt\nfake\n```\n\n## System Prompt\n\nreal")
+    assert skill.system_prompt == "real"
+
+
+@needs("FMT-6")  # X-3
+def test_a_flat_file_is_a_skill_of_one_file() -> None:
+    text = "---\nname: task_manager\ndescription: tasks\ntools: [task_get, task_list]\ninherit_history: false\n---\n# Role\n"
+    skill = read_manifest(text.encode(), path=Path("/s/task_manager.md"), folder=None)
+    assert (skill.name, skill.folder, skill.tools) == ("task_manager", None, ("task_get", "task_list"))
+    assert skill.inherit_history is False
+
+
+@needs("FMT-6")
+def test_history_is_inherited_by_default() -> None:
+    assert read("---\nname: x\ndescription: d\n---\n").inherit_history is True
+
+
+@needs("FMT-7")
+def test_a_file_without_metadata_is_read_and_named() -> None:
+    skill = read("# A title of several words\n\nThe first sentence.\n")
+    assert (skill.name, skill.description) == ("x", "The first sentence.")
+    assert codes(skill) == ["no-description", "no-frontmatter"]
+
+
+@pytest.mark.parametrize("type", ["skill", "command", "agent", "prompt"])
+@needs("REG-2")
+def test_the_namespace_is_type_and_name(type: Any) -> None:
+    assert read("---\nname: x\ndescription: d\n---\n", type=type).namespace == f"{type}:x"
+
+
+# Keys of other hosts
+
+
+@pytest.mark.parametrize(
+    ("lines", "key", "value"),
+    [
+        ("context: fork", "context", "fork"),
+        ("agent: Explore", "agent", "Explore"),
+        ("model: sonnet", "model", "sonnet"),
+        ("effort: high", "effort", "high"),
+        ("paths: ['*.py']", "paths", ["*.py"]),
+        ("argument-hint: '[file]'", "argument-hint", "[file]"),
+        ("user-invocable: false", "user-invocable", "false"),
+        ("disallowed-tools: Bash", "disallowed-tools", "Bash"),
+        ("hooks:\n  PreToolUse: x", "hooks", {"PreToolUse": "x"}),
+        ("mine: [1, {a: b}]", "mine", ["1", {"a": "b"}]),
+    ],
+)
+def test_a_key_that_the_kernel_does_not_know_is_kept(lines: str, key: str, value: object) -> None:
+    assert meta(lines).extra == {key: value}
+
+
+def test_keys_of_the_specification_are_no_strangers() -> None:
+    assert meta("license: MIT\ncompatibility: any\nmetadata: {author: me}").extra == {}
+
+
+def test_a_skill_may_forbid_that_it_is_chosen_for_its_words() -> None:
+    assert meta("disable-model-invocation: true").implicit is False
+
+
+def test_when_to_use_stands_in_for_a_description() -> None:
+    assert read("---\nname: x\nwhen_to_use: on Mondays\n---\nGo.\n").description == "on Mondays"
+
+
+# What is forgiven
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("---\nname: x\ndescription: use when: asked\n---\nGo.\n", "yaml-repaired"),
+        ("---\nname: x\ndescription: 'open\n---\nGo.\n", "yaml-repaired"),
+        ("---\nname: x\ndescription: d\n\tbad: tab\n---\nGo.\n", "yaml-repaired"),
+        ("---\n- a\n- b\n---\nGo.\n", "yaml-not-a-mapping"),
+        ("---\nname: ../evil\ndescription: d\n---\n", "name-odd"),
+        ("---\nname: two words\ndescription: d\n---\n", "name-odd"),
+        ("---\nname: other\ndescription: d\n---\n", "name-folder"),
+        ("---\nname: x\ndescription: d\nmetadata: text\n---\n", "metadata-not-a-map"),
+        ("---\nname: x\ndescription: d\npriority: high\n---\n", "priority-odd"),
+        ("---\nname: x\ndescription: d\ntimeout: soon\n---\n", "timeout-odd"),
+        ("---\nname: x\n---\nGo and do.\n", "no-description"),
+    ],
+)
+def test_what_is_odd_is_read_and_has_a_code(text: str, code: str) -> None:
+    assert code in codes(read(text))
+
+
+@needs("FMT-9")
+def test_an_unquoted_colon_costs_nothing_but_a_note() -> None:
+    skill = read("---\nname: x\ndescription: use when: asked\ntags:\n  - a\n  - b\n---\nGo.\n")
+    assert (skill.description, skill.tags) == ("use when: asked", ("a", "b"))
+
+
+def test_a_note_says_in_which_line() -> None:
+    [note] = read("---\nname: x\ndescription: use when: asked\n---\nGo.\n").diagnostics
+    assert (note.line, note.level) == (3, "warning")
+
+
+def test_a_file_that_is_not_utf8_is_read_and_named() -> None:
+    skill = read("---\nname: x\ndescription: café\n---\n".encode("latin-1"))
+    assert (skill.description, codes(skill)) == ("caf\ufffd", ["not-utf8"])
+
+
+@pytest.mark.parametrize("change", [lambda t: "\ufeff" + t, lambda t: t.replace("\n", "\r\n"), lambda t: "\n\n" + t])
+def test_a_mark_at_the_start_and_foreign_line_ends_change_nothing(change: Any) -> None:
+    skill = read(change("---\nname: x\ndescription: d\n---\nGo.\n"))
+    assert (skill.description, skill.sop, codes(skill)) == ("d", "Go.", [])
+
+
+def test_a_description_is_cut_at_1024() -> None:
+    assert len(read(f"---\nname: x\ndescription: {'a' * 5000}\n---\n").description) == 1024
+
+
+@pytest.mark.parametrize("value", ["yes", "1.0", "null", "~", "2026-01-31", "0x1F", "1e3"])
+def test_every_scalar_is_a_string(value: str) -> None:
+    assert meta(f"category: {value}").category == value
+
+
+@pytest.mark.parametrize("name", ["code-review", "task_manager", "代码审查", "x", "a1", "é"])
+def test_names_of_any_script_are_names(name: str) -> None:
+    assert read(f"---\nname: {name}\ndescription: d\n---\n", name).name == name
+
+
+# What is refused
+
+
+@needs("FMT-7", "REG-9")
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty"),
+        ("\n \n", "empty"),
+        ("---\nname: x\n", "unclosed"),
+        ("---\nname: x\ndescription: &a d\n---\n", "hostile"),
+        ("---\nname: x\ndescription: d\na: &a [1]\nb: *a\n---\n", "hostile"),
+        ("---\nname: x\ndescription: !!python/object/apply:os.system [id]\n---\n", "hostile"),
+        ("---\nname: x\ndescription: !tag d\n---\n", "hostile"),
+        ("---\nname: x\nname: y\ndescription: d\n---\n", "hostile"),
+        ("---\nname: x\ndescription: d\na: {b: 1, b: 2}\n---\n", "hostile"),
+        (f"---\nname: x\ndescription: d\na: {'[' * 40}{']' * 40}\n---\n", "hostile"),
+        (f"---\nname: x\ndescription: {'a' * 70_000}\n---\n", "too-large"),
+        ("---\nname: x\n---\n", "no-description"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_a_reason(text: str, reason: str) -> None:
+    with pytest.raises(NotLoadable) as raised:
+        read(text)
+    assert raised.value.data["reason"] == reason
+
+
+@pytest.mark.timeout(10)
+def test_a_billion_laughs_end_at_once() -> None:
+    laughs = "a0: &a0 [x,x]\n" + "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12))
+    with pytest.raises(NotLoadable):
+        meta(laughs)
+
+
+@pytest.mark.timeout(30)
+@given(st.binary(max_size=300))
+def test_no_bytes_raise_anything_else(data: bytes) -> None:
+    try:
+        read(b"---\n" + data)
+    except NotLoadable:
+        pass
+
+
+@given(st.text(alphabet="-:#|>[]{}&*!'\"\n\t abк审,%@`", max_size=120))
+def test_no_frontmatter_raises_anything_else(text: str) -> None:
+    try:
+        read(f"---\nname: x\ndescription: d\n{text}\n---\nGo.\n")
+    except NotLoadable:
+        pass
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n" + "a: " * 15_000 + "\n---\nGo.\n",
+        "---\n" + "a b " * 15_000 + "\n---\nGo.\n",
+        "k" * 500_000,
+        "# " + "x: y" * 100_000,
+        "---\nname: x\ndescription: d\n---\n" + "## a\n" * 60_000,
+        "---\nname: x\ndescription: d\n---\n" + "```\n## a\n" * 40_000,
+        "---\nname: x\ndescription: d\nallowed-tools: " + "Bash(" * 10_000 + "\n---\n",
+    ],
+    ids=["colons", "words", "one-word", "title", "headings", "fences", "parentheses"],
+)
+def test_no_text_takes_long(text: str) -> None:
+    import time
+
+    began = time.process_time()
+    try:
+        read(text)
+    except NotLoadable:
+        pass
+    assert time.process_time() - began < 3
