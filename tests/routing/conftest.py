@@ -51,7 +51,7 @@ class Routing:
     def says(self, text: str) -> Action | None:
         """What tier 1 alone makes of it."""
         request = self.request(text)
-        return self.router.recognise(request.need, request.language)
+        return self.router.recognise(request.need)
 
 
 def routing_at(root: Path) -> Routing:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from navigator_kernel.errors import ConsentNeeded, KernelError, TimedOut
@@ -18,6 +19,7 @@ DEPTH = 24  # levels of data that are kept
 TEXT_LIMIT = 1024 * 1024  # characters of one string that are kept
 SUMMARY_LIMIT = 2_000
 ROOM = 8 * 1024 * 1024  # characters of data that are kept in all, each value counted with its overhead
+EFFECTS = 1_000  # entries of `effects` that are read
 YAML_DEPTH = 200  # libyaml's composer ends the process some 100,000 levels down
 
 _MARKS: Mapping[str, State] = {mark: state for marks in (EMOJI, ASCII) for state, mark in marks.items()}
@@ -85,7 +87,7 @@ class _Room:
         if isinstance(value, (list, tuple)):
             return [self.kept(item, depth - 1) for item in self._some(value)]
         if isinstance(value, (set, frozenset)):
-            return [self.kept(item, depth - 1) for item in self._some(sorted(value, key=repr))]
+            return sorted((self.kept(item, depth - 1) for item in self._some(value)), key=repr)
         return self._text(_safely(value))
 
     def _some(self, items: Iterable[Any]) -> Iterator[Any]:
@@ -172,7 +174,6 @@ def _from_mapping(found: Mapping[Any, Any], meta: Meta, language: Language) -> R
         data |= {"type": "InvalidReport", "msg": say("agent.garbage", language, agent=meta.agent)}
         data["reported_state"] = shorten(clean(_safely(found.get("state"))), 80)
     text = shorten(json_value(summary), SUMMARY_LIMIT) if isinstance(summary, str) and summary.strip() else ""
-    effects = found.get("effects")
     return Report(
         state=state or "error",
         summary=text or (say("agent.garbage", language, agent=meta.agent) if state is None else state),
@@ -180,10 +181,13 @@ def _from_mapping(found: Mapping[Any, Any], meta: Meta, language: Language) -> R
         data=data,
         raw=json_value(raw)[:_TEXT_LIMIT_OF_RAW] if isinstance(raw, str) else None,
         recoverable=found.get("recoverable") is True,
-        effects=tuple(json_value(e) for e in effects if isinstance(e, str))
-        if isinstance(effects, (list, tuple))
-        else (),
+        effects=_effects(found.get("effects")),
     )
+
+
+def _effects(value: object) -> tuple[str, ...]:
+    some = islice(value, EFFECTS) if isinstance(value, (list, tuple)) else ()
+    return tuple(json_value(effect) for effect in some if isinstance(effect, str))
 
 
 def _state(value: object) -> State | None:
@@ -238,7 +242,10 @@ def _facts(error: KernelError) -> dict[str, Any]:
 
 
 def _safely(value: object) -> str:
+    """The text of anything; a container is measured first, for its own text may be endless."""
     try:
+        if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+            return json.dumps(json_value(value), ensure_ascii=False)[:TEXT_LIMIT]
         return str(value)[:TEXT_LIMIT]
     except (Exception, SystemExit):  # noqa: BLE001 - str() of a stranger's object may raise anything
         return f"<{type(value).__name__}>"

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import os
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
 from navigator_kernel.skills.executor import SkillExecutor
+from navigator_kernel.skills.listing import Listing, Stamp
 from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import Diagnostic, Level, ResourceType, SkillDef
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
-
-Stamp = tuple[int, int, int]  # mtime in ns, size, inode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +40,12 @@ class ResourceCatalogue:
     _read: dict[Path, tuple[Stamp, SkillDef | Diagnostic]] = field(default_factory=dict)
     _key: tuple[object, ...] | None = None
     _found: dict[str, SkillDef] = field(default_factory=dict)
+    _folded: dict[tuple[ResourceType, str], SkillDef] = field(default_factory=dict)
     _notes: list[Diagnostic] = field(default_factory=list)
-    _counts: dict[Path, tuple[int, frozenset[str]]] = field(default_factory=dict)
+    _listings: dict[Root, Listing] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._listings = {root: Listing(root.path, folders=root.type == "skill") for root in self.roots}
 
     def exists(self, namespace: str) -> bool:
         held = self._all().get(namespace)
@@ -57,11 +58,8 @@ class ResourceCatalogue:
 
     def find(self, name: str, type: ResourceType = "skill") -> SkillDef | None:
         """By exact name, folded name, then alias; never a disabled one."""
-        wanted = fold(name)
-        same = [r for r in self._all().values() if r.type == type and r.enabled]
-        exact = next((r for r in same if r.name == name), None)
-        folded = exact or next((r for r in same if fold(r.name) == wanted), None)
-        return folded or next((r for r in same if wanted in {fold(alias) for alias in r.aliases}), None)
+        exact = self._all().get(f"{type}:{name}")
+        return exact if exact is not None and exact.enabled else self._folded.get((type, fold(name)))
 
     def suggest(self, name: str, k: int = 3) -> tuple[str, ...]:
         """The `k` nearest names, nearest first."""
@@ -89,7 +87,8 @@ class ResourceCatalogue:
 
     def count(self) -> int:
         """How many skills there are (STA-2): by the folders' own times, files unread (X-13)."""
-        return len(frozenset().union(*(self._names_in(root.path) for root in self.roots if root.type == "skill")))
+        listings = [self._listings[root] for root in self.roots if root.type == "skill"]
+        return len({name for listing in listings for name in listing.names()})
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What the reader noticed, files that could not be used first."""
@@ -99,30 +98,21 @@ class ResourceCatalogue:
     def is_shipped(self, skill: SkillDef, digest: str) -> bool:
         return self.shipped.get(skill.name) == digest
 
-    def _names_in(self, folder: Path) -> frozenset[str]:
-        try:
-            stamp = folder.stat().st_mtime_ns
-        except OSError:
-            return frozenset()
-        held = self._counts.get(folder)
-        if held is None or held[0] != stamp:
-            names = frozenset(_names(str(path)) for path in _files(folder))
-            held = self._counts[folder] = (stamp, names)
-        return held[1]
-
     def _all(self) -> dict[str, SkillDef]:
-        files = [(root, path, stamp) for root in self.roots for path in _found_in(root) if (stamp := _stamp(path))]
+        """The resources as the files are now: one `stat` a file, and reading only of what changed."""
+        files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())
         disabled = self.disabled()
-        key = (tuple((path, stamp) for _, path, stamp in files), disabled)
+        key = (files, disabled)
         if key != self._key:
             self._gather(files, disabled)
+            self._folded = _by_folded_name(self._found.values())
             self._key = key
         return self._found
 
-    def _gather(self, files: Iterable[tuple[Root, Path, Stamp]], disabled: frozenset[str]) -> None:
+    def _gather(self, files: Iterable[tuple[Root, str, Stamp]], disabled: frozenset[str]) -> None:
         self._found, self._notes = {}, []
         for root, path, stamp in files:
-            entry = self._one(root, path, stamp)
+            entry = self._one(root, Path(path), stamp)
             if isinstance(entry, Diagnostic):
                 self._notes.append(entry)
                 continue
@@ -131,7 +121,7 @@ class ResourceCatalogue:
             first = self._found.setdefault(entry.namespace, entry)
             if first is not entry:
                 text = f"{entry.namespace} is already read from {first.path}"
-                self._notes.append(Diagnostic(code="shadowed", level="warning", path=str(path), message=text))
+                self._notes.append(Diagnostic(code="shadowed", level="warning", path=path, message=text))
 
     def _one(self, root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
         held = self._read.get(path)
@@ -156,46 +146,16 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
         return Diagnostic(code="unreadable", level="error", path=str(path), message=clean(str(error), lines=False))
 
 
-def _found_in(root: Root) -> list[Path]:
-    if root.type == "skill":
-        return _files(root.path)
-    return sorted(path for path in _entries(root.path) if path.suffix == ".md" and path.name != "README.md")
-
-
-def _files(folder: Path) -> list[Path]:
-    """The manifests directly below a root: `<name>/SKILL.md` in either case, and `<name>.md` (X-3)."""
-    found: list[Path] = []
-    for path in _entries(folder):
-        if path.suffix == ".md" and path.name.lower() not in {"readme.md", "skill.md"}:
-            found.append(path)
-            continue
-        for name in ("SKILL.md", "skill.md"):
-            manifest = path / name
-            if manifest.is_file():
-                found.append(manifest)
-                break
-    return found
-
-
-def _entries(folder: Path) -> Iterator[Path]:
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
-    except OSError:
-        return
-    for name in names:
-        yield folder / name
-
-
-def _stamp(path: Path) -> Stamp | None:
-    """None for what is no regular file: opening a named pipe would wait for ever."""
-    try:
-        seen = path.stat()
-    except OSError:
-        return None
-    if not stat.S_ISREG(seen.st_mode):
-        return None
-    return seen.st_mtime_ns, seen.st_size, seen.st_ino
+def _by_folded_name(found: Iterable[SkillDef]) -> dict[tuple[ResourceType, str], SkillDef]:
+    """Enabled resources by their folded names, then by aliases; a name wins over an alias."""
+    index: dict[tuple[ResourceType, str], SkillDef] = {}
+    enabled = [resource for resource in found if resource.enabled]
+    for resource in enabled:
+        index.setdefault((resource.type, fold(resource.name)), resource)
+    for resource in enabled:
+        for alias in resource.aliases:
+            index.setdefault((resource.type, fold(alias)), resource)
+    return index
 
 
 def _names(path: str) -> str:

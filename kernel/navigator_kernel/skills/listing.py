@@ -1,0 +1,80 @@
+"""Which resource files lie in a folder; asked in every turn, so written for speed: no Path, one `stat` a file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Stamp = tuple[int, int, int]  # mtime in ns, size, inode
+
+_MANIFESTS = ("SKILL.md", "skill.md")
+_NO_RESOURCES = frozenset({"readme.md", "skill.md"})
+
+
+@dataclass(slots=True)
+class Listing:
+    """The resource files directly below `folder`: `<name>.md`, and with `folders` also `<name>/SKILL.md` (X-3)."""
+
+    folder: Path
+    folders: bool
+    _stamp: int = -1
+    _entries: tuple[str, ...] = ()
+    _chosen: dict[str, str] = field(default_factory=dict)
+
+    def files(self) -> list[tuple[str, Stamp]]:
+        """Path and stamp of each file, by name."""
+        top = f"{self.folder}{os.sep}"
+        found: list[tuple[str, Stamp]] = []
+        for name in self._names():
+            if name.endswith(".md"):
+                stamp = None if name.lower() in _NO_RESOURCES else _stamp(top + name)
+                if stamp:
+                    found.append((top + name, stamp))
+            elif self.folders and (held := self._manifest(top + name)):
+                found.append(held)
+        return found
+
+    def names(self) -> list[str]:
+        """The names of what lies here, by the folder's own state: one `stat`, and one more for a folder that had no
+        manifest when it was last looked at."""
+        top = f"{self.folder}{os.sep}"
+        known = self._names()
+        markdown = [name[:-3] for name in known if name.endswith(".md") and name.lower() not in _NO_RESOURCES]
+        folders = [name for name in known if not name.endswith(".md")]
+        return markdown + [name for name in folders if top + name in self._chosen or self._manifest(top + name)]
+
+    def _names(self) -> tuple[str, ...]:
+        try:
+            stamp = os.stat(self.folder).st_mtime_ns
+            if stamp != self._stamp:
+                self._entries = _scanned(self.folder, folders=self.folders)
+                self._stamp = stamp
+        except OSError:
+            self._stamp, self._entries = -1, ()
+        return self._entries
+
+    def _manifest(self, path: str) -> tuple[str, Stamp] | None:
+        """The one of the two spellings that is there; the one that was there last time is asked first."""
+        known = self._chosen.get(path)
+        for name in (known, *_MANIFESTS) if known else _MANIFESTS:
+            if name and (stamp := _stamp(f"{path}{os.sep}{name}")):
+                self._chosen[path] = name
+                return f"{path}{os.sep}{name}", stamp
+        return None
+
+
+def _scanned(folder: Path, *, folders: bool) -> tuple[str, ...]:
+    """Entries that may be resources: Markdown files, and folders that have a manifest or may still get one."""
+    with os.scandir(folder) as entries:
+        held = [entry for entry in entries if not entry.name.startswith(".")]
+        return tuple(sorted(entry.name for entry in held if entry.name.endswith(".md") or (folders and entry.is_dir())))
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return (seen.st_mtime_ns, seen.st_size, seen.st_ino) if stat.S_ISREG(seen.st_mode) else None
