@@ -45,8 +45,8 @@ class Routing:
         return understand_locally(self.request(text), session or Session(id="s"), self.router)
 
     def decide(self, text: str, session: Session | None = None) -> RouteDecision:
-        session = session or Session(id="s")
-        return decide(self.intent(text, session), self.request(text), session, self.catalogue)
+
+        return decide(self.intent(text, session), self.request(text), self.catalogue)
 
     def says(self, text: str) -> Action | None:
         """What tier 1 alone makes of it."""

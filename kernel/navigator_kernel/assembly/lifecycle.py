@@ -26,13 +26,15 @@ def open_lifecycle(root: Path) -> Lifecycle:
     return Lifecycle(root, levels, writer, SystemClock(), mapping, _scan(root), shipped_digests())
 
 
-def _scan(root: Path) -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any]]:
-    """What plugins find in a skill before it is installed; a scanner that fails is a finding, never silence."""
+def _scan(root: Path) -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any] | None]:
+    """What plugins find in a skill before it is installed: None without a scanner; one that fails is a finding."""
 
-    def scan(skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
+    def scan(skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic] | None:
         from navigator_kernel.assembly.extensions import open_plugins
 
         plugins = open_plugins(root, agents=False).plugins
+        if not plugins.manager.hook.kernel_scan_skill.get_hookimpls():
+            return None
         found = [item for _, items in plugins.all("kernel_scan_skill", files) for item in items]
         failed = [
             Diagnostic(

@@ -10,10 +10,12 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from navigator_kernel.ports import Catalogue, KnownSkills
+from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Script, Skills
 
 
@@ -28,12 +30,14 @@ class Names:
 
 
 _RUN = r"(?:执行|运行|使用|调用|启动|用|\b(?:run|use|execute|call|invoke|start|worker|apply)\b)"
-_NAME = r"[\w][\w.-]*"
+_NAME = r"[\w][\w.-]{0,79}"
+_LATIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?=[^\x00-\x7f])")
+HITS = 8  # places in a message where a name is looked for
 _POLITE = re.compile(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
     re.IGNORECASE,
 )
-_SKILL_WORD = r"(?:\s*(?:的)?\s*(?:技能|\bskills?\b))"
+_SKILL_WORD = r"(?:\s*(?:的\s*)?(?:技能|\bskills?\b))"
 _SOURCE = re.compile(
     r"(?:https?|ssh|file|git)://\S+|git@[\w.-]+:\S+|(?:\.{1,2})?/[\w./~-]+"
     r"|\b[A-Za-z0-9](?:[\w-]{0,38})/[A-Za-z0-9][\w.-]*(?:/[\w./-]+)?(?:[@#][\w./-]+)?"
@@ -76,19 +80,21 @@ _SEARCH = re.compile(
     r"|^(?:查找|搜索|寻找|找)(?:一下|一个)?\s*(.+?)\s*(?:相关)?(?:的)?技能$|^(?:查找|搜索|找)(?:一下)?技能\s*(.+)$",
     re.IGNORECASE,
 )
+
+
+def _verb(english: str, chinese: str) -> re.Pattern[str]:
+    """At the start of a message; an English verb ends with its word, a Chinese one where it ends."""
+    return re.compile(rf"^(?:(?:{english})(?![\w-])|(?:{chinese})(?:一下)?)\s*", re.IGNORECASE | re.ASCII)
+
+
 _VERBS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
-    ("uninstall", re.compile(r"^(?:uninstall|delete|remove|卸载|删除|移除)(?![a-z])\s*", re.IGNORECASE)),
-    ("install", re.compile(r"^(?:install|add|安装|添加|装)(?![a-z])(?:一下)?\s*", re.IGNORECASE)),
-    ("enable", re.compile(r"^(?:enable|启用)(?![a-z])\s*", re.IGNORECASE)),
-    ("disable", re.compile(r"^(?:disable|停用|禁用)(?![a-z])\s*", re.IGNORECASE)),
-    (
-        "info",
-        re.compile(
-            r"^(?:analy[sz]e|inspect|view|show|info|look at|what is in|分析|查看|看看)(?![a-z])(?:一下)?\s*",
-            re.IGNORECASE,
-        ),
-    ),
+    ("uninstall", _verb("uninstall|delete|remove", "卸载|删除|移除")),
+    ("install", _verb("install|add", "安装|添加|装")),
+    ("enable", _verb("enable", "启用")),
+    ("disable", _verb("disable", "停用|禁用")),
+    ("info", _verb("analy[sz]e|inspect|view|show|info|look at|what is in", "分析|查看|看看")),
 )
+LIMIT = 4_000  # characters of a message that may be an order; a longer one is a text, except behind a name
 
 
 def recognise(text: str, names: Names) -> Action | None:
@@ -96,6 +102,8 @@ def recognise(text: str, names: Names) -> Action | None:
     said = _POLITE.sub("", text.strip()).strip()
     if not said:
         return None
+    if len(said) > LIMIT:
+        return _first_word(said, names)
     if _CAPABLE.match(said):
         return Direct(topic="capabilities")
     return (
@@ -103,7 +111,7 @@ def recognise(text: str, names: Names) -> Action | None:
         or _skill(said, names)
         or _mcp(said, names)
         or _script(said, names)
-        or _lifecycle(said, names)
+        or _lifecycle(re.sub(r"\s{2,}", " ", said), names)
     )
 
 
@@ -124,18 +132,34 @@ def _lifecycle_of_named(said: str, names: Names) -> Action | None:
 
 def _skill(said: str, names: Names) -> Action | None:
     """LIF-9, COV-2: the name alone, or as the object of a verb, or marked as a skill."""
-    head, _, rest = said.partition(" ")
-    if (alone := names.catalogue.find(head.strip("`'\"“”「」:："))) and (not rest or _specific(head)):
-        return Skills(names=(alone.name,), arguments=_arguments(rest))
+    if alone := _first_word(said, names):
+        return alone
     for pattern in (_WITH_NAME, _NAMED_SKILL):
-        for hit in pattern.finditer(said):
-            skill = names.catalogue.find(hit.group(1))
-            if skill is not None and (
-                pattern is _NAMED_SKILL or _specific(hit.group(1)) or said[hit.end() :].strip() == ""
-            ):
-                tail = re.sub(_SKILL_WORD, "", said[hit.end() :], count=1, flags=re.IGNORECASE)
+        for hit in islice(pattern.finditer(said), HITS):
+            skill, rest = _named(hit, said, names)
+            if skill is not None and (pattern is _NAMED_SKILL or _specific(skill.name) or rest.strip() == ""):
+                tail = re.sub(_SKILL_WORD, "", rest, count=1, flags=re.IGNORECASE)
                 return Skills(names=(skill.name,), arguments=_arguments(_without_preposition(tail)))
     return None
+
+
+def _first_word(said: str, names: Names) -> Skills | None:
+    head, _, rest = said.partition(" ")
+    alone = names.catalogue.find(head.strip("`'\"“”「」:："))
+    if alone is None or (rest and not _specific(head)):
+        return None
+    return Skills(names=(alone.name,), arguments=_arguments(rest))
+
+
+def _named(hit: re.Match[str], said: str, names: Names) -> tuple[SkillDef | None, str]:
+    """The skill and what follows its name; Chinese may follow a Latin name without a space."""
+    skill = names.catalogue.find(hit.group(1))
+    if skill is not None:
+        return skill, said[hit.end() :]
+    latin = _LATIN.match(hit.group(1))
+    if latin is None:
+        return None, ""
+    return names.catalogue.find(latin.group()), said[hit.start(1) + latin.end() :]
 
 
 def _specific(name: str) -> bool:
@@ -166,7 +190,7 @@ def _script(said: str, names: Names) -> Action | None:
         return None
     name, rest = hit.group(1), hit.group(2) or ""
     if _specific(name) or re.match(rf"(?:{_RUN}|python|bin/)", said, re.IGNORECASE):
-        return Script(name=name, args=tuple(_words(rest)))
+        return Script(name=name, args=_arguments(rest))
     return None
 
 
@@ -190,6 +214,8 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
     source = _SOURCE.search(_FLAG.sub(" ", rest))
     before = [word for word in _words(rest[: source.start()] if source else _FLAG.sub(" ", rest)) if _is_object(word)]
     if source and operation in {"install", "info"}:
+        if before and (operation == "info" or not _FROM.search(rest[: source.start()])):
+            return None  # something else is the verb's object: "show me the error in src/app"
         after = _words(_FLAG.sub(" ", rest)[source.end() :])
         named = flagged or tuple(word for word in (before or after) if re.fullmatch(_NAME, word) and _is_object(word))
         return Lifecycle(
@@ -205,6 +231,7 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
     return None
 
 
+_FROM = re.compile(r"(?:\b(?:from|of|in|at)|[从中里的自])\s*$", re.IGNORECASE)
 _FILLERS = frozenset(
     "the a an from of skill skills repo repository github in at this my please 的 技能 仓库 从 中 里 里的 中的 这个 repository's named called".split()
 )
@@ -224,10 +251,16 @@ def _words(text: str) -> list[str]:
 
 
 def _arguments(text: str) -> tuple[str, ...]:
-    return tuple(_words(text.strip(" :：,，")))
+    """The person's own words: nothing in them comes apart."""
+    text = text.strip(" :：,，")
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:
+        return tuple(text.split())
 
 
 def _without_preposition(text: str) -> str:
-    return re.sub(
-        r"^\s*(?:on|for|with|to|about|of|处理|来|去|对|统计|分析)\b?\s*[:：]?\s*", "", text, flags=re.IGNORECASE
-    )
+    return _PREPOSITION.sub("", text)
+
+
+_PREPOSITION = re.compile(r"^\s*(?:(?:on|for|with|to|about|of)\b|处理|来|去|对|统计|分析)\s*[:：]?\s*", re.IGNORECASE)

@@ -27,7 +27,11 @@ from navigator_kernel.text import clean, fold
 from navigator_kernel.values.receipt import InstalledFile, Receipt, Verdict
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 
-Scan = Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic]]  # a finding of level `error` blocks
+# A finding of level `error` blocks; None where nothing looked, which is not the same as nothing found.
+Scan = Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]
+
+
+NOT_SCANNED = "not-scanned"  # the code of a finding that says that a scanner failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +187,10 @@ def _refuse_twins(plans: Sequence[Plan]) -> None:
 def _scanned(plan: Plan, scan: Scan | None) -> Plan:
     if scan is None:
         return plan
-    findings = tuple(scan(plan.skill, plan.contents))
+    seen = scan(plan.skill, plan.contents)
+    if seen is None:
+        return plan
+    findings = tuple(seen)
     blocking = [finding for finding in findings if finding.level == "error"]
     if blocking:
         shown = "; ".join(clean(finding.message, lines=False) for finding in blocking[:3])
@@ -191,6 +198,8 @@ def _scanned(plan: Plan, scan: Scan | None) -> Plan:
         message = f"skill {plan.receipt.name!r} is not safe: {shown}"
         raise Refused(message, hint="read it before you trust it", findings=facts)
     verdict: Verdict = "warn" if findings else "ok"
+    if any(finding.code == NOT_SCANNED for finding in findings):
+        verdict = "not_scanned"
     return replace(plan, receipt=replace(plan.receipt, verdict=verdict), findings=findings)
 
 

@@ -36,7 +36,7 @@ class Lifecycle:
         writer: Writer,
         clock: Clock,
         mapping: SkillMapping,
-        scan: Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any]] | None = None,
+        scan: Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any] | None] | None = None,
         shipped: Mapping[str, str] | None = None,
     ) -> None:
         self._root, self._writer, self._clock = root, writer, clock

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.mcp_client import StdioServers
+from navigator_kernel.errors import ConsentNeeded, FetchFailed, KernelError, NotFound, UsageProblem
+from navigator_kernel.sandbox.consents import ConsentBook
+from navigator_kernel.settings import McpServer
+
+pytest.importorskip("mcp")
+
+SERVER = Path(__file__).resolve().parents[1] / "agents" / "mcp_server.py"
+ONE, TWO = "note://one", "note://two"
+
+
+def servers(folder: Path, mode: str = "serve", *, agreed: bool = True, **env: str) -> StdioServers:
+    book = ConsentBook(folder / "trust.json", FolderWriter([folder]), SystemClock())
+    if agreed:
+        book.allow("run-1", "*")
+    held = {
+        "files": McpServer(command=sys.executable, args=(str(SERVER), mode), env=env),
+        "gone": McpServer(command="no-such-program"),
+    }
+    return StdioServers(servers=held, consents=book, workspace=lambda run: folder)
+
+
+def called(held: StdioServers, operation: str, server: str = "files", **params: Any) -> Mapping[str, Any]:
+    return asyncio.run(held.call(server, operation, params, "run-1"))
+
+
+def dead(folder: Path) -> bool:
+    """Whether the server that wrote its pid in `folder` is gone within two seconds."""
+    path = Path("/proc") / (folder / "server.pid").read_text()
+    end = time.monotonic() + 2
+    while path.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    return not path.exists()
+
+
+@pytest.mark.requirement("AGT-4")
+def test_resources_are_listed(tmp_path: Path) -> None:
+    found = called(servers(tmp_path), "list")["resources"]
+    assert [item["uri"] for item in found] == [ONE, TWO]
+    assert found[0] == {"uri": ONE, "name": "one", "description": "The first", "mime_type": "text/plain"}
+
+
+@pytest.mark.requirement("AGT-4")
+@pytest.mark.parametrize(("uri", "text"), [(ONE, "first note"), (TWO, "第二")])
+def test_a_resource_is_read(tmp_path: Path, uri: str, text: str) -> None:
+    found = called(servers(tmp_path), "read", uri=uri)
+    assert (found["uri"], [item["text"] for item in found["contents"]]) == (uri, [text])
+
+
+def test_tools_are_listed(tmp_path: Path) -> None:
+    assert called(servers(tmp_path), "tools")["tools"] == [{"name": "add", "description": "Adds two numbers"}]
+
+
+def test_a_tool_is_called_with_its_arguments(tmp_path: Path) -> None:
+    found = called(servers(tmp_path), "call", tool="add", args={"a": 2, "b": 3})
+    assert ([item["text"] for item in found["content"]], found["is_error"]) == (["5"], False)
+
+
+def test_a_tool_that_fails_says_so(tmp_path: Path) -> None:
+    assert called(servers(tmp_path), "call", tool="add", args={"a": -1, "b": 3})["is_error"] is True
+
+
+@pytest.mark.parametrize("uri", ["note://three", "no uri at all", ""])
+def test_a_resource_that_is_missing_is_not_found_and_names_what_there_is(tmp_path: Path, uri: str) -> None:
+    with pytest.raises(NotFound, match="ResourceNotFound") as caught:
+        called(servers(tmp_path), "read", uri=uri)
+    assert caught.value.data["available"] == [ONE, TWO]
+
+
+def test_reading_without_a_uri_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="uri"):
+        called(servers(tmp_path), "read")
+
+
+def test_calling_without_a_tool_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="tool"):
+        called(servers(tmp_path), "call")
+
+
+def test_a_tool_that_is_missing_is_told_of(tmp_path: Path) -> None:
+    try:
+        found = called(servers(tmp_path), "call", tool="subtract")
+    except KernelError as error:
+        assert "subtract" in error.message
+    else:
+        assert found["is_error"] is True
+
+
+def test_an_operation_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="explode"):
+        called(servers(tmp_path), "explode")
+
+
+def test_a_server_that_is_not_configured_is_not_found_and_names_those_that_are(tmp_path: Path) -> None:
+    with pytest.raises(NotFound) as caught:
+        called(servers(tmp_path), "list", "nothing")
+    assert caught.value.data["available"] == ["files", "gone"]
+
+
+def test_without_consent_nothing_is_started(tmp_path: Path) -> None:
+    with pytest.raises(ConsentNeeded) as caught:
+        called(servers(tmp_path, agreed=False), "list")
+    assert caught.value.data["subject"].startswith("mcp:files@sha256:")
+    assert not (tmp_path / "server.pid").exists()
+
+
+def test_consent_is_bound_to_the_whole_command_line(tmp_path: Path) -> None:
+    with pytest.raises(ConsentNeeded) as first:
+        called(servers(tmp_path, agreed=False), "list")
+    with pytest.raises(ConsentNeeded) as second:
+        called(servers(tmp_path, "other", agreed=False), "list")
+    assert first.value.data["subject"] != second.value.data["subject"]
+
+
+def test_the_server_sees_what_it_was_given_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    called(servers(tmp_path, GIVEN="yes"), "tools")
+    names = (tmp_path / "server.env").read_text().split()
+    assert ("GIVEN" in names, "OPENAI_API_KEY" in names) == (True, False)
+
+
+def test_the_server_is_gone_after_the_call(tmp_path: Path) -> None:
+    called(servers(tmp_path), "tools")
+    assert dead(tmp_path)
+
+
+def test_a_program_that_is_not_there_is_a_failed_connection(tmp_path: Path) -> None:
+    with pytest.raises(FetchFailed, match="gone"):
+        called(servers(tmp_path), "list", "gone")
+
+
+def test_a_server_that_dies_at_once_is_a_failed_connection(tmp_path: Path) -> None:
+    with pytest.raises(FetchFailed, match="files"):
+        called(servers(tmp_path, "crash"), "list")
+
+
+@pytest.mark.parametrize(("mode", "operation", "params"), [("hang", "list", {}), ("slow", "call", {"tool": "add", "args": {"a": 1, "b": 2}})])
+def test_a_server_that_hangs_is_gone_when_the_call_is_cancelled(
+    tmp_path: Path, mode: str, operation: str, params: dict[str, Any]
+) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(2):
+            await servers(tmp_path, mode).call("files", operation, params, "run-1")
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(bounded())
+    assert dead(tmp_path)

@@ -1,0 +1,131 @@
+"""A project in tmp_path with real parts: catalogue, lifecycle, consents, sandbox gate, and the three shipped agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dispatch.orders import order
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.mcp_client import StdioServers
+from navigator_kernel.adapters.process import ProcessRunner
+from navigator_kernel.assembly.places import scripts
+from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.plugins import add_folders, build_manager
+from navigator_kernel.ports import Agent, AgentPorts
+from navigator_kernel.sandbox.consents import ConsentBook
+from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.settings import McpServer
+from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.values.report import Report
+
+AGENTS = Path(__file__).resolve().parents[2] / "agents"
+
+
+@dataclass
+class Lifecycle:
+    """Implements `ports.LifecyclePort` and keeps what it was asked."""
+
+    asked: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    answer: Mapping[str, Any] = field(default_factory=dict)
+
+    def perform(self, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.asked.append((operation, params))
+        return self.answer
+
+    def writes(self, operation: str) -> bool:
+        return operation in {"install", "uninstall", "enable", "disable"}
+
+
+@dataclass
+class Place:
+    """A project. `ask` sends one packet to a shipped agent, in a run of its own where none is named."""
+
+    root: Path
+    shipped: dict[str, str] = field(default_factory=dict)
+    servers: dict[str, McpServer] = field(default_factory=dict)
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    consents: ConsentBook = field(init=False)
+    _held: InProcessDispatcher | None = None
+
+    def __post_init__(self) -> None:
+        state = self.root / "state"
+        self.consents = ConsentBook(state / "trust.json", FolderWriter([state]), SystemClock())
+
+    def workspace(self, run: str) -> Path:
+        folder = self.root / "mybox" / "workspace" / run
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def catalogue(self) -> ResourceCatalogue:
+        roots = (Root(path=self.root / ".claude" / "skills", level="project"),)
+        return ResourceCatalogue(roots=roots, shipped=self.shipped)
+
+    def agents(self) -> dict[str, Agent]:
+        ports = AgentPorts(
+            root=self.root,
+            catalogue=self.catalogue(),
+            sandbox=ConsentGate(self.consents, ProcessRunner()),
+            consents=self.consents,
+            lifecycle=self.lifecycle,
+            mcp=StdioServers(servers=self.servers, consents=self.consents, workspace=self.workspace),
+            clock=SystemClock(),
+            scripts=scripts(self.root),
+            shipped=self.shipped,
+            workspace=self.workspace,
+        )
+        plugins = build_manager()
+        add_folders(plugins, AGENTS, "agents")
+        assert plugins.failures == []
+        return {agent.name: agent for _, found in plugins.all("kernel_register_agents", ports) for agent in found}
+
+    def ask(self, agent: str, target: str, operation: str = "run", *, key: str = "", **given: Any) -> Report:
+        packet = order(agent, target, operation=operation, key=key or f"key-{id(given)}-{target}", **given)
+        held = self._held = self._held or InProcessDispatcher(self.agents(), SystemClock())
+
+        async def sent() -> Report:
+            return await held.result(await held.submit(packet))
+
+        return asyncio.run(sent())
+
+    def fresh(self) -> Place:
+        """The same project, seen by a program that was just started."""
+        return replace(self, _held=None)
+
+    def skill(self, name: str, command: str, code: str = "", *, shipped: bool = True, body: str = "") -> Path:
+        """A skill with a script `run.py`; a shipped one is known by its digest."""
+        folder = self.root / ".claude" / "skills" / name
+        folder.mkdir(parents=True)
+        head = f"---\nname: {name}\ndescription: A skill for a test. This skill should be used when testing\n"
+        head += f"command: {command}\n" if command else ""
+        (folder / "SKILL.md").write_text(f"{head}---\n{body or '# ' + name}\n", encoding="utf-8")
+        (folder / "run.py").write_text(code, encoding="utf-8")
+        if shipped:
+            self.shipped[name] = self.digest(name)
+        return folder
+
+    def digest(self, name: str) -> str:
+        return self.catalogue().create_executor(f"skill:{name}").digest
+
+    def script(self, name: str, code: str, *, listed: bool = True) -> Path:
+        file = self.root / "bin" / f"{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(code, encoding="utf-8")
+        page = self.root / "docs" / "commands.md"
+        page.parent.mkdir(exist_ok=True)
+        rows: Sequence[str] = [page.read_text()] if page.exists() else ["| Intent | Command Signature | Note |\n|---|---|---|\n"]
+        page.write_text("".join(rows) + (f"| test | `python bin/{name}.py` | a test |\n" if listed else ""))
+        return file
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    root = tmp_path / "project"
+    root.mkdir()
+    return Place(root=root)

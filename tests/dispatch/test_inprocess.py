@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dispatch.orders import order, stream
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.run_log import JsonLinesLog
+from navigator_kernel.dispatch.inprocess import GRACE, InProcessDispatcher
+from navigator_kernel.errors import Busy, ConsentNeeded, KernelError, NotFound, NotLoadable, TimedOut
+from navigator_kernel.events import StepStarted
+from navigator_kernel.ports import Agent
+from navigator_kernel.stages.deliver import Delivery, deliver
+from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.report import Report
+
+
+@dataclass(kw_only=True)
+class Speaker:
+    """An agent that answers as a test says, and keeps what it was given."""
+
+    answer: Callable[[str], Awaitable[object]]
+    name: str = "speaker"
+    aliases: Sequence[str] = ()
+    description: str = "for a test"
+    prompts: list[str] = field(default_factory=list)
+
+    async def handle(self, prompt: str) -> object:
+        self.prompts.append(prompt)
+        return await self.answer(prompt)
+
+
+async def fine(prompt: str) -> object:
+    return {"state": "success", "summary": "done", "data": {"thread": threading.current_thread().name}}
+
+
+def speaker(answer: Any = fine) -> Speaker:
+    if isinstance(answer, BaseException):
+
+        async def raises(_: str) -> object:
+            raise answer
+
+        return Speaker(answer=raises)
+    return Speaker(answer=answer)
+
+
+def dispatcher(**agents: Agent) -> InProcessDispatcher:
+    return InProcessDispatcher(agents, SystemClock())
+
+
+async def sent(held: InProcessDispatcher, packet: Packet) -> Report:
+    return await held.result(await held.submit(packet))
+
+
+def asked(agent: Speaker, **given: Any) -> Report:
+    return asyncio.run(sent(dispatcher(speaker=agent), order("speaker", **given)))
+
+
+@pytest.mark.requirement("PKT-1")
+def test_an_agent_gets_the_yaml_of_its_packet_and_nothing_else() -> None:
+    agent, packet = speaker(), order("speaker", text="a\n需求")
+    asyncio.run(sent(dispatcher(speaker=agent), packet))
+    assert agent.prompts == [packet.to_yaml()]
+
+
+def test_what_an_agent_got_serialised_again_equals_the_packet_in_the_log(tmp_path: Path) -> None:
+    agent, emit = speaker(), stream(tmp_path)
+    packet = order("speaker", text="x\x85\u2028😀\x7f", number=1e30, nested={"a": [None, True]})
+    delivery = Delivery(dispatcher=dispatcher(speaker=agent), clock=SystemClock(), offload=lambda packet, text: "")
+    asyncio.run(deliver(Plan(steps=(Step(packets=(packet,)),)), delivery, emit))
+    log = JsonLinesLog(tmp_path, FolderWriter([tmp_path])).read("run-1")
+    started = [event.body for event in log if isinstance(event.body, StepStarted)]
+    assert packet_from_yaml(agent.prompts[0]).to_dict() == started[0].packet
+
+
+def test_agents_run_beside_the_kernel_and_not_in_its_thread() -> None:
+    assert asked(speaker()).data["thread"] != threading.current_thread().name
+
+
+def test_an_agent_that_sleeps_past_its_limit_is_a_timeout() -> None:
+    async def sleeps(_: str) -> object:
+        await asyncio.sleep(60)
+        return "never"
+
+    began = time.perf_counter()
+    report = asked(speaker(sleeps), timeout=0.1)
+    assert (report.state, report.data["limit"]) == ("timeout", 0.1)
+    assert 0.1 <= report.data["elapsed"] <= time.perf_counter() - began < GRACE + 2
+
+
+def test_an_agent_that_blocks_its_loop_is_a_timeout_and_the_next_agent_still_works() -> None:
+    async def blocks(_: str) -> object:
+        time.sleep(6)  # noqa: ASYNC251 - the fault that is tested
+        return "late"
+
+    async def both() -> tuple[Report, Report, float]:
+        held = dispatcher(bad=speaker(blocks), good=speaker())
+        first = await sent(held, order("bad", timeout=0.1))
+        began = time.perf_counter()
+        return first, await sent(held, order("good", timeout=5)), time.perf_counter() - began
+
+    first, second, waited = asyncio.run(both())
+    assert (first.state, second.state, waited < 1) == ("timeout", "success", True)
+
+
+def test_an_agent_that_refuses_to_be_cancelled_is_a_timeout_all_the_same() -> None:
+    async def stubborn(_: str) -> object:
+        for _n in range(3):
+            try:
+                await asyncio.sleep(1.5)
+            except asyncio.CancelledError:
+                continue
+        return "late"
+
+    assert asked(speaker(stubborn), timeout=0.1).state == "timeout"
+
+
+def test_the_kernel_is_not_blocked_while_an_agent_blocks() -> None:
+    async def blocks(_: str) -> object:
+        time.sleep(0.5)  # noqa: ASYNC251 - the fault that is tested
+        return {"state": "success"}
+
+    async def beside() -> tuple[float, Report]:
+        held = dispatcher(bad=speaker(blocks))
+        task = await held.submit(order("bad"))
+        began = time.perf_counter()
+        await asyncio.sleep(0.01)
+        return time.perf_counter() - began, await held.result(task)
+
+    waited, report = asyncio.run(beside())
+    assert (waited < 0.3, report.state) == (True, "success")
+
+
+@pytest.mark.requirement("RET-10")
+def test_an_agent_that_raises_is_an_error_with_type_and_message() -> None:
+    report = asked(speaker(RuntimeError("脚本执行失败")))
+    assert (report.state, report.data) == ("error", {"type": "RuntimeError", "msg": "脚本执行失败"})
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration(), GeneratorExit()])
+def test_an_agent_that_calls_for_the_end_is_an_error_and_the_next_works(error: BaseException) -> None:
+    async def both() -> tuple[Report, Report]:
+        held = dispatcher(bad=speaker(error), good=speaker())
+        return await sent(held, order("bad", timeout=2)), await sent(held, order("good", timeout=2))
+
+    first, second = asyncio.run(both())
+    assert (first.state, second.state) == ("error", "success")
+
+
+def test_a_time_out_inside_an_agent_is_not_taken_for_its_own_limit() -> None:
+    report = asked(speaker(TimeoutError("the printer")))
+    assert (report.state, report.data["type"]) == ("error", "TimeoutError")
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "code"),
+    [
+        (NotFound("x"), "error", 4),
+        (NotLoadable("x"), "error", 1),
+        (Busy("x"), "error", 5),
+        (TimedOut("x"), "timeout", 124),
+        (ConsentNeeded("x", subject="s"), "pending", 9),
+    ],
+)
+def test_an_error_of_the_kernel_has_its_state_and_exit_code(error: KernelError, state: str, code: int) -> None:
+    report = asked(speaker(error))
+    assert (report.state, report.exit_code) == (state, code)
+
+
+@pytest.mark.requirement("RET-9")
+def test_a_missing_consent_is_pending_and_says_what_is_required() -> None:
+    report = asked(speaker(ConsentNeeded("run it", subject="s")))
+    assert (report.state, report.data["required"], report.data["subject"]) == ("pending", ["consent"], "s")
+
+
+def test_an_unknown_agent_is_an_error_not_found() -> None:
+    report = asyncio.run(sent(dispatcher(), order("nobody")))
+    assert (report.state, report.exit_code, report.agent, report.recoverable) == ("error", 4, "nobody", True)
+
+
+def test_a_plugin_that_raises_is_told_of_by_name() -> None:
+    told: list[tuple[str, str]] = []
+    held = InProcessDispatcher({"bad": speaker(ValueError("odd"))}, SystemClock(), lambda *what: told.append(what))
+    asyncio.run(sent(held, order("bad")))
+    assert told == [("bad", "ValueError: odd")]
+
+
+def test_the_same_key_acts_once() -> None:
+    agent = speaker()
+
+    async def twice() -> tuple[Report, Report]:
+        held = dispatcher(speaker=agent)
+        return await sent(held, order("speaker", key="k")), await sent(held, order("speaker", key="k", other=1))
+
+    first, second = asyncio.run(twice())
+    assert (first is second, len(agent.prompts)) == (True, 1)
+
+
+def test_two_who_wait_for_one_key_get_one_act() -> None:
+    async def slow(_: str) -> object:
+        await asyncio.sleep(0.1)
+        return {"state": "success"}
+
+    agent = speaker(slow)
+
+    async def both() -> list[Report]:
+        held = dispatcher(speaker=agent)
+        return await asyncio.gather(*(sent(held, order("speaker", key="k")) for _ in range(3)))
+
+    reports = asyncio.run(both())
+    assert ({report.state for report in reports}, len(agent.prompts)) == ({"success"}, 1)
+
+
+def endless() -> tuple[Speaker, threading.Event]:
+    stopped = threading.Event()
+
+    async def sleeps(_: str) -> object:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            stopped.set()
+        return "never"
+
+    return speaker(sleeps), stopped
+
+
+def test_a_cancelled_task_stops_its_agent_and_has_a_report() -> None:
+    agent, stopped = endless()
+
+    async def cancelled() -> Report:
+        held = dispatcher(speaker=agent)
+        task = await held.submit(order("speaker"))
+        await asyncio.sleep(0.1)
+        await held.cancel(task)
+        return await held.result(task)
+
+    report = asyncio.run(cancelled())
+    assert (report.state, report.data["type"], report.exit_code) == ("error", "Interrupted", 130)
+    assert stopped.wait(2)
+
+
+def test_cancelling_the_turn_stops_the_agent() -> None:
+    agent, stopped = endless()
+
+    async def cancelled() -> None:
+        turn = asyncio.create_task(sent(dispatcher(speaker=agent), order("speaker")))
+        await asyncio.sleep(0.1)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+
+    asyncio.run(cancelled())
+    assert stopped.wait(2)
+
+
+def test_a_task_that_nobody_submitted_is_not_found() -> None:
+    held = dispatcher()
+    with pytest.raises(NotFound):
+        held.heartbeat("nothing")
+    with pytest.raises(NotFound):
+        asyncio.run(held.result("nothing"))

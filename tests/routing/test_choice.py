@@ -1,0 +1,251 @@
+"""The shipped skills among two hundred others: what is chosen, and what is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from navigator_kernel.values.route import Direct, NeedClarification, Script, Skills
+
+needs = pytest.mark.requirement
+
+
+def test_there_are_two_hundred_others(crowd: Any) -> None:
+    assert len(crowd.catalogue.list_resources()) >= 204
+    assert crowd.catalogue.diagnostics() == ()
+
+
+@needs("INT-1", "INT-9", "COV-1", "COV-3", "RTE-1", "PRE-23")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("review this code", "code-review"),
+        ("审查这段代码", "code-review"),
+        ("please review my code", "code-review"),
+        ("can you audit this function for security problems", "code-review"),
+        ("帮我检查一下代码质量", "code-review"),
+        ("评审一下我的提交", "code-review"),
+        ("review this code: def f(): return 1", "code-review"),
+        ("summarise this csv file", "csv-report"),
+        ("分析这个 CSV 文件", "csv-report"),
+        ("汇总这份表格数据", "csv-report"),
+        ("how do I undo the last commit", "git-workflow"),
+        ("帮我写一条提交信息", "git-workflow"),
+        ("合并分支时有冲突怎么办", "git-workflow"),
+        ("count the words in this text", "word-count"),
+        ("这篇文章有多少字", "word-count"),
+        ("统计这段文字的字数", "word-count"),
+        ("show me the code coverage", "code-coverage"),
+        ("transcribe audio recordings", "audio-transcribe"),
+    ],
+)
+def test_the_skill_that_is_meant_is_picked_without_its_name(crowd: Any, text: str, name: str) -> None:
+    decision = crowd.decide(text)
+    assert decision.result == Skills(names=(name,))
+    assert (decision.kind, decision.agent, decision.entity) == ("skills", "skills", name)
+
+
+@needs("RTE-49")
+@pytest.mark.parametrize("text", ["Please run the test suite", "run the tests", "运行测试"])
+def test_run_the_test_suite_is_the_skill_and_not_the_worker(crowd: Any, text: str) -> None:
+    assert crowd.decide(text).result == Skills(names=("test-runner",))
+
+
+@needs("SEN-4", "RTE-2")
+def test_run_skill_manager_list_is_the_worker(crowd: Any) -> None:
+    decision = crowd.decide("run skill_manager list")
+    assert decision.result == Script(name="skill_manager", args=("list",))
+    assert (decision.kind, decision.agent) == ("script", "worker")
+
+
+@needs("INT-11", "COV-4", "RTE-2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hello",
+        "thanks, that was great",
+        "what is the capital of France?",
+        "how are you today",
+        "tell me a joke",
+        "who wrote Hamlet?",
+        "what time is it in Tokyo",
+        "I am bored",
+        "why is the sky blue?",
+        "what is 17 times 23",
+        "good morning!",
+        "do you like music?",
+        "你好",
+        "谢谢你",
+        "今天天气怎么样",
+        "法国的首都是哪里？",
+        "讲个笑话",
+        "你是谁",
+        "我有点累了",
+        "一加一等于几",
+        "为什么天是蓝的？",
+        "早上好！",
+    ],
+)
+def test_a_message_that_needs_no_skill_goes_direct(crowd: Any, text: str) -> None:
+    decision = crowd.decide(text)
+    assert decision.result == Direct()
+    assert (decision.kind, decision.agent) == ("direct", None)
+
+
+@needs("PRE-22", "COV-2")
+@pytest.mark.parametrize("text", ["/code-review @a.py", "/code_review", "@@code-review x"])
+def test_a_skill_that_is_called_is_not_routed(crowd: Any, text: str) -> None:
+    (crowd.root / "a.py").write_text("print(1)\n")
+    intent, decision = crowd.intent(text), crowd.decide(text)
+    assert (intent.tier, intent.retrieval, intent.confidence) == ("syntax", None, 1.0)
+    assert isinstance(decision.result, Skills)
+    assert (decision.result.names, decision.result.direct_call) == (("code-review",), True)
+
+
+# The intent's own rules
+
+
+@needs("INT-12", "CAN-1")
+def test_at_most_three_candidates_stand_behind_the_best_in_falling_order(crowd: Any) -> None:
+    intent = crowd.intent("review this code")
+    assert intent.entity == "code-review"
+    assert 0 < len(intent.candidates) <= 3
+    ranked = [candidate.name for candidate in intent.retrieval.candidates]
+    assert [intent.entity, *intent.candidates] == ranked[: 1 + len(intent.candidates)]
+    scores = [candidate.score for candidate in intent.retrieval.candidates]
+    assert scores == sorted(scores, reverse=True)
+
+
+@needs("INT-11")
+def test_no_clear_match_is_backend_without_an_entity(crowd: Any) -> None:
+    intent = crowd.intent("why is the sky blue?")
+    assert (intent.mode, intent.entity, intent.task_type) == ("BACKEND", None, "unknown")
+
+
+@needs("INT-5", "INT-7")
+@pytest.mark.parametrize("text", ["review this code", "hello", "/code-review", "install a/b", "代码", "", "code review git csv"])
+def test_a_confidence_lies_between_none_and_certain_and_has_a_reason(crowd: Any, text: str) -> None:
+    intent = crowd.intent(text)
+    assert 0.0 <= intent.confidence <= 1.0
+    assert intent.reasoning
+    for candidate in intent.retrieval.candidates if intent.retrieval else ():
+        assert 0.0 <= candidate.confidence <= 1.0
+
+
+@needs("INT-9")
+@pytest.mark.parametrize("where", ["description", "tags", "keywords_cn", "examples", "body"])
+def test_words_are_matched_wherever_a_skill_writes_them(village: Any, where: str) -> None:
+    extra = "" if where in {"description", "body"} else f"{where}: zorblify\n"
+    place = village({"alpha": ("zorblify things" if where == "description" else "does a thing", extra), "beta": "another"})
+    if where == "body":
+        path = place.root / ".claude" / "skills" / "alpha" / "SKILL.md"
+        path.write_text(path.read_text() + "\nzorblify everything\n")
+    assert place.router.retrieve("zorblify").candidates[0].name == "alpha"
+
+
+@needs("INT-10")
+@pytest.mark.parametrize("first", ["alpha", "beta"])
+def test_of_two_equal_ones_the_higher_priority_is_first(village: Any, first: str) -> None:
+    same = "paints watercolours of boats"
+    place = village({name: (same, f"priority: {90 if name == first else 10}\n") for name in ("alpha", "beta")})
+    assert place.router.retrieve("paint a watercolour of boats").candidates[0].name == first
+
+
+@needs("LIF-10")
+def test_a_name_counts_for_more_than_a_description_than_a_tag(village: Any) -> None:
+    place = village({
+        "zebra": "does a thing",
+        "second": "draws a zebra for a person",
+        "third": ("does another thing", "tags: zebra\n"),
+    })
+    assert [c.name for c in place.router.retrieve("zebra").candidates] == ["zebra", "second", "third"]
+
+
+@needs("LIF-11")
+def test_a_single_top_score_is_executed(village: Any) -> None:
+    place = village({"boat-painter": "paints boats", "zebra": "draws"})
+    assert place.decide("paint boats please").result == Skills(names=("boat-painter",))
+
+
+@needs("LIF-11", "RTE-2")
+def test_several_equal_ones_are_listed_for_a_choice(village: Any) -> None:
+    place = village({"alpha": "paints watercolours of boats", "beta": "paints watercolours of boats", "gamma": "sings"})
+    result = place.decide("paint watercolours of boats").result
+    assert isinstance(result, NeedClarification)
+    assert set(result.options) == {"alpha", "beta"}
+    assert "alpha" in result.question and "beta" in result.question
+
+
+@needs("LIF-11")
+def test_a_choice_is_asked_for_in_the_persons_language(village: Any) -> None:
+    place = village({"alpha": "绘制水彩船只图画", "beta": "绘制水彩船只图画"})
+    result = place.decide("绘制水彩船只图画").result
+    assert isinstance(result, NeedClarification)
+    assert result.question.startswith("请选择")
+
+
+@needs("INT-14")
+@pytest.mark.parametrize("text", ["review this code", "hello", "/x", "install a/b", "你好"])
+def test_without_any_resource_a_message_is_still_understood(village: Any, text: str) -> None:
+    place = village({})
+    assert place.catalogue.list_resources() == ()
+    assert place.decide(text).kind in {"direct", "clarify", "install"}
+
+
+@needs("REG-5", "REG-1")
+def test_a_skill_that_is_dropped_is_chosen_from_then_on(village: Any) -> None:
+    place = village({"other": "sings songs"})
+    assert place.decide("zorblify the boats").result == Direct()
+    village({"zorb": "zorblify boats"})
+    assert place.decide("zorblify the boats").result == Skills(names=("zorb",))
+
+
+@needs("REG-4")
+@pytest.mark.parametrize("extra", ["enabled: false\n", "disable-model-invocation: true\n"])
+def test_a_skill_that_must_not_be_offered_is_not_chosen(village: Any, extra: str) -> None:
+    place = village({"zorb": ("zorblify boats", extra), "other": "sings"})
+    assert place.decide("zorblify the boats").result == Direct()
+
+
+def test_a_skill_that_is_not_offered_for_its_words_can_be_called(village: Any) -> None:
+    place = village({"zorb-it": ("zorblify boats", "disable-model-invocation: true\n")})
+    assert place.decide("/zorb-it now").result == Skills(names=("zorb-it",), arguments=("now",), direct_call=True)
+
+
+@needs("COV-5")
+def test_an_exact_name_wins_over_words_that_fit_another_better(crowd: Any) -> None:
+    decision = crowd.decide("use code-coverage to review this code for bugs and security")
+    assert (decision.result.names, decision.tier) == (("code-coverage",), "exact")
+
+
+@needs("COV-6", "RTE-3")
+@pytest.mark.parametrize("text", ["review this code", "/code-review", "summarise this csv file"])
+def test_one_skill_that_covers_the_need_is_one_step(crowd: Any, text: str) -> None:
+    assert len(crowd.decide(text).result.names) == 1
+
+
+@needs("COV-7")
+def test_an_installed_skill_wins_over_an_offer_to_install(village: Any) -> None:
+    place = village({"web-scraper": "scrapes pages"})
+    assert place.decide("web-scraper").result == Skills(names=("web-scraper",))
+
+
+def test_retrieval_is_the_same_each_time(crowd: Any) -> None:
+    first, second = crowd.router.retrieve("review code"), crowd.router.retrieve("review code")
+    assert first == second
+
+
+@pytest.mark.parametrize("text", ["", "   ", "的了吗", "a the of", "🎉", "\x00", "((( AND OR *", "name:x", '"', "a" * 100_000])
+def test_no_text_breaks_the_index(crowd: Any, text: str) -> None:
+    assert crowd.router.retrieve(text).band in {"route", "ambiguous", "direct"}
+
+
+@pytest.mark.timeout(30)
+def test_a_very_long_message_does_not_take_long(crowd: Any) -> None:
+    import time
+
+    words = " ".join(f"word{at}" for at in range(50_000))
+    began = time.process_time()
+    crowd.router.retrieve(f"review this code {words}")
+    assert time.process_time() - began < 5

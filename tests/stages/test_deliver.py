@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dispatch.orders import NOW, StillClock, order, stream
+
+from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.errors import NotFound, NotLoadable, Refused, TimedOut
+from navigator_kernel.events import Event, StepCompleted, StepStarted
+from navigator_kernel.stages.deliver import OFFLOAD_AT, Delivery, checked, deliver
+from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.report import Meta, Report, State
+
+
+@dataclass(kw_only=True)
+class Actor:
+    """An agent whose answer depends on the target; it keeps the targets that it was sent to."""
+
+    answers: Mapping[str, object]
+    name: str = "skills"
+    aliases: Sequence[str] = ()
+    description: str = "for a test"
+    seen: list[str] = field(default_factory=list)
+
+    async def handle(self, prompt: str) -> object:
+        target = packet_from_yaml(prompt).task_spec.target
+        self.seen.append(target)
+        answer = self.answers[target]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+@dataclass(kw_only=True)
+class Done:
+    reports: tuple[Report, ...]
+    seen: list[str]
+    events: list[Event]
+    folder: Path
+
+
+def done(folder: Path, steps: Sequence[Sequence[Packet]], answers: Mapping[str, object]) -> Done:
+    """What came of steps, each a list of candidates, carried out for real."""
+    agent, events = Actor(answers=answers), list[Event]()
+    emit = stream(folder / "log")
+    emit.listeners = (events.append,)
+
+    def offload(packet: Packet, text: str) -> str:
+        (folder / f"step-{packet.context.step}.json").write_text(text, encoding="utf-8")
+        return f"step-{packet.context.step}.json"
+
+    delivery = Delivery(dispatcher=InProcessDispatcher({"skills": agent}, StillClock()), clock=StillClock(), offload=offload)
+    plan = Plan(steps=tuple(Step(packets=tuple(packets)) for packets in steps))
+    return Done(reports=asyncio.run(deliver(plan, delivery, emit)), seen=agent.seen, events=events, folder=folder)
+
+
+def one(folder: Path, answer: object, **given: Any) -> Report:
+    return done(folder, [[order(target="skill:a", **given)]], {"skill:a": answer}).reports[0]
+
+
+def candidates(folder: Path, *answers: object) -> Done:
+    """One step with a candidate for each answer, called `skill:a`, `skill:b` …"""
+    names = [f"skill:{letter}" for letter in "abcdef"[: len(answers)]]
+    return done(folder, [[order(target=name) for name in names]], dict(zip(names, answers, strict=True)))
+
+
+OK = {"state": "success", "summary": "fine", "data": {"n": 1}}
+BAD = {"state": "error", "summary": "broke", "data": {"type": "X", "msg": "broke"}}
+AGAIN = {**BAD, "recoverable": True}
+
+
+# one after another
+
+
+def test_steps_run_in_order(tmp_path: Path) -> None:
+    packets = [[order(target=name, step=n)] for n, name in enumerate(["skill:a", "skill:b", "skill:c"])]
+    found = done(tmp_path, packets, {"skill:a": OK, "skill:b": OK, "skill:c": OK})
+    assert (found.seen, len(found.reports)) == (["skill:a", "skill:b", "skill:c"], 3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        (BAD, "error"),
+        ({"state": "timeout"}, "timeout"),
+        ({"state": "pending"}, "pending"),
+        (RuntimeError("x"), "error"),
+        ("garbage", "error"),
+    ],
+)
+def test_a_step_that_did_not_succeed_is_the_last(tmp_path: Path, answer: object, state: State) -> None:
+    packets = [[order(target=name, step=n)] for n, name in enumerate(["skill:a", "skill:b"])]
+    found = done(tmp_path, packets, {"skill:a": answer, "skill:b": OK})
+    assert (found.seen, [report.state for report in found.reports]) == (["skill:a"], [state])
+
+
+def test_a_partial_step_lets_the_next_one_run(tmp_path: Path) -> None:
+    packets = [[order(target=name, step=n)] for n, name in enumerate(["skill:a", "skill:b"])]
+    assert len(done(tmp_path, packets, {"skill:a": {"state": "partial"}, "skill:b": OK}).reports) == 2
+
+
+# candidates
+
+
+@pytest.mark.requirement("CAN-1")
+def test_the_first_candidate_that_succeeds_is_the_answer(tmp_path: Path) -> None:
+    found = candidates(tmp_path, OK, OK)
+    assert (found.seen, found.reports[0].state) == (["skill:a"], "success")
+
+
+@pytest.mark.requirement("CAN-2", "CAN-8")
+def test_a_candidate_that_is_not_there_gives_way_to_the_next(tmp_path: Path) -> None:
+    found = candidates(tmp_path, NotFound("gone"), OK)
+    assert (found.seen, found.reports[0].state) == (["skill:a", "skill:b"], "success")
+
+
+@pytest.mark.requirement("CAN-3")
+def test_a_candidate_that_cannot_be_loaded_gives_way_to_the_next(tmp_path: Path) -> None:
+    found = candidates(tmp_path, NotLoadable("broken"), OK)
+    assert (found.seen, found.reports[0].state) == (["skill:a", "skill:b"], "success")
+
+
+@pytest.mark.requirement("CAN-4")
+def test_a_failure_that_is_recoverable_gives_way_to_the_next(tmp_path: Path) -> None:
+    found = candidates(tmp_path, AGAIN, OK)
+    assert (found.seen, found.reports[0].state) == (["skill:a", "skill:b"], "success")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        BAD,
+        {**AGAIN, "effects": ["a.txt"]},
+        RuntimeError("x"),
+        Refused("no"),
+        TimedOut("late"),
+        {"state": "pending", "recoverable": True},
+        {"state": "partial", "recoverable": True},
+        "garbage",
+    ],
+    ids=["plain", "with effects", "crash", "refused", "timeout", "pending", "partial", "garbage"],
+)
+def test_a_failure_that_may_have_changed_something_stops_there(tmp_path: Path, answer: object) -> None:
+    assert candidates(tmp_path, answer, OK).seen == ["skill:a"]
+
+
+@pytest.mark.requirement("CAN-5")
+def test_no_candidate_at_all_is_an_error_that_says_so(tmp_path: Path) -> None:
+    report = done(tmp_path, [[]], {}).reports[0]
+    assert (report.state, report.summary, report.data["type"]) == ("error", "the intent names no candidate", "NoCandidate")
+
+
+@pytest.mark.requirement("CAN-6")
+def test_when_all_fail_the_error_has_the_type_what_was_tried_and_the_reason(tmp_path: Path) -> None:
+    report = candidates(tmp_path, NotFound("gone"), AGAIN, NotLoadable("broken")).reports[0]
+    assert (report.state, report.data["type"], report.data["resource_type"]) == ("error", "CandidatesFailed", "skill")
+    assert report.data["tried"] == ["skill:a", "skill:b", "skill:c"]
+    assert report.data["reason"] == "NotLoadable: broken"
+    assert "skill:a, skill:b, skill:c" in report.summary
+
+
+def test_candidates_are_not_tried_beyond_the_first_that_stops(tmp_path: Path) -> None:
+    assert candidates(tmp_path, AGAIN, BAD, OK).seen == ["skill:a", "skill:b"]
+
+
+def test_each_candidate_that_was_tried_is_a_started_and_a_completed_step_in_the_log(tmp_path: Path) -> None:
+    events = candidates(tmp_path, NotFound("gone"), OK).events
+    kinds = [type(event.body) for event in events if isinstance(event.body, StepStarted | StepCompleted)]
+    assert kinds == [StepStarted, StepCompleted, StepStarted, StepCompleted]
+
+
+# the success criterion and the fields
+
+
+@pytest.mark.parametrize(
+    ("rule", "met"),
+    [
+        ("exit_code:0", True),
+        ("exit_code: 0", True),
+        ("exit_code:1", False),
+        ("file_exists:out/a.md", True),
+        ("file_exists:b.md", False),
+        ("contains:fine", True),
+        ("contains:三", True),
+        ("contains:nothing like it", False),
+        ({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}, True),
+        ({"properties": {"n": {"enum": [1, 2]}}}, True),
+        ({"properties": {"n": {"enum": [2]}}}, False),
+        ({"required": ["m"]}, False),
+        ({"properties": {"n": {"type": "string"}}}, False),
+        ("a wish in prose", False),
+    ],
+)
+def test_a_success_criterion_has_effect(rule: str | dict[str, Any], met: bool) -> None:
+    data = {"n": 1, "files": ["out/a.md"], "word": "三"}
+    report = Report(state="success", summary="fine", meta=Meta(agent="a", time=0, ts=NOW), data=data)
+    assert checked(order(validation=rule), report).state == ("success" if met else "error")
+
+
+def test_an_unmet_criterion_keeps_the_data_and_names_the_rule(tmp_path: Path) -> None:
+    report = one(tmp_path, OK, validation="contains:gold")
+    assert (report.state, report.data["n"], report.data["type"]) == ("error", 1, "ValidationUnmet")
+    assert "contains:gold" in report.summary
+
+
+def test_a_path_matches_as_a_whole_and_not_by_its_ending() -> None:
+    meta = Meta(agent="a", time=0, ts=NOW)
+    report = Report(state="success", summary="fine", meta=meta, data={"files": ["not-a.md"]})
+    assert checked(order(validation="file_exists:a.md"), report).state == "error"
+
+
+def test_a_truth_value_is_no_number() -> None:
+    report = Report(state="success", summary="fine", meta=Meta(agent="a", time=0, ts=NOW), data={"n": True})
+    assert checked(order(validation={"properties": {"n": {"type": "integer"}}}), report).state == "error"
+
+
+@pytest.mark.requirement("PKT-5")
+def test_a_field_that_is_missing_makes_the_report_partial_and_is_named(tmp_path: Path) -> None:
+    report = one(tmp_path, OK, fields=["n", "m", "k"])
+    assert (report.state, report.data["missing_fields"], report.data["n"]) == ("partial", ["m", "k"], 1)
+
+
+def test_fields_that_are_there_leave_the_report_as_it_is(tmp_path: Path) -> None:
+    assert one(tmp_path, OK, fields=["n"]).state == "success"
+
+
+@pytest.mark.parametrize("state", ["error", "timeout", "pending"])
+def test_a_report_that_is_no_success_is_not_checked(tmp_path: Path, state: State) -> None:
+    report = one(tmp_path, {"state": state, "data": {"n": 1}}, validation="contains:gold", fields=["m"])
+    assert (report.state, report.data) == (state, {"n": 1})
+
+
+# what is too long to carry
+
+
+def size(report: Report) -> int:
+    return len(json.dumps(report.to_dict(), ensure_ascii=False))
+
+
+def test_what_is_short_is_carried_whole(tmp_path: Path) -> None:
+    report = one(tmp_path, {"state": "success", "data": {"text": "x" * 30_000}})
+    assert (len(report.data["text"]), list(tmp_path.glob("step-*"))) == (30_000, [])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"state": "success", "data": {"text": "中" * 40_000, "n": 1}},
+        {"state": "success", "data": {"n": 1}, "raw": "x" * 60_000},
+        {"state": "error", "data": {"n": 1, "rows": [{"row": n} for n in range(5_000)]}},
+        {"state": "success", "data": {"n": 1, **{f"key-{n}": "x" * 100 for n in range(2_000)}}},
+    ],
+    ids=["text", "raw", "rows", "many keys"],
+)
+def test_what_is_too_long_goes_to_a_file_and_the_report_says_where(tmp_path: Path, answer: Any) -> None:
+    report = one(tmp_path, answer)
+    assert (report.state, report.data["n"], report.data["offloaded"]) == (answer["state"], 1, "step-1.json")
+    kept = json.loads((tmp_path / "step-1.json").read_text(encoding="utf-8"))
+    assert kept == {"data": answer["data"], "raw": answer.get("raw")}
+    assert size(report) <= OFFLOAD_AT
+
+
+@dataclass
+class DeadLine:
+    """A dispatcher whose line goes dead; it keeps what was cancelled."""
+
+    cancelled: list[str] = field(default_factory=list)
+
+    async def submit(self, packet: Packet) -> str:
+        return packet.context.idempotency_key
+
+    async def events(self, task: str) -> AsyncIterator[Event]:
+        return
+        yield
+
+    async def result(self, task: str) -> Report:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async def cancel(self, task: str) -> None:
+        self.cancelled.append(task)
+
+    def heartbeat(self, task: str) -> float:
+        return 0.0
+
+
+def test_stopping_the_turn_cancels_the_task(tmp_path: Path) -> None:
+    dispatcher, emit = DeadLine(), stream(tmp_path)
+
+    async def stopped() -> None:
+        delivery = Delivery(dispatcher=dispatcher, clock=StillClock(), offload=lambda packet, text: "")
+        turn = asyncio.create_task(deliver(Plan(steps=(Step(packets=(order(key="k"),)),)), delivery, emit))
+        await asyncio.sleep(0.05)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+
+    asyncio.run(stopped())
+    assert dispatcher.cancelled == ["k"]
