@@ -32,7 +32,8 @@ def main() -> None:
                 said = " ".join(f'"{word}"' if " " in word else word for word in words)
                 console.print(Text(f"$ navigator {said}", style="bold green"))
                 for row in done.stdout.rstrip().split("\n"):
-                    console.print(Text(row), overflow="ellipsis", no_wrap=True)
+                    indent = len(row) - len(row.lstrip())
+                    console.print(Text("\u00a0" * indent + row.lstrip()), overflow="ellipsis", no_wrap=True)
                 console.print()
     console.save_svg(str(TARGET), title="navigator")
     print(f"written: {TARGET.name}")

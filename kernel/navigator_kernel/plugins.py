@@ -72,7 +72,11 @@ class Plugins:
         return next((result for _, result in self.all(hook, value)), None)
 
     def fail(self, plugin: str, hook: str, error: BaseException) -> None:
-        text = clean(f"{type(error).__name__}: {error}", lines=False)
+        try:
+            told = str(error)
+        except Exception:  # noqa: BLE001 - an error of a plugin may fail to tell of itself
+            told = "it cannot say why"
+        text = clean(f"{type(error).__name__}: {told}", lines=False)
         self.failures.append(Failure(plugin=plugin, hook=hook, error=text))
         self._tell(f"{hook} {plugin} failed: {text}")
 
@@ -87,11 +91,11 @@ class Plugins:
 _SINGLE = frozenset({"kernel_register_routers", "kernel_register_dispatchers", "kernel_precheck", "kernel_finish_turn"})
 
 
-def build_manager() -> Plugins:
-    """A manager that knows the hooks and no plugin."""
+def build_manager(*, trace: bool | None = None) -> Plugins:
+    """A manager that knows the hooks and no plugin; `trace` is NAVIGATOR_TRACE's unless given."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
-    return Plugins(manager=manager, trace=os.environ.get(TRACE) == "1")
+    return Plugins(manager=manager, trace=os.environ.get(TRACE) == "1" if trace is None else trace)
 
 
 def add_folders(plugins: Plugins, folder: Path, prefix: str) -> None:

@@ -66,7 +66,7 @@ async def _routed(
     """What to do: what was just agreed to, or what the message is understood to want."""
     if resumed.declined:
         emit(ApprovalResolved(subject="", granted=False))
-        return RouteDecision(result=Direct(topic="released"), tier="session", confidence=1.0, reason="declined"), Plan(
+        return RouteDecision(result=Direct(topic="declined"), tier="session", confidence=1.0, reason="declined"), Plan(
             steps=()
         )
     if resumed.approved is not None:
@@ -74,8 +74,7 @@ async def _routed(
         emit(ApprovalResolved(subject=approval.subject, granted=True))
         kernel.consents.allow(run, approval.subject)
         steps = tuple(Step(packets=(_again(packet, run),)) for packet in approval.packets)
-        reason = f"agreed to {approval.subject}"
-        return RouteDecision(result=Direct(), tier="session", confidence=1.0, reason=reason), Plan(steps=steps)
+        return RouteDecision(result=Direct(), tier="session", confidence=1.0, reason="approved"), Plan(steps=steps)
     intent = await understand(request, resumed.session, kernel.router)  # syntax, exact name, retrieval, model
     decision = decide(intent, request, kernel.catalogue)
     orders = plan(decision, request, kernel.catalogue, _order(resumed.message, request, kernel, run))

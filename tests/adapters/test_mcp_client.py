@@ -147,7 +147,9 @@ def test_a_server_that_dies_at_once_is_a_failed_connection(tmp_path: Path) -> No
         called(servers(tmp_path, "crash"), "list")
 
 
-@pytest.mark.parametrize(("mode", "operation", "params"), [("hang", "list", {}), ("slow", "call", {"tool": "add", "args": {"a": 1, "b": 2}})])
+@pytest.mark.parametrize(
+    ("mode", "operation", "params"), [("hang", "list", {}), ("slow", "call", {"tool": "add", "args": {"a": 1, "b": 2}})]
+)
 def test_a_server_that_hangs_is_gone_when_the_call_is_cancelled(
     tmp_path: Path, mode: str, operation: str, params: dict[str, Any]
 ) -> None:

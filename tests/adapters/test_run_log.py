@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from dispatch.orders import StillClock, stream
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dispatch.orders import StillClock, stream
 from navigator_kernel.adapters.clock import TimedIds
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.run_log import JsonLinesLog

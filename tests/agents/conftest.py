@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatch.orders import order
 
+from dispatch.orders import order
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.mcp_client import StdioServers
@@ -119,7 +119,9 @@ class Place:
         file.write_text(code, encoding="utf-8")
         page = self.root / "docs" / "commands.md"
         page.parent.mkdir(exist_ok=True)
-        rows: Sequence[str] = [page.read_text()] if page.exists() else ["| Intent | Command Signature | Note |\n|---|---|---|\n"]
+        rows: Sequence[str] = (
+            [page.read_text()] if page.exists() else ["| Intent | Command Signature | Note |\n|---|---|---|\n"]
+        )
         page.write_text("".join(rows) + (f"| test | `python bin/{name}.py` | a test |\n" if listed else ""))
         return file
 

@@ -41,7 +41,10 @@ def dead(place: Any) -> bool:
 @pytest.mark.requirement("AGT-4")
 def test_the_resources_of_a_server_are_listed(files: Any) -> None:
     report = asked(files, "list")
-    assert (report.state, [item["uri"] for item in report.data["resources"]]) == ("success", ["note://one", "note://two"])
+    assert (report.state, [item["uri"] for item in report.data["resources"]]) == (
+        "success",
+        ["note://one", "note://two"],
+    )
 
 
 @pytest.mark.requirement("AGT-4")
@@ -57,7 +60,7 @@ def test_a_tool_is_called_with_its_arguments(files: Any) -> None:
 
 def test_a_tool_that_fails_is_an_error(files: Any) -> None:
     report = asked(files, "call", tool="add", args={"a": -1, "b": 3})
-    assert (report.state, "negative" in report.raw) == ("error", True)
+    assert (report.state, report.data["is_error"], "add" in report.raw) == ("error", True, True)
 
 
 def test_a_missing_resource_is_an_error_that_names_what_there_is(files: Any) -> None:

@@ -15,7 +15,9 @@ def test_a_skill_with_a_command_is_run_with_its_template_filled(place: Any) -> N
     assert (report.state, report.data["argv"]) == ("success", ["--mode", "fast", "a b"])
 
 
-@pytest.mark.parametrize("value", ["a b", "$(id); `x` | y", "it's \"q\"", "*", "多 字\n行", "{request} $1 ${SKILL_ROOT}"])
+@pytest.mark.parametrize(
+    "value", ["a b", "$(id); `x` | y", 'it\'s "q"', "*", "多 字\n行", "{request} $1 ${SKILL_ROOT}"]
+)
 def test_a_value_is_one_whole_argument_whatever_is_in_it(place: Any, value: str) -> None:
     place.skill("tell", f"{RUN} {{request}}", TELL)
     assert place.ask("skills", "skill:tell", request=value).data["argv"] == [value]
@@ -41,12 +43,14 @@ def test_it_works_in_the_workspace_of_the_run_and_names_the_files_it_made(place:
 
 
 def test_one_json_object_that_is_printed_is_the_data(place: Any) -> None:
-    place.skill("sum", RUN, "print('{\"n\": 3, \"summary\": \"three\"}')")
+    place.skill("sum", RUN, 'print(\'{"n": 3, "summary": "three"}\')')
     report = place.ask("skills", "skill:sum")
     assert (report.data, report.summary) == ({"n": 3}, "three")
 
 
-@pytest.mark.parametrize(("code", "output"), [("print('plain 文字')", "plain 文字"), ("print('[1, 2]')", [1, 2]), ("print(5)", 5)])
+@pytest.mark.parametrize(
+    ("code", "output"), [("print('plain 文字')", "plain 文字"), ("print('[1, 2]')", [1, 2]), ("print(5)", 5)]
+)
 def test_anything_else_that_is_printed_is_the_output(place: Any, code: str, output: object) -> None:
     place.skill("say", RUN, code)
     report = place.ask("skills", "skill:say")
@@ -100,7 +104,9 @@ def test_a_success_is_recorded_as_a_use_and_a_failure_is_not(place: Any) -> None
 
 @pytest.mark.requirement("AGT-3")
 def test_a_skill_without_a_command_hands_back_its_prompt(place: Any) -> None:
-    place.skill("write", "", body="# write\n\n## System Prompt\nBe brief.\n\n## User Prompt Template\nDo {request} now.")
+    place.skill(
+        "write", "", body="# write\n\n## System Prompt\nBe brief.\n\n## User Prompt Template\nDo {request} now."
+    )
     report = place.ask("skills", "skill:write", request="{this} $1")
     assert (report.state, report.data["kind"]) == ("success", "B")
     assert report.data["prompt"] == report.raw == "Be brief.\n\nDo {this} $1 now."

@@ -5,6 +5,7 @@ import hashlib
 from typing import Any
 
 import pytest
+
 from dispatch.orders import order
 
 COUNT = "open(__file__ + '.log', 'a').write('x'); print('ran')"
@@ -71,7 +72,12 @@ def test_silence_is_an_error(place: Any) -> None:
 def test_an_exit_code_is_an_error_that_keeps_both_streams(place: Any) -> None:
     shipped(place, "fail", "import sys; print('half'); sys.exit('no disk')")
     report = script(place, "fail")
-    assert (report.state, report.data["status"], report.data["stdout"], report.data["msg"]) == ("error", 1, "half", "no disk")
+    assert (report.state, report.data["status"], report.data["stdout"], report.data["msg"]) == (
+        "error",
+        1,
+        "half",
+        "no disk",
+    )
 
 
 def test_a_time_out_keeps_what_was_printed(place: Any) -> None:
@@ -121,7 +127,9 @@ def test_a_key_that_is_delivered_twice_at_once_acts_once(place: Any) -> None:
         (["info", "a/b"], ("info", {"source": "a/b"})),
     ],
 )
-def test_skill_manager_goes_to_the_lifecycle_port_and_starts_no_process(place: Any, words: list[str], asked: Any) -> None:
+def test_skill_manager_goes_to_the_lifecycle_port_and_starts_no_process(
+    place: Any, words: list[str], asked: Any
+) -> None:
     file = place.script("skill_manager", COUNT)
     report = script(place, "skill_manager", *words)
     assert (report.state, place.lifecycle.asked) == ("success", [asked])

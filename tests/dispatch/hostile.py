@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from navigator_kernel.values.report import STATES
 
-LETTERS = st.characters(categories=("L", "N", "P", "S", "Zs"), max_codepoint=0xCFFF, exclude_characters="\xa0\xad\u061c")
+LETTERS = st.characters(
+    categories=("L", "N", "P", "S", "Zs"), max_codepoint=0xCFFF, exclude_characters="\xa0\xad\u061c"
+)
 WORDS = st.text(LETTERS, max_size=20)
 LINES = st.text(LETTERS, min_size=1, max_size=30).map(lambda text: " ".join(text.split())).filter(bool)
 PLAIN = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | WORDS
@@ -181,7 +183,9 @@ ANYTHING = (
 RAISING = st.builds(
     RaisingMap,
     st.sampled_from(["getitem", "iter", "len", "get", "items", "keys"]),
-    st.sampled_from([ValueError("x"), RecursionError("y"), MemoryError(), SystemExit(1), StopIteration(), KeyError("\ud800")]),
+    st.sampled_from(
+        [ValueError("x"), RecursionError("y"), MemoryError(), SystemExit(1), StopIteration(), KeyError("\ud800")]
+    ),
 )
 INNER = ANYTHING | TEXTS | RAISING
 AS_REPORT = st.fixed_dictionaries(

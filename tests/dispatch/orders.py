@@ -49,9 +49,7 @@ def order(
         params=Params(required=required, optional=optional or {}),
         constraints=Constraints(timeout=timeout, validation=validation),
         return_spec=ReturnSpec(format=format, fields=tuple(fields)),
-        context=Context(
-            run=run, step=step, idempotency_key=key or f"{run}/{step}/{agent}/{target}", language=language
-        ),
+        context=Context(run=run, step=step, idempotency_key=key or f"{run}/{step}/{agent}/{target}", language=language),
     )
 
 

@@ -7,16 +7,16 @@ import time
 from typing import Any
 
 import pytest
-from dispatch.hostile import DATA, HOSTILE, LINES, NEARLY, VALID, YAML_BOMB, Raises, bomb, cyclic, json_text, nearly
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from values.reports import LINES as EXAMPLES
-from values.reports import REPORTS
 
+from dispatch.hostile import DATA, HOSTILE, LINES, NEARLY, VALID, YAML_BOMB, Raises, bomb, cyclic, json_text, nearly
 from navigator_kernel.dispatch.answer import failure, report_from
 from navigator_kernel.errors import ConsentNeeded, KernelError, NotFound, TimedOut
 from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.report import STATES, Meta, Report, State, Style
+from values.reports import LINES as EXAMPLES
+from values.reports import REPORTS
 
 MEASURED = Meta(agent="worker", time=0.25, ts="2026-01-31T09:30:00.000Z")
 many = settings(max_examples=2_000, suppress_health_check=list(HealthCheck))
@@ -141,7 +141,9 @@ def test_a_shared_text_is_not_copied_without_end() -> None:
     assert len(json.dumps(report.to_dict())) < 10_000_000
 
 
-@pytest.mark.parametrize("answer", ["x" * 1_000_000, b"x" * 1_000_000, "state: error\n" + "- x\n" * 250_000, " " * 1_000_000 + "x"])
+@pytest.mark.parametrize(
+    "answer", ["x" * 1_000_000, b"x" * 1_000_000, "state: error\n" + "- x\n" * 250_000, " " * 1_000_000 + "x"]
+)
 def test_a_megabyte_of_anything_is_read_in_seconds(answer: object) -> None:
     began = time.perf_counter()
     taken(answer)
@@ -155,7 +157,9 @@ def test_a_megabyte_of_open_brackets_does_not_end_the_process() -> None:
         "meta = Meta(agent='a', time=0, ts='t')\n"
         "print(report_from('state: partial\\ndata: ' + '[' * 400_000 + ']' * 400_000, meta).state)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": "kernel"}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONPATH": "kernel"}, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "partial\n")
 
 
@@ -176,7 +180,12 @@ def every_error(kind: type[KernelError] = KernelError) -> list[type[KernelError]
 @pytest.mark.parametrize("kind", [kind for kind in every_error() if kind not in {ConsentNeeded, TimedOut}])
 def test_an_error_of_the_kernel_keeps_its_exit_code(kind: type[KernelError]) -> None:
     report = failure(kind("no", hint="do", n=1), MEASURED)
-    assert (report.state, report.exit_code, report.data["code"], report.data["n"]) == ("error", kind.exit_code, kind.code, 1)
+    assert (report.state, report.exit_code, report.data["code"], report.data["n"]) == (
+        "error",
+        kind.exit_code,
+        kind.code,
+        1,
+    )
     assert report.recoverable is kind.recoverable
 
 

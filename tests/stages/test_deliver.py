@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatch.orders import NOW, StillClock, order, stream
 
+from dispatch.orders import NOW, StillClock, order, stream
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import NotFound, NotLoadable, Refused, TimedOut
 from navigator_kernel.events import Event, StepCompleted, StepStarted
@@ -56,7 +56,9 @@ def done(folder: Path, steps: Sequence[Sequence[Packet]], answers: Mapping[str, 
         (folder / f"step-{packet.context.step}.json").write_text(text, encoding="utf-8")
         return f"step-{packet.context.step}.json"
 
-    delivery = Delivery(dispatcher=InProcessDispatcher({"skills": agent}, StillClock()), clock=StillClock(), offload=offload)
+    delivery = Delivery(
+        dispatcher=InProcessDispatcher({"skills": agent}, StillClock()), clock=StillClock(), offload=offload
+    )
     plan = Plan(steps=tuple(Step(packets=tuple(packets)) for packets in steps))
     return Done(reports=asyncio.run(deliver(plan, delivery, emit)), seen=agent.seen, events=events, folder=folder)
 
@@ -154,7 +156,11 @@ def test_a_failure_that_may_have_changed_something_stops_there(tmp_path: Path, a
 @pytest.mark.requirement("CAN-5")
 def test_no_candidate_at_all_is_an_error_that_says_so(tmp_path: Path) -> None:
     report = done(tmp_path, [[]], {}).reports[0]
-    assert (report.state, report.summary, report.data["type"]) == ("error", "the intent names no candidate", "NoCandidate")
+    assert (report.state, report.summary, report.data["type"]) == (
+        "error",
+        "the intent names no candidate",
+        "NoCandidate",
+    )
 
 
 @pytest.mark.requirement("CAN-6")
@@ -174,6 +180,24 @@ def test_each_candidate_that_was_tried_is_a_started_and_a_completed_step_in_the_
     events = candidates(tmp_path, NotFound("gone"), OK).events
     kinds = [type(event.body) for event in events if isinstance(event.body, StepStarted | StepCompleted)]
     assert kinds == [StepStarted, StepCompleted, StepStarted, StepCompleted]
+
+
+def traced(events: list[Event]) -> list[tuple[str, int | None, int | None]]:
+    return [(event.type, event.step, event.parent) for event in events]
+
+
+@pytest.mark.requirement("EVT-7")
+def test_a_skill_that_is_loaded_and_used_can_be_traced(tmp_path: Path) -> None:
+    events = done(tmp_path, [[order(target="skill:a", step=1)]], {"skill:a": OK}).events
+    steps = ["StepStarted", "SkillLoaded", "SkillActivated", "SkillUsed", "StepCompleted"]
+    assert traced(events) == [(name, 1, None if name == "StepStarted" else 0) for name in steps]
+
+
+@pytest.mark.requirement("EVT-7")
+def test_a_tool_call_can_be_traced(tmp_path: Path) -> None:
+    events = done(tmp_path, [[order("worker", "bin/x.py", step=1)]], {}).events
+    steps = ["StepStarted", "ToolCallStarted", "ToolCallCompleted", "StepCompleted"]
+    assert traced(events) == [(name, 1, None if name == "StepStarted" else 0) for name in steps]
 
 
 # the success criterion and the fields

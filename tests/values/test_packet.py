@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 import yaml
-from dispatch.orders import order
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dispatch.orders import order
 from navigator_kernel.values.packet import (
     Constraints,
     Context,
@@ -21,10 +21,26 @@ from navigator_kernel.values.packet import (
 )
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40) | st.sampled_from(
-    ["\x85", "\u2028\u2029", "\U0001f600", "yes", "~", "1e3", "0x1f", "2025-01-29", "- a", "a: b", "# x", "\ufeff", "\x7f\x00"]
+    [
+        "\x85",
+        "\u2028\u2029",
+        "\U0001f600",
+        "yes",
+        "~",
+        "1e3",
+        "0x1f",
+        "2025-01-29",
+        "- a",
+        "a: b",
+        "# x",
+        "\ufeff",
+        "\x7f\x00",
+    ]
 )
 KEYS = st.text(st.characters(exclude_categories=("Cs",)), max_size=200)
-NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1e30, -1e-9])
+NUMBERS = (
+    st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1e30, -1e-9])
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | TEXT,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),

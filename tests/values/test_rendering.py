@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from values.reports import LINES, REPORTS, TS
 
 from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.report import STATES, Format, Meta, Report, State, Style
+from values.reports import LINES, REPORTS, TS
 
 GOLDEN = Path(__file__).parent / "golden"
 REGOLD = os.environ.get("NAVIGATOR_GOLD") == "1"  # read here, because every test has a clean environment

@@ -42,7 +42,9 @@ def test_cleaned_text_for_a_line_is_one_line(text: str) -> None:
 
 
 @settings(max_examples=300)
-@given(st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=40).filter(lambda t: not set(t) & set(IGNORABLE)))
+@given(
+    st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=40).filter(lambda t: not set(t) & set(IGNORABLE))
+)
 def test_what_a_person_can_read_stays(text: str) -> None:
     assert clean(text) == text
 

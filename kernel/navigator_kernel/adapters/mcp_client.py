@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from navigator_kernel.errors import FetchFailed, KernelError, NotFound, NotLoadable, UsageProblem
 from navigator_kernel.ports import Consents
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp import Client
+
+
+OPERATIONS: Mapping[str, str] = {"list": "", "read": "uri", "tools": "", "call": "tool"}  # with what each needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +42,25 @@ class StdioServers:
             names = list(self.names())
             hint = f"configured: {', '.join(names) or 'none'}"
             raise NotFound(f"no MCP server is called {server!r}", hint=hint, available=names)
+        _checked(operation, params)
         argv = [held.command, *held.args]
         digest = hashlib.sha256(json.dumps(argv).encode()).hexdigest()
         self.consents.require(run, f"mcp:{server}@sha256:{digest}", f"start the MCP server {server}: {' '.join(argv)}")
         async with _connected(server, held, self.workspace(run)) as client:
             return await _perform(client, server, operation, params)
+
+
+def _checked(operation: str, params: Mapping[str, Any]) -> None:
+    """UsageProblem for an operation that is none, or that lacks what it needs, before anything is started."""
+    if operation not in OPERATIONS:
+        raise _unknown(operation)
+    needed = OPERATIONS[operation]
+    if needed and not isinstance(params.get(needed), str):
+        raise UsageProblem(f"the MCP operation {operation!r} needs {needed!r}", hint=f"name the {needed}")
+
+
+def _unknown(operation: str) -> UsageProblem:
+    return UsageProblem(f"no MCP operation is called {operation!r}", hint=f"one of: {', '.join(OPERATIONS)}")
 
 
 @asynccontextmanager
@@ -89,14 +106,15 @@ async def _perform(client: Client, server: str, operation: str, params: Mapping[
                 answer = await client.call_tool(params["tool"], dict(params.get("args", {})))
                 content = [item.model_dump(mode="json", exclude_none=True) for item in answer.content]
                 return {"tool": params["tool"], "content": content, "is_error": bool(answer.is_error)}
+            case _:
+                raise _unknown(operation)
     except MCPError as error:
-        return await _explained(client, server, operation, params, error)
-    raise UsageProblem(f"no MCP operation is called {operation!r}", hint="one of: list, read, tools, call")
+        await _explained(client, server, operation, params, error)
 
 
 async def _explained(
     client: Client, server: str, operation: str, params: Mapping[str, Any], error: Exception
-) -> dict[str, Any]:
+) -> NoReturn:
     """AGT-9: what is there instead of what was not found."""
     if operation == "read":
         available = [str(item.uri) for item in (await client.list_resources()).resources]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from navigator_kernel.skills.catalogue import Root
 from navigator_kernel.values.resource import Level, ResourceType
 
 HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
+_SCRIPT = re.compile(r"\bbin/(\w+\.py)\b")
 _MARKS = (PROJECT_FILE, "mybox", ".claude", ".git")
 _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
 
@@ -85,30 +87,26 @@ def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ..
 
 
 def scripts(root: Path) -> Mapping[str, Path]:
-    """The worker's allow-list: scripts that `docs/commands.md` names and that are there (SAF-6).
+    """The worker's allow-list by name: scripts that `docs/commands.md` names and that are there (SAF-6).
 
-    A project without its own page has the shipped ones.
+    The project's page and scripts come first; what it names and has not itself is the shipped one.
     """
     home = shipped_home()
-    for page, folder in ((root / "docs" / "commands.md", root / "bin"), (home.docs / "commands.md", home.bin)):
-        try:
-            text = page.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        return {path.stem: path for path in _listed(text, folder)}
-    return {}
+    page = next((text for folder in (root / "docs", home.docs) if (text := _text(folder / "commands.md"))), "")
+    names = sorted(set(_SCRIPT.findall(page)))
+    found = {name: path for name in names for path in (home.bin / name, root / "bin" / name) if _is_plain(path)}
+    return {name.removesuffix(".py"): path for name, path in found.items()}
 
 
-def _listed(text: str, folder: Path) -> list[Path]:
+def _text(page: Path) -> str:
     try:
-        names = sorted(
-            entry.name
-            for entry in os.scandir(folder)
-            if entry.name.endswith(".py") and entry.is_file(follow_symlinks=False)
-        )
+        return page.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return []
-    return [folder / name for name in names if f"bin/{name}" in text]
+        return ""
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def standing_places() -> dict[str, Path]:

@@ -10,7 +10,9 @@ from navigator_kernel.assembly.parts import open_router
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.text import Language
 from navigator_kernel.values.route import Intent, RouteDecision
+from navigator_kernel.values.wording import because
 
 
 @click.command("route")
@@ -36,7 +38,7 @@ def command(app: App, *, words: tuple[str, ...], k: int, as_json: bool) -> None:
     if as_json:
         document(_document(intent, decision, k))
     else:
-        _show(intent, decision, k)
+        _show(intent, decision, k, request.language)
 
 
 def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]:
@@ -46,9 +48,9 @@ def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]
     return {**body, "phase_one": decision.phase_one(), "shortlist": candidates}
 
 
-def _show(intent: Intent, decision: RouteDecision, k: int) -> None:
+def _show(intent: Intent, decision: RouteDecision, k: int, language: Language) -> None:
     lines(f"{decision.kind}: {decision.entity or decision.agent or '-'}  ({decision.tier}, {decision.confidence:.2f})")
-    lines(f"  {decision.reason}")
+    lines(f"  {because(decision, language)}")
     if intent.retrieval is not None and intent.retrieval.candidates:
         rows = [
             (

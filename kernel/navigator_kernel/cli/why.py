@@ -13,6 +13,7 @@ from navigator_kernel.cli.output import document, lines
 from navigator_kernel.errors import NotFound
 from navigator_kernel.events import Event
 from navigator_kernel.text import shorten
+from navigator_kernel.values.wording import because_of
 
 
 @click.command("why")
@@ -40,7 +41,8 @@ def told(event: Event) -> list[str]:
         return _shortlist(data)
     if event.type == "RouteDecided":
         held = data["decision"]
-        return [f"  decided    {held['kind']} {held['entity'] or ''} by {held['tier']}: {held['reason']}"]
+        why = because_of(held["reason"], "en", name=held["entity"] or "", confidence=f"{held['confidence']:.2f}")
+        return [f"  decided    {held['kind']} {held['entity'] or ''} by {held['tier']}: {why}"]
     form = _FORMS.get(event.type)
     return [] if form is None else [_shortened(form.format(**data))]
 
@@ -68,7 +70,7 @@ def _shortened(line: str, limit: int = 160) -> str:
 def _shortlist(data: Mapping[str, Any]) -> list[str]:
     found = data["candidates"][:5]
     names = [f"             {c['name']}  confidence {c['confidence']:.2f}  {_parts(c['parts'])}" for c in found]
-    return [f"  shortlist  {data['band']}: {data['reason']}", *names]
+    return [f"  shortlist  {data['band']}", *names]
 
 
 def _parts(parts: Mapping[str, float]) -> str:

@@ -17,7 +17,9 @@ from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.wording import say
 
-GRACE = 2.0  # seconds that an agent has beyond the packet's limit to tell of its own time-out
+# Seconds that an agent has beyond the packet's limit to tell of its own time-out, its processes dead: the MCP SDK
+# takes 4.5 s to end a server that answers to nothing.
+GRACE = 6.0
 
 
 @dataclass(slots=True)
@@ -87,9 +89,10 @@ class InProcessDispatcher:
             if isinstance(error, TimeoutError) and held.future.cancelled():  # ours; the agent's own is an answer
                 self._abandon()
                 return self._timeout(held)
+            report = failure(error, self._meta(held), packet.context.language)
             if self.observe is not None:
-                self.observe(packet.agent, f"{type(error).__name__}: {error}")
-            return failure(error, self._meta(held), packet.context.language)
+                self.observe(packet.agent, report.summary)
+            return report
         return report_from(answer, self._meta(held), packet.context.language)
 
     def _timeout(self, held: _Task) -> Report:

@@ -52,14 +52,13 @@ def confidence(candidate: Candidate) -> float:
 def banded(found: Sequence[Candidate]) -> Retrieval:
     """`route` for a sure and clear leader, `ambiguous` for two that are equally likely, else `direct` (RTE-21)."""
     if not found:
-        return Retrieval(candidates=(), band="direct", reason="no word of the message is known to any skill")
+        return Retrieval(candidates=(), band="direct", reason="nothing_known")
     best = found[0]
     lead = 1.0 if len(found) == 1 else (best.score - found[1].score) / best.score
-    facts = f"{best.name} {best.confidence:.2f}, lead {lead:.2f}"
     if best.confidence < ASK_AT:
-        return Retrieval(candidates=tuple(found), band="direct", reason=f"no skill is likely enough: {facts}")
+        return Retrieval(candidates=tuple(found), band="direct", reason="unlikely")
     if lead < MARGIN and found[1].confidence >= ASK_AT and best.parts["example"] < 0.9:
-        return Retrieval(candidates=tuple(found), band="ambiguous", reason=f"two skills are equally likely: {facts}")
+        return Retrieval(candidates=tuple(found), band="ambiguous", reason="equal")
     if best.confidence < ROUTE_AT:
-        return Retrieval(candidates=tuple(found), band="direct", reason=f"no skill is likely enough: {facts}")
-    return Retrieval(candidates=tuple(found), band="route", reason=f"clear leader: {facts}")
+        return Retrieval(candidates=tuple(found), band="direct", reason="unlikely")
+    return Retrieval(candidates=tuple(found), band="route", reason="leader")

@@ -14,7 +14,7 @@ from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, PreprocessingResult, Session, Sticky
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
-from navigator_kernel.values.wording import say
+from navigator_kernel.values.wording import because, say
 
 FAILURES = 2  # SAF-5
 
@@ -68,6 +68,8 @@ def own_report(decision: RouteDecision, told: Told, clock: Clock) -> Report:
                 clock,
                 raw=text,
             )
+        case Direct(topic="declined"):
+            return _own("success", say("declined", language), {}, told, clock)
         case Direct(topic="released"):
             return _own("success", say("ask.release", language), {}, told, clock)
         case _:
@@ -131,7 +133,7 @@ def _sections(decision: RouteDecision, plan: Plan, reports: Sequence[Report], se
     language = told.request.language
     trace = [
         f"{decision.kind}: {decision.entity or decision.agent or '-'}",
-        say("trace.tier", language, tier=decision.tier, reason=decision.reason),
+        say("trace.tier", language, tier=decision.tier, reason=because(decision, language)),
     ]
     if decision.candidates:
         trace.append(", ".join(decision.candidates))

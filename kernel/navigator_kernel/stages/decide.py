@@ -15,7 +15,7 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
     unreadable = [file for file in request.files if file.problem]
     if unreadable:
         result: RouteResult = Unknown(what="file", name="; ".join(file.problem for file in unreadable))
-        return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="a named file cannot be read")
+        return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="unreadable")
     result = _result(intent, request, catalogue) if len(request.commands) < 2 else _one_at_a_time(request)
     names = result.names if isinstance(result, Skills) else ()
     return RouteDecision(
@@ -30,7 +30,9 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
 
 def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteResult:
     if isinstance(intent.action, Skills):
-        return _named(intent.action, catalogue)
+        found = _named(intent.action, catalogue)
+        followed = intent.tier == "session" and isinstance(found, Unknown)
+        return Direct() if followed else found  # nobody named the skill of a follow-up that is gone by now
     if intent.action is not None:
         return intent.action
     if intent.mode == "SKILL" and intent.entity is not None:

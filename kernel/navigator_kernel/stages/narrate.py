@@ -25,7 +25,7 @@ def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[B
             band=found.band,
             reason=found.reason,
         )
-    yield RouteDecided(decision=decision.to_dict(), trace=(f"{decision.tier}: {decision.reason}",))
+    yield RouteDecided(decision=decision.to_dict(), trace=(decision.tier, decision.reason))
     if isinstance(decision.result, Skills):
         for name in decision.result.names:
             yield SkillChosen(skill=name, tier=decision.tier, confidence=round(decision.confidence, 4))

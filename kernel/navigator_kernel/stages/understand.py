@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from navigator_kernel.ports import Router
-from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session
+from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 from navigator_kernel.values.route import (
     Action,
     Complexity,
     Direct,
     Intent,
+    Mcp,
     Mode,
     Retrieval,
     Shell,
@@ -38,16 +39,16 @@ async def understand(request: PreprocessingResult, session: Session, router: Rou
 def understand_locally(request: PreprocessingResult, session: Session, router: Router) -> Intent:
     """Syntax, then exact names and verbs, then the conversation, then retrieval; synchronous to its core."""
     if request.commands:
-        return _intent(_spelled_out(request.commands[0], request), "syntax", "written as an instruction")
+        return _intent(_spelled_out(request.commands[0], request), "syntax", "instruction")
     if is_release(request.need):
-        return _intent(Direct(topic="released"), "session", "an interruption word")
+        return _intent(Direct(topic="released"), "session", "released")
     action = router.recognise(request.need)
     if action is not None:
-        return _intent(action, "exact", "named in so many words")
+        return _intent(action, "exact", "exact")
     found = router.retrieve(request.need)
     if session.sticky is not None and _follows(request.need, found, session.sticky.target):
-        action = Skills(names=(session.sticky.target,), arguments=())
-        return _intent(action, "session", f"follow-up of {session.sticky.target}")
+        action = _followed(request.need, session.sticky, router)
+        return _intent(action, "session", "follow_up")
     return _retrieved(found, request)
 
 
@@ -72,6 +73,14 @@ def _follows(text: str, found: Retrieval, target: str) -> bool:
     if found.band == "route" and found.candidates[0].name != target:
         return False
     return bool(_FOLLOW.match(text)) or len(text) <= SHORT
+
+
+def _followed(text: str, sticky: Sticky, router: Router) -> Action:
+    """The same skill, or the same MCP server with what is now wanted of it."""
+    if sticky.agent != "mcp":
+        return Skills(names=(sticky.target,))
+    action = router.recognise(f"mcp {_FOLLOW.sub('', text).strip()} {sticky.target}")
+    return action if isinstance(action, Mcp) else Mcp(operation="list", server=sticky.target)
 
 
 def _intent(action: Action, tier: Tier, reason: str) -> Intent:

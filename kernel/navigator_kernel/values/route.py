@@ -64,7 +64,7 @@ class Skills:
 class Direct:
     """No skill is needed. `topic` marks what the kernel answers itself."""
 
-    topic: Literal["", "capabilities", "released"] = ""
+    topic: Literal["", "capabilities", "released", "declined"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteDecision:
-    """X-8: the one decision, of which the three enums of the documents are projections."""
+    """X-8: the one decision, of which the three enums of the documents are projections.
+
+    `reason` is a code that `wording.because` puts into words; a plugin's router may give words of its own.
+    """
 
     result: RouteResult
     entity: str | None = None
@@ -151,6 +154,8 @@ class RouteDecision:
 
     @property
     def kind(self) -> Kind:
+        if isinstance(self.result, Lifecycle) and self.result.operation != "install":
+            return "command"
         return _KINDS[type(self.result)]
 
     @property

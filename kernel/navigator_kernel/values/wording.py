@@ -6,12 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from navigator_kernel.text import Language
+from navigator_kernel.values.route import RouteDecision
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
     "notice.few_skills": (
         "only {count} skills are installed: give the link of a GitHub repository with skills, or see docs/skills-mapping.md",
         "仅安装了 {count} 个技能：提供 GitHub 仓库 Skills 项目链接安装，或查看 docs/skills-mapping.md 参考",
     ),
+    "reason.instruction": ("written as an instruction", "以指令形式给出"),
+    "reason.exact": ("named in so many words", "明确点名"),
+    "reason.released": ("an interruption word", "中断词"),
+    "reason.follow_up": ("a follow-up of {name}", "{name} 的后续请求"),
+    "reason.declined": ("the person said no", "用户拒绝"),
+    "reason.approved": ("the person agreed", "用户同意"),
+    "reason.unreadable": ("a named file cannot be read", "指定的文件无法读取"),
+    "reason.nothing_known": ("no skill knows a word of it", "没有技能与之相关"),
+    "reason.unlikely": ("no skill is likely enough; best confidence {confidence}", "没有足够匹配的技能；最高置信度 {confidence}"),
+    "reason.equal": ("several skills are equally likely; confidence {confidence}", "多个技能同样匹配；置信度 {confidence}"),
+    "reason.leader": ("a clear leader: {name}, confidence {confidence}", "明显领先：{name}，置信度 {confidence}"),
     "section.logic_trace": ("[Logic Trace]", "[Logic Trace] 路由逻辑"),
     "section.action_vector": ("[Action Vector]", "[Action Vector] 执行指令"),
     "section.state_update": ("[State Update]", "[State Update] 状态变更"),
@@ -88,3 +100,15 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
 def say(key: str, language: Language, **values: Any) -> str:
     """The sentence `key` in `language`, filled once."""
     return SENTENCES[key][language == "zh"].format(**values)
+
+
+def because(decision: RouteDecision, language: Language) -> str:
+    """Why it was decided so; words that are no code of ours come out as they are."""
+    facts = {"name": decision.entity or "", "confidence": f"{decision.confidence:.2f}"}
+    return because_of(decision.reason, language, **facts)
+
+
+def because_of(code: str, language: Language, **facts: str) -> str:
+    """The sentence of a reason's code, for readers of the run log."""
+    key = f"reason.{code}"
+    return say(key, language, **facts) if key in SENTENCES else code

@@ -1,0 +1,208 @@
+"""Each hook, used by an installed package through the kernel as a person would meet it."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from navigator_kernel import hookspecs
+from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.assembly.lifecycle import open_lifecycle
+from navigator_kernel.cli.main import navigator, run
+from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.settings import load_settings
+from navigator_kernel.turn import run_turn
+from navigator_kernel.values.reply import Reply
+from navigator_kernel.values.request import Message, Session
+
+AGENT = """
+class Echo:
+    name, aliases, description = "echo", ("echo_agent",), "Repeats"
+    async def handle(self, prompt):
+        return {"state": "success", "summary": "echo", "data": {"prompt": prompt}}
+
+@hookimpl
+def kernel_register_agents(ports):
+    return [Echo()]
+"""
+ROUTER = """
+from navigator_kernel.values.route import Retrieval
+class Mine:
+    def recognise(self, text):
+        return None
+    def retrieve(self, text, k=12):
+        return Retrieval(candidates=(), band="direct", reason="the plugin's own")
+
+@hookimpl
+def kernel_register_routers(catalogue):
+    return Mine()
+"""
+DISPATCHER = """
+class Mine:
+    def __init__(self, agents):
+        self.agents = agents
+
+@hookimpl
+def kernel_register_dispatchers(agents):
+    return Mine(agents)
+"""
+COMMAND = """
+import click
+
+@click.command("hello")
+def hello():
+    click.echo("hello from a plugin")
+
+@click.command("skill")
+def skill():
+    click.echo("replaced")
+
+@hookimpl
+def kernel_register_commands(root):
+    return [hello, skill]
+"""
+SCANNER = """
+from navigator_kernel.values.resource import Diagnostic
+
+@hookimpl
+def kernel_scan_skill(skill):
+    names = ",".join(sorted(skill))
+    return [Diagnostic(code="looked", level="warning", path="SKILL.md", message=names)]
+"""
+PRECHECK = """
+from navigator_kernel.values.reply import Notice
+
+@hookimpl
+def kernel_precheck(count):
+    return Notice(code="mine", count=count)
+"""
+FINISH = """
+told = []
+
+@hookimpl
+def kernel_finish_turn(reply):
+    told.append(reply)
+"""
+
+
+def kernel_at(root: Path) -> Any:
+    return assemble(root, load_settings(root))
+
+
+def turn(kernel: Any, text: str = "hello there") -> Reply:
+    stream = EventStream(run="run-1", turn=0, log=kernel.run_log, clock=kernel.clock)
+    return asyncio.run(run_turn(Message(text=text), Session(id="s"), kernel, stream))
+
+
+def test_kernel_register_agents_adds_an_agent_by_name_and_alias(root: Path, install: Any) -> None:
+    install(AGENT)
+    agents = kernel_at(root).agents
+    assert (agents["echo"].description, agents["echo_agent"] is agents["echo"]) == ("Repeats", True)
+
+
+def test_kernel_register_agents_cannot_replace_an_agent_of_the_kernel(root: Path, install: Any) -> None:
+    install(AGENT.replace('"echo"', '"worker"'))
+    assert kernel_at(root).agents["worker"].description != "Repeats"
+
+
+def test_what_is_no_agent_is_named_as_a_failure(root: Path, install: Any) -> None:
+    name = install("@hookimpl\ndef kernel_register_agents(ports):\n    return ['worker']\n")
+    failures = kernel_at(root).failures()
+    assert [(failure["plugin"], failure["hook"]) for failure in failures] == [(name, "kernel_register_agents")]
+
+
+def test_kernel_register_sources_adds_a_folder_of_skills(root: Path, install: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "brought" / "plugin-skill"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: plugin-skill\ndescription: Brought by a plugin\n---\n# x\n")
+    install(f"@hookimpl\ndef kernel_register_sources(root):\n    return [{str(folder.parent)!r}]\n")
+    found = kernel_at(root).catalogue.find("plugin-skill")
+    assert (found.level, found.path) == ("plugin", folder / "SKILL.md")
+
+
+def test_kernel_register_routers_replaces_the_router(root: Path, install: Any) -> None:
+    install(ROUTER)
+    assert turn(kernel_at(root)).decision.reason == "the plugin's own"
+
+
+def test_kernel_register_dispatchers_replaces_the_dispatcher(root: Path, install: Any) -> None:
+    install(DISPATCHER)
+    dispatcher: Any = kernel_at(root).dispatcher
+    assert (type(dispatcher).__name__, "worker" in dispatcher.agents) == ("Mine", True)
+
+
+def test_kernel_register_commands_adds_a_command(root: Path, install: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    install(COMMAND)
+    assert run(["--root", str(root), "hello"]) == 0
+    assert capsys.readouterr().out == "hello from a plugin\n"
+
+
+def test_kernel_register_commands_cannot_replace_a_command_of_the_kernel(root: Path, install: Any) -> None:
+    install(COMMAND)
+    shown = CliRunner().invoke(navigator, ["--root", str(root), "skill", "--help"])
+    assert "replaced" not in shown.output
+
+
+def test_kernel_scan_skill_is_given_the_files_and_its_findings_are_shown(
+    root: Path, install: Any, tmp_path: Path
+) -> None:
+    install(SCANNER)
+    folder = tmp_path / "source" / "alpha"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: alpha\ndescription: A skill for a test\n---\n# alpha\n")
+    (folder / "run.py").write_text("print(1)\n")
+    answer = open_lifecycle(root).perform("install", {"source": str(folder)})
+    assert "looked" in json.dumps(answer)
+    assert "SKILL.md,run.py" in json.dumps(answer)
+
+
+def test_kernel_precheck_says_the_notice_of_the_first_turn(root: Path, install: Any) -> None:
+    install(PRECHECK)
+    notice = turn(kernel_at(root)).notice
+    assert notice is not None
+    assert notice.code == "mine"
+
+
+def test_kernel_finish_turn_is_told_of_the_reply(root: Path, install: Any) -> None:
+    name = install(FINISH)
+    reply = turn(kernel_at(root))
+    assert sys.modules[name].told == [reply]
+
+
+# every hook has a test here and a section on its page
+
+
+def hooks() -> list[str]:
+    return [name for name in vars(hookspecs) if name.startswith("kernel_")]
+
+
+def test_there_are_fewer_than_12_hooks() -> None:
+    assert 0 < len(hooks()) < 12
+
+
+@pytest.mark.parametrize("hook", hooks())
+def test_a_hook_has_a_test_that_is_named_after_it(hook: str) -> None:
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and f"test_{hook}_" in node.name]
+    assert tests
+
+
+@pytest.mark.parametrize("hook", hooks())
+def test_a_hook_has_a_section_on_the_page_of_hooks(hook: str) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "hooks.md").read_text(encoding="utf-8")
+    assert re.search(rf"^#+ .*\b{hook}\b", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("hook", hooks())
+def test_a_hook_takes_one_value_and_says_who_wins(hook: str) -> None:
+    function = getattr(hookspecs, hook)
+    assert function.__code__.co_argcount == 1
+    assert re.search(r"\bwins\b|\ball are taken\b|\btold of\b", function.__doc__, re.IGNORECASE)

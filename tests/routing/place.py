@@ -1,0 +1,67 @@
+"""A project's catalogue, mapping and router, with the two stages that read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.routing.cascade import CascadeRouter
+from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.skills.mapping import SkillMapping
+from navigator_kernel.stages.decide import decide
+from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.values.request import Message, PreprocessingResult, Session
+from navigator_kernel.values.route import Action, Intent, RouteDecision
+
+MAPPING = """# Skills mapping
+
+| name | description | upstream_repo | subpath |
+|---|---|---|---|
+| `web-scraper` | scrapes pages | [acme/skills](https://github.com/acme/skills) | skills/web-scraper |
+| `论文润色` | polishes papers | [acme/papers](https://github.com/acme/papers) | |
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Routing:
+    """`understand` and `decide` over one router; nothing of it is a stand-in."""
+
+    root: Path
+    catalogue: ResourceCatalogue
+    router: CascadeRouter
+
+    def request(self, text: str) -> PreprocessingResult:
+        return preprocess(Message(text=text), ProjectFiles(self.root, self.root))
+
+    def intent(self, text: str, session: Session | None = None) -> Intent:
+        return understand_locally(self.request(text), session or Session(id="s"), self.router)
+
+    def decide(self, text: str, session: Session | None = None) -> RouteDecision:
+        return decide(self.intent(text, session), self.request(text), self.catalogue)
+
+    def says(self, text: str) -> Action | None:
+        """What tier 1 alone makes of it."""
+        return self.router.recognise(self.request(text).need)
+
+
+def routing_at(root: Path) -> Routing:
+    skills, page = root / ".claude" / "skills", root / "docs" / "skills-mapping.md"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(MAPPING)
+    catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),))
+    scripts = {name: root / "bin" / f"{name}.py" for name in ("skill_manager", "chat", "doctor", "report2")}
+    router = CascadeRouter(
+        catalogue=catalogue, mapping=SkillMapping([page]), scripts=scripts, servers=("files", "search")
+    )
+    return Routing(root=root, catalogue=catalogue, router=router)
+
+
+def write_skills(root: Path, skills: dict[str, str | tuple[str, str]]) -> None:
+    """Each `name: description` or `name: (description, lines of frontmatter)`."""
+    for name, told in skills.items():
+        description, extra = told if isinstance(told, tuple) else (told, "")
+        path = root / ".claude" / "skills" / name / "SKILL.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\nname: {name}\ndescription: {description}\n{extra}---\nGo.\n")

@@ -1,0 +1,166 @@
+"""What is done about an intent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from routing.place import Routing, routing_at, write_skills
+
+from navigator_kernel.values.request import Session, Sticky
+from navigator_kernel.values.route import (
+    Direct,
+    Lifecycle,
+    Mcp,
+    NeedClarification,
+    RouteDecision,
+    Script,
+    Shell,
+    Skills,
+    Unknown,
+    Workflow,
+)
+
+needs = pytest.mark.requirement
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Routing:
+    write_skills(tmp_path, {"boat-painter": "paints watercolours of boats", "code-fix": "mends code", "song-writer": "sings"})
+    return routing_at(tmp_path)
+
+
+# A name that is not there (X-7, X-29)
+
+
+@pytest.mark.parametrize("text", ["/boat-paint", "/boatpainter a b", "@@boat_paintr", "/nothing-like-it"])
+def test_a_skill_that_is_named_and_not_there_is_never_direct(place: Routing, text: str) -> None:
+    result = place.decide(text).result
+    assert isinstance(result, Unknown)
+    assert result.what == "skill"
+    assert len(result.suggestions) <= 3
+
+
+@needs("COV-2")
+def test_the_nearest_name_is_suggested_first(place: Routing) -> None:
+    result = place.decide("/boat-paint").result
+    assert isinstance(result, Unknown)
+    assert result.suggestions[0] == "boat-painter"
+
+
+@pytest.mark.parametrize("text", ["/code_fix a", "/Code-Fix a", "/code-fix a"])
+def test_a_name_is_known_with_either_hyphen(place: Routing, text: str) -> None:  # X-29
+    assert place.decide(text).result == Skills(names=("code-fix",), arguments=("a",), direct_call=True)
+
+
+@needs("PRE-13", "REG-1")
+@pytest.mark.parametrize(("folder", "type"), [("commands", "command"), ("prompts", "prompt")])
+def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, type: Any) -> None:
+    from navigator_kernel.assembly.parts import open_catalogue
+    from navigator_kernel.stages.decide import decide
+
+    path = tmp_path / ".claude" / folder / "greet.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nname: greet\ndescription: greets\n---\nSay hello to $1.\n")
+    place = routing_at(tmp_path)
+    decision = decide(place.intent("/greet Ada"), place.request("/greet Ada"), open_catalogue(tmp_path))
+    assert decision.result == Skills(names=("greet",), arguments=("Ada",), direct_call=True)
+
+
+# Files
+
+
+@needs("PRE-8")
+@pytest.mark.parametrize("text", ["paint @missing.png", "/boat-painter @missing.png", "look @missing.png and @gone.txt"])
+def test_a_missing_file_ends_the_matter_and_is_named(place: Routing, text: str) -> None:
+    result = place.decide(text).result
+    assert isinstance(result, Unknown)
+    assert (result.what, "missing.png" in result.name) == ("file", True)
+
+
+def test_every_missing_file_is_named_at_once(place: Routing) -> None:
+    result = place.decide("look @one.png and @two.png").result
+    assert isinstance(result, Unknown)
+    assert "one.png" in result.name and "two.png" in result.name
+
+
+# One matter a message
+
+
+@needs("PRE-4")
+@pytest.mark.parametrize("text", ["/boat-painter a\n/song-writer b", "!ls\n!pwd", "/boat-painter\n!ls"])
+def test_several_instructions_are_asked_about_and_none_is_dropped(place: Routing, text: str) -> None:
+    result = place.decide(text).result
+    assert isinstance(result, NeedClarification)
+    assert result.options == tuple(text.split("\n"))
+
+
+# The projections (X-8)
+
+
+KINDS: list[tuple[Any, str, str | None]] = [
+    (Skills(names=("x",)), "skills", "skills"),
+    (Direct(), "direct", None),
+    (NeedClarification(question="?"), "clarify", None),
+    (Workflow(name="x"), "workflow", "skills"),
+    (Shell(command="ls"), "command", "worker"),
+    (Script(name="x"), "script", "worker"),
+    (Mcp(operation="list"), "mcp", "mcp"),
+    (Lifecycle(operation="list"), "install", "worker"),
+    (Unknown(what="skill", name="x"), "clarify", None),
+]
+
+
+@needs("RTE-2")
+@pytest.mark.parametrize(("result", "kind", "agent"), KINDS)
+def test_a_decision_has_one_kind_and_one_agent(result: Any, kind: str, agent: str | None) -> None:
+    decision = RouteDecision(result=result)
+    assert (decision.kind, decision.agent) == (kind, agent)
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (Skills(names=("a", "b")), {"skills": ["a", "b"], "direct": False}),
+        (Direct(), {"skills": [], "direct": True}),
+        (NeedClarification(question="which?"), {"skills": [], "direct": False, "question": "which?"}),
+    ],
+)
+def test_phase_one_is_strictly_one_of_three(result: Any, expected: dict[str, Any]) -> None:
+    assert RouteDecision(result=result).phase_one() == expected
+
+
+@pytest.mark.parametrize("text", ["paint a boat", "hello", "/nope", "install a/b", "!ls", "mcp run files", "#x"])
+def test_a_decision_is_json(place: Routing, text: str) -> None:
+    told = json.loads(json.dumps(place.decide(text).to_dict()))
+    assert set(told) == {"kind", "entity", "candidates", "confidence", "tier", "reason"}
+
+
+@needs("COV-5", "RTE-1")
+def test_an_exact_name_is_certain(place: Routing) -> None:
+    decision = place.decide("boat-painter")
+    assert (decision.tier, decision.confidence) == ("exact", 1.0)
+
+
+@needs("RTE-3", "COV-6")
+def test_a_follow_up_is_one_step_to_the_same_skill(place: Routing) -> None:
+    session = Session(id="s", sticky=Sticky(agent="skills", target="boat-painter"))
+    assert place.decide("again", session).result == Skills(names=("boat-painter",))
+
+
+@needs("CAN-1")
+def test_candidates_never_repeat_what_was_chosen(place: Routing) -> None:
+    decision = place.decide("paint watercolours of boats in code")
+    assert decision.entity not in decision.candidates
+
+
+# A sub-skill that is not installed
+
+
+@needs("SEN-6", "LIF-8", "COV-7")
+def test_a_known_sub_skill_is_an_order_to_install_it(place: Routing) -> None:
+    decision = place.decide("web-scraper")
+    assert decision.result == Lifecycle(operation="install", source="acme/skills", skills=("web-scraper",))
+    assert (decision.kind, decision.agent) == ("install", "worker")

@@ -1,0 +1,411 @@
+"""Complete orders, or one question about all that is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from routing.place import Routing, routing_at, write_skills
+
+from navigator_kernel.stages.plan import Order, plan
+from navigator_kernel.values.packet import Packet, packet_from, packet_from_yaml
+from navigator_kernel.values.plan import Plan
+from navigator_kernel.values.report import Format
+from navigator_kernel.values.route import (
+    Direct,
+    Lifecycle,
+    Mcp,
+    NeedClarification,
+    RouteDecision,
+    Script,
+    Shell,
+    Skills,
+    Unknown,
+    Workflow,
+)
+
+needs = pytest.mark.requirement
+
+
+def spec(name: str, validation: str = "not_empty", **more: str) -> str:
+    told = {"name": name, "prompt": f"the {name}", "validation": validation, **more}
+    return json.dumps(told)
+
+
+def params(*specs: str) -> tuple[str, str]:
+    return "does a thing", f"required_params: '[{', '.join(specs)}]'\n"
+
+
+SKILLS: dict[str, str | tuple[str, str]] = {
+    "plain-one": "paints boats",
+    "text-one": params(spec("text")),
+    "url-one": params(spec("url", "url_format")),
+    "mail-one": params(spec("to", "email")),
+    "file-one": params(spec("input", "file_exists")),
+    "many-one": params(spec("url", "url_format"), spec("to", "email"), spec("input", "file_exists")),
+    "calm-one": params(spec("text"), spec("style", default="plain"), spec("top", required="false")),
+    "slow-one": ("is slow", "timeout: 30\n"),
+    "slowest-one": ("is slowest", "timeout: 4000\n"),
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Routing:
+    write_skills(tmp_path, SKILLS)
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    return routing_at(tmp_path)
+
+
+def order(**given: Any) -> Order:
+    base: dict[str, Any] = {"run": "r1", "timeout": 60.0, "language": "en", "format": "detail"}
+    return Order(**{**base, **given})
+
+
+def planned(place: Routing, text: str, **given: Any) -> Plan | NeedClarification:
+    language = place.request(text).language
+    return plan(place.decide(text), place.request(text), place.catalogue, order(language=language, **given))
+
+
+def packet(place: Routing, text: str, **given: Any) -> Packet:
+    found = planned(place, text, **given)
+    assert isinstance(found, Plan), found
+    return found.steps[0].packets[0]
+
+
+def asked(place: Routing, text: str) -> NeedClarification:
+    found = planned(place, text)
+    assert isinstance(found, NeedClarification), found
+    return found
+
+
+def of(place: Routing, result: Any, **given: Any) -> Plan | NeedClarification:
+    return plan(RouteDecision(result=result), place.request("say"), place.catalogue, order(**given))
+
+
+# The packet
+
+
+@needs("PKT-1", "PKT-2", "PKT-3", "PKT-4", "PKT-5", "PKT-6")
+def test_a_packet_has_every_mandatory_part(place: Routing) -> None:
+    made = packet(place, "/text-one hello there")
+    assert made.to_dict() == {
+        "subagent_type": "skills",
+        "task_spec": {"intent": "/text-one hello there", "operation": "run", "target": "skill:text-one"},
+        "params": {
+            "required": {"text": "hello there"},
+            "optional": {"prompt": "run text-one", "request": "text-one", "arguments": [], "files": []},
+        },
+        "constraints": {"timeout": 60.0, "validation": ""},
+        "return_spec": {"format": "detail", "fields": [], "on_error": "propagate"},
+        "context": {"run": "r1", "step": 0, "idempotency_key": "r1/0/skills/skill:text-one", "language": "en"},
+    }
+
+
+@needs("PKT-6")
+@pytest.mark.parametrize("section", ["subagent_type", "task_spec", "params", "constraints", "return_spec", "context"])
+def test_a_packet_without_a_section_is_none(place: Routing, section: str) -> None:
+    raw = packet(place, "/plain-one").to_dict()
+    del raw[section]
+    with pytest.raises((KeyError, TypeError)):
+        packet_from(raw)
+
+
+@needs("PKT-1")
+@pytest.mark.parametrize("text", ["/text-one 'a: b'", "/text-one 你好\u2028x", "/text-one 1e3", "/plain-one @data.csv", "mcp run files"])
+def test_the_prompt_says_exactly_what_the_packet_says(place: Routing, text: str) -> None:
+    made = packet(place, text)
+    assert packet_from_yaml(made.to_yaml()) == made
+
+
+@needs("PKT-5")
+@pytest.mark.parametrize("form", get_args(Format))
+def test_the_wanted_format_is_in_the_packet(place: Routing, form: Any) -> None:
+    assert packet(place, "/plain-one", format=form).return_spec.format == form
+
+
+@needs("PKT-4")
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("/plain-one", 60.0), ("/slow-one", 30.0), ("/slowest-one", 90.0), ("run doctor", 60.0), ("mcp run files", 60.0)],
+)
+def test_every_packet_has_a_time_limit(place: Routing, text: str, limit: float) -> None:
+    assert packet(place, text).constraints.timeout == limit
+
+
+@needs("PKT-7")
+@pytest.mark.parametrize(
+    ("text", "prompt"),
+    [("/plain-one a b", "run plain-one a b"), ("/plain-one", "run plain-one"), ("/plain-one 画一艘船", "执行 plain-one 画一艘船"),
+     ("执行 plain-one", "执行 plain-one")],
+)
+def test_a_skills_prompt_is_run_skill_arguments(place: Routing, text: str, prompt: str) -> None:
+    assert packet(place, text).params.value("prompt") == prompt
+
+
+@needs("PKT-8", "RTE-2")
+@pytest.mark.parametrize("text", ["/plain-one", "@@plain-one", "run plain-one", "/text-one hello"])
+def test_a_chosen_skill_goes_to_the_skills_agent(place: Routing, text: str) -> None:
+    assert packet(place, text).agent == "skills"
+
+
+@needs("PRE-20", "REG-6")
+@pytest.mark.parametrize(
+    ("text", "request_"),
+    [
+        ("/plain-one", "plain-one"),
+        ("/plain-one a red boat", "a red boat"),
+        ("/plain-one\na red boat", "a red boat"),
+        ("paint boats for me", "paint boats for me"),
+        ("/plain-one 需求理解：画船", "画船"),
+        ("/plain-one 'a b'", "a b"),
+    ],
+)
+def test_the_request_is_the_arguments_or_the_message_or_else_the_name(place: Routing, text: str, request_: str) -> None:
+    assert packet(place, text).params.value("request") == request_
+
+
+@needs("PRE-9")
+@pytest.mark.parametrize("text", ["/plain-one @data.csv", "paint boats of @data.csv"])
+def test_a_file_reaches_the_skill_as_text_and_as_a_path(place: Routing, text: str) -> None:
+    made = packet(place, text)
+    assert "a,b\n1,2" in made.params.value("request")
+    assert made.params.value("files") == [str(place.root / "data.csv")]
+
+
+# Who gets it
+
+
+@needs("RTE-2", "PKT-9", "AGT-6")
+@pytest.mark.parametrize(
+    ("text", "agent", "operation", "required"),
+    [
+        ("run doctor --json", "worker", "run", {"script": "doctor", "args": ["--json"]}),
+        ("!ls -la", "worker", "shell", {"command": "ls -la"}),
+        ("mcp read files file:///a", "mcp", "read", {"server": "files", "uri": "file:///a"}),
+        ("mcp call files get a=1", "mcp", "call", {"server": "files", "tool": "get", "args": {"a": "1"}}),
+        ("list skills", "worker", "skill.list", {}),
+        ("find pdf skills", "worker", "skill.search", {"query": "pdf"}),
+        ("install a/b --skill x", "worker", "skill.install", {"source": "a/b", "skill": ["x"]}),
+        ("analyze a/b", "worker", "skill.info", {"source": "a/b"}),
+        ("uninstall plain-one", "worker", "skill.uninstall", {"name": ["plain-one"]}),
+        ("卸载 plain-one", "worker", "skill.uninstall", {"name": ["plain-one"]}),
+        ("disable plain-one", "worker", "skill.disable", {"name": ["plain-one"]}),
+        ("enable plain-one", "worker", "skill.enable", {"name": ["plain-one"]}),
+        ("web-scraper", "worker", "skill.install", {"source": "acme/skills", "skill": ["web-scraper"]}),
+    ],
+)
+def test_an_order_goes_to_its_agent_with_all_it_needs(
+    place: Routing, text: str, agent: str, operation: str, required: dict[str, Any]
+) -> None:
+    made = packet(place, text)
+    assert (made.agent, made.task_spec.operation, dict(made.params.required)) == (agent, operation, required)
+
+
+@needs("RTE-3")
+@pytest.mark.parametrize("text", ["/plain-one", "run doctor", "mcp run files", "list skills", "install a/b", "!ls"])
+def test_a_single_matter_is_a_single_step(place: Routing, text: str) -> None:
+    found = planned(place, text)
+    assert isinstance(found, Plan)
+    assert len(found.steps) == 1
+
+
+@needs("RTE-2")
+@pytest.mark.parametrize(
+    "result",
+    [Direct(), Direct(topic="capabilities"), Unknown(what="skill", name="x"), NeedClarification(question="?"), Workflow(name="x")],
+)
+def test_what_the_kernel_answers_itself_is_not_dispatched(place: Routing, result: Any) -> None:
+    assert of(place, result) == Plan(steps=())
+
+
+# Missing
+
+
+@needs("SEN-2", "PKT-10", "LIF-12")
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("/text-one", ("text",)),
+        ("/url-one", ("url",)),
+        ("/url-one not-a-url", ("url",)),
+        ("/url-one ftp://a.example/x", ("url",)),
+        ("/mail-one", ("to",)),
+        ("/mail-one nobody", ("to",)),
+        ("/file-one", ("input",)),
+        ("/file-one nowhere.csv", ("input",)),
+        ("/text-one ''", ("text",)),
+        ("/text-one '  '", ("text",)),
+        ("/text-one text=", ("text",)),
+        ("/many-one", ("url", "to", "input")),
+        ("/many-one a@b.example", ("url", "input")),
+        ("/calm-one", ("text",)),
+        ("执行 text-one", ("text",)),
+    ],
+)
+def test_what_is_missing_or_unfit_is_asked_for_before_any_dispatch(
+    place: Routing, text: str, missing: tuple[str, ...]
+) -> None:
+    assert asked(place, text).missing == missing
+
+
+@needs("SEN-2", "PKT-10")
+def test_one_question_names_all_that_is_missing_in_the_skills_own_words(place: Routing) -> None:
+    question = asked(place, "/many-one").question
+    assert all(word in question for word in ("many-one", "the url", "the to", "the input"))
+
+
+@needs("LIF-12")
+def test_the_question_is_in_the_language_of_the_message(place: Routing) -> None:
+    assert "需要" in asked(place, "执行 text-one").question
+
+
+def test_optional_parameters_are_told_with_the_question(place: Routing) -> None:
+    assert asked(place, "/calm-one").optional == ("top",)
+
+
+@needs("PKT-3")
+def test_a_default_is_filled_in_and_never_asked_for(place: Routing) -> None:
+    assert dict(packet(place, "/calm-one hello").params.required) == {"text": "hello", "style": "plain"}
+
+
+# Where values come from
+
+
+@needs("SEN-2")
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("/text-one hello", "text", "hello"),
+        ("/text-one hello there you", "text", "hello there you"),
+        ("/text-one 'hello there'", "text", "hello there"),
+        ("/text-one text=hello", "text", "hello"),
+        ("/text-one 'text=hello you'", "text", "hello you"),
+        ("/text-one --text hello", "text", "hello"),
+        ("/text-one --text=hello", "text", "hello"),
+        ("/text-one @data.csv", "text", "a,b\n1,2\n"),
+        ("/text-one\nall of this\nis the text", "text", "all of this\nis the text"),
+        ("run text-one hello", "text", "hello"),
+        ("/url-one https://a.example/x?y=1", "url", "https://a.example/x?y=1"),
+        ("/url-one --url https://a.example", "url", "https://a.example"),
+        ("/url-one look at https://a.example/p.", "url", "https://a.example/p"),
+        ("run url-one on https://a.example/p，谢谢", "url", "https://a.example/p"),
+        ("/mail-one to ada@b.example please", "to", "ada@b.example"),
+        ("/mail-one to=ada@b.example", "to", "ada@b.example"),
+        ("/calm-one hello --top 5", "top", "5"),
+        ("/calm-one hello --style=loud", "style", "loud"),
+        ("/calm-one top=3 hello", "top", "3"),
+        ("/calm-one --top 5 hello", "text", "hello"),
+    ],
+)
+def test_a_value_is_taken_from_what_was_said(place: Routing, text: str, name: str, value: str) -> None:
+    assert packet(place, text).params.required[name] == value
+
+
+@needs("SEN-2")
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('do the text thing with "to be or not"', "to be or not"),
+        ("do the text thing: to be or not", "to be or not"),
+        ("文本处理：生存还是毁灭", "生存还是毁灭"),
+        ("处理文本「生存还是毁灭」", "生存还是毁灭"),
+        ("handle `x = 1` as text", "x = 1"),
+    ],
+)
+def test_a_value_may_be_quoted_or_follow_a_colon(place: Routing, text: str, value: str) -> None:
+    decision = RouteDecision(result=Skills(names=("text-one",)), tier="retrieval")
+    found = plan(decision, place.request(text), place.catalogue, order())
+    assert isinstance(found, Plan)
+    assert found.steps[0].packets[0].params.required["text"] == value
+
+
+@needs("SEN-2")
+@pytest.mark.parametrize("text", ["/file-one @data.csv", "/file-one input=@data.csv", "/file-one {path}", "use file-one on {path}", "/file-one input={path}"])
+def test_a_file_is_given_as_its_real_path(place: Routing, text: str) -> None:
+    path = place.root / "data.csv"
+    assert packet(place, text.format(path=path)).params.required["input"] == str(path)
+
+
+def test_a_message_that_only_mentions_a_subject_gives_no_text(place: Routing) -> None:
+    decision = RouteDecision(result=Skills(names=("text-one",)), tier="retrieval")
+    assert isinstance(plan(decision, place.request("count some words"), place.catalogue, order()), NeedClarification)
+
+
+# Lifecycle and MCP
+
+
+@needs("PKT-9", "LIF-12")
+@pytest.mark.parametrize(
+    ("result", "missing"),
+    [
+        (Mcp(operation="read", server="files"), ("uri",)),
+        (Mcp(operation="read"), ("server", "uri")),
+        (Mcp(operation="list"), ("server",)),
+        (Mcp(operation="tools"), ("server",)),
+        (Mcp(operation="call", server="files"), ("tool",)),
+        (Mcp(operation="call"), ("server", "tool")),
+        (Lifecycle(operation="install", skills=("x",)), ("source",)),
+        (Lifecycle(operation="install"), ("source",)),
+        (Lifecycle(operation="info"), ("source",)),
+    ],
+)
+def test_an_order_that_lacks_something_is_a_question(place: Routing, result: Any, missing: tuple[str, ...]) -> None:
+    found = of(place, result)
+    assert isinstance(found, NeedClarification)
+    assert found.missing == missing
+
+
+@needs("PKT-9")
+def test_a_question_for_a_server_names_those_that_there_are(place: Routing) -> None:
+    found = of(place, Mcp(operation="list"), servers=("files", "search"))
+    assert isinstance(found, NeedClarification)
+    assert "files" in found.question and "search" in found.question
+
+
+@needs("PKT-9")
+@pytest.mark.parametrize("operation", ["uninstall", "enable", "disable"])
+def test_a_removal_of_nothing_is_a_question(place: Routing, operation: Any) -> None:
+    assert isinstance(of(place, Lifecycle(operation=operation)), NeedClarification)
+
+
+@needs("PKT-9")
+def test_a_search_for_nothing_is_a_question(place: Routing) -> None:
+    assert isinstance(of(place, Lifecycle(operation="search")), NeedClarification)
+
+
+# Candidates
+
+
+@needs("CAN-1")
+def test_candidates_follow_the_best_in_the_same_step(place: Routing) -> None:
+    decision = RouteDecision(result=Skills(names=("plain-one",)), candidates=("slow-one", "slowest-one"), tier="retrieval")
+    found = plan(decision, place.request("paint"), place.catalogue, order())
+    assert isinstance(found, Plan)
+    assert [p.task_spec.target for p in found.steps[0].packets] == ["skill:plain-one", "skill:slow-one", "skill:slowest-one"]
+
+
+@needs("CAN-1", "PKT-10")
+def test_a_candidate_that_lacks_something_is_left_out(place: Routing) -> None:
+    decision = RouteDecision(result=Skills(names=("plain-one",)), candidates=("url-one", "slow-one"), tier="retrieval")
+    found = plan(decision, place.request("paint"), place.catalogue, order())
+    assert isinstance(found, Plan)
+    assert [p.task_spec.target for p in found.steps[0].packets] == ["skill:plain-one", "skill:slow-one"]
+
+
+@needs("LIF-9")
+def test_a_skill_that_was_called_has_no_stand_in(place: Routing) -> None:
+    result = Skills(names=("plain-one",), direct_call=True)
+    found = plan(RouteDecision(result=result, candidates=("slow-one",)), place.request("x"), place.catalogue, order())
+    assert isinstance(found, Plan)
+    assert len(found.steps[0].packets) == 1
+
+
+@needs("PKT-1")
+def test_the_packets_of_one_step_have_keys_of_their_own(place: Routing) -> None:
+    decision = RouteDecision(result=Skills(names=("plain-one",)), candidates=("slow-one",), tier="retrieval")
+    found = plan(decision, place.request("paint"), place.catalogue, order())
+    assert isinstance(found, Plan)
+    keys = [p.context.idempotency_key for p in found.steps[0].packets]
+    assert len(set(keys)) == 2

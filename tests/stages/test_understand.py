@@ -1,0 +1,171 @@
+"""What a message means: syntax, names, the conversation, then retrieval."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from routing.place import Routing, routing_at, write_skills
+
+from navigator_kernel.stages.understand import understand, understand_locally
+from navigator_kernel.values.request import Session, Sticky
+from navigator_kernel.values.route import Complexity, Direct, Intent, Lifecycle, Mcp, Mode, Script, Shell, Skills, Workflow
+
+needs = pytest.mark.requirement
+
+PAINT = Session(id="s", turn=1, sticky=Sticky(agent="skills", target="boat-painter"))
+SERVER = Session(id="s", turn=1, sticky=Sticky(agent="mcp", target="files"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Routing:
+    write_skills(tmp_path, {"boat-painter": "paints watercolours of boats", "song-writer": ("writes songs", "examples: [write a song]\n")})
+    return routing_at(tmp_path)
+
+
+@needs("INT-2", "INT-6")
+def test_an_intent_that_says_nothing_has_the_documents_defaults() -> None:
+    intent = Intent()
+    assert intent.to_dict() == {
+        "mode": "BACKEND",
+        "task_type": "unknown",
+        "complexity": "medium",
+        "confidence": 0.5,
+        "entity": None,
+        "candidates": [],
+        "reasoning": None,
+        "tier": "none",
+    }
+
+
+@needs("INT-3", "INT-4")
+def test_the_words_of_an_intent_are_the_documents() -> None:
+    assert get_args(Mode) == ("SKILL", "COMMAND", "AGENT", "PROMPT", "BACKEND")
+    assert get_args(Complexity) == ("simple", "medium", "complex")
+
+
+@needs("INT-2", "INT-3")
+@pytest.mark.parametrize(
+    ("text", "mode", "tier", "kind"),
+    [
+        ("/boat-painter now", "SKILL", "syntax", Skills),
+        ("@@boat-painter now", "SKILL", "syntax", Skills),
+        ("!ls", "COMMAND", "syntax", Shell),
+        ("#release", "COMMAND", "syntax", Workflow),
+        ("boat-painter", "SKILL", "exact", Skills),
+        ("run skill_manager list", "COMMAND", "exact", Script),
+        ("mcp run files", "COMMAND", "exact", Mcp),
+        ("install a/b", "COMMAND", "exact", Lifecycle),
+        ("what can you do?", "BACKEND", "exact", Direct),
+        ("stop", "BACKEND", "session", Direct),
+        ("paint watercolours of boats", "SKILL", "retrieval", type(None)),
+        ("hello", "BACKEND", "retrieval", type(None)),
+    ],
+)
+def test_the_cheapest_tier_that_is_sure_says_what_is_meant(
+    place: Routing, text: str, mode: str, tier: str, kind: type
+) -> None:
+    intent = place.intent(text)
+    assert (intent.mode, intent.tier) == (mode, tier)
+    assert isinstance(intent.action, kind)
+
+
+@needs("PRE-22")
+def test_an_instruction_is_understood_without_a_router(place: Routing) -> None:
+    nobody = None
+    intent = understand_locally(place.request("/boat-painter a"), Session(id="s"), nobody)  # type: ignore[arg-type]  # never asked
+    assert intent.action == Skills(names=("boat-painter",), arguments=("a",), direct_call=True)
+
+
+@needs("PRE-20")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("/boat-painter a b", ("a", "b")), ("/boat-painter", ()), ("/boat-painter\nwith a red sail", ("with a red sail",))],
+)
+def test_a_commands_words_are_its_arguments_else_the_rest_of_the_message(
+    place: Routing, text: str, words: tuple[str, ...]
+) -> None:
+    action = place.intent(text).action
+    assert isinstance(action, Skills)
+    assert action.arguments == words
+
+
+@needs("INT-4")
+@pytest.mark.parametrize(("length", "complexity"), [(10, "simple"), (200, "medium"), (600, "complex")])
+def test_complexity_is_simple_medium_or_complex(place: Routing, length: int, complexity: str) -> None:
+    assert place.intent("zq " * (length // 3)).complexity == complexity
+
+
+@needs("PRE-1", "INT-1")
+def test_the_async_door_yields_the_same_intent(place: Routing) -> None:
+    request = place.request("paint watercolours of boats")
+    intent = asyncio.run(understand(request, Session(id="s"), place.router))
+    assert intent == understand_locally(request, Session(id="s"), place.router)
+
+
+# Follow-ups (SEN-7, X-12)
+
+
+@needs("SEN-7")
+@pytest.mark.parametrize(
+    "text",
+    ["again", "and in blue", "also a second one", "now smaller", "continue", "once more", "make it bigger", "in blue",
+     "what about a larger one for the wall in my grandmother's kitchen",
+     "继续", "再来一张", "换成蓝色", "改成红色的帆", "然后呢", "这次画大一点", "接着画"],
+)
+def test_a_follow_up_goes_back_to_the_same_skill(place: Routing, text: str) -> None:
+    intent = place.intent(text, PAINT)
+    assert (intent.tier, intent.entity) == ("session", "boat-painter")
+
+
+@needs("SEN-7")
+@pytest.mark.parametrize(
+    "text", ["write a song about rain", "I would like to know which of the two theories of light is the older one"]
+)
+def test_another_matter_does_not_go_back(place: Routing, text: str) -> None:
+    assert place.intent(text, PAINT).tier == "retrieval"
+
+
+@needs("SEN-7")
+def test_another_skill_that_is_clearly_meant_releases(place: Routing) -> None:
+    assert place.intent("write a song", PAINT).entity == "song-writer"
+
+
+@needs("SEN-7")
+@pytest.mark.parametrize("text", ["/song-writer", "run skill_manager list", "song-writer", "!ls", "#flow", "install a/b"])
+def test_a_new_explicit_command_releases(place: Routing, text: str) -> None:
+    assert place.intent(text, PAINT).tier in {"syntax", "exact"}
+
+
+@needs("SEN-7")
+@pytest.mark.parametrize(
+    "text",
+    ["停止", "切换任务", "我来处理", "停止。", " 停止 ", "stop", "Stop.", "STOP!", "switch task", "I will handle it", "I'll handle this"],
+)
+def test_a_release_word_frees_the_session(place: Routing, text: str) -> None:
+    intent = place.intent(text, PAINT)
+    assert intent.action == Direct(topic="released")
+
+
+@pytest.mark.parametrize("text", ["stop the music please", "停止服务的命令是什么", "unstoppable", "不要停止"])
+def test_a_release_word_inside_a_sentence_is_none(place: Routing, text: str) -> None:
+    assert place.intent(text).action != Direct(topic="released")
+
+
+def test_without_a_last_skill_nothing_is_a_follow_up(place: Routing) -> None:
+    assert place.intent("again").tier == "retrieval"
+
+
+@needs("SEN-7")
+@pytest.mark.parametrize("text", ["again", "and the tools", "继续", "now read file:///b.txt"])
+def test_a_follow_up_of_an_mcp_task_goes_back_to_mcp(place: Routing, text: str) -> None:
+    action = place.intent(text, SERVER).action
+    assert isinstance(action, Mcp)
+    assert action.server == "files"
+
+
+def test_a_skill_that_is_gone_is_not_followed(place: Routing) -> None:
+    gone = Session(id="s", sticky=Sticky(agent="skills", target="gone-by-now"))
+    assert place.decide("again", gone).kind == "direct"
