@@ -39,7 +39,10 @@ class SkillsAgent:
         if executor.skill.kind == "B":
             return _prompt(executor, packet, executor.prompt(request, arguments, packet.params.required))
         argv = executor.argv(request, arguments, packet.params.required)
-        answer = _answer(executor, packet, await self._run(executor, packet, argv), self.ports.workspace)
+        workspace = self.ports.workspace(packet.context.run)
+        before = _files(workspace)
+        outcome = await self._run(executor, packet, argv)
+        answer = _answer(executor, packet, outcome, sorted(_files(workspace).items() - before.items()))
         if answer["state"] == "success":
             self.ports.lifecycle.perform("record", {"name": executor.skill.name})
         return answer
@@ -69,12 +72,17 @@ def _prompt(executor: Executor, packet: Packet, text: str) -> Mapping[str, Any]:
     return {"state": "success", "summary": summary, "data": data, "raw": text}
 
 
-def _answer(executor: Executor, packet: Packet, outcome: Outcome, workspace: Any) -> dict[str, Any]:
-    """Exit code 0 with some output is success; silence is an error (AGT-7), and partial output is kept."""
+def _answer(
+    executor: Executor, packet: Packet, outcome: Outcome, written: Sequence[tuple[str, object]]
+) -> dict[str, Any]:
+    """Exit code 0 with some output is success; silence is an error (AGT-7), and partial output is kept.
+
+    `written` are the files that are new or changed, each with its stamp.
+    """
     language, name = packet.context.language, executor.skill.name
     out = outcome.stdout.decode("utf-8", "replace").strip()
     err = outcome.stderr.decode("utf-8", "replace").strip()
-    files = _files(workspace(packet.context.run))
+    files = [path for path, _ in written]
     data: dict[str, Any] = {**_data(out), **({"files": files} if files else {})}
     data |= {"truncated": True} if outcome.truncated else {}
     if outcome.timed_out:
@@ -108,5 +116,7 @@ def _data(out: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"output": found}
 
 
-def _files(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+def _files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Each file below `folder` with its time and size."""
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.stat().st_size) for path in found}

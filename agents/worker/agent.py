@@ -34,17 +34,21 @@ class WorkerAgent:
     name: str = "worker"
     aliases: Sequence[str] = ("worker_agent",)
     description: str = "Runs scripts of bin/ and skill commands"
-    done: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    done: dict[str, asyncio.Task[Mapping[str, Any]]] = field(default_factory=dict)
 
     async def handle(self, prompt: str) -> object:
         packet = packet_from_yaml(prompt)
         key = packet.context.idempotency_key
         if key not in self.done:
-            answer = await self._act(packet)
             if len(self.done) >= REMEMBERED:
                 self.done.pop(next(iter(self.done)))
-            self.done[key] = answer
-        return self.done[key]
+            self.done[key] = asyncio.ensure_future(self._act(packet))
+        task = self.done[key]
+        try:
+            return await task
+        except BaseException:
+            self.done.pop(key, None)  # what failed may be tried again
+            raise
 
     async def _act(self, packet: Packet) -> Mapping[str, Any]:
         operation = packet.task_spec.operation

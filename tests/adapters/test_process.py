@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,8 +47,8 @@ def job(folder: Path, code: str, *, timeout: float = 20, argv: tuple[str, ...] =
     )
 
 
-def ran(folder: Path, code: str, **given: object) -> Outcome:
-    return execute(job(folder, code, **given))  # type: ignore[arg-type]  # the keywords of job
+def ran(folder: Path, code: str, **given: Any) -> Outcome:
+    return execute(job(folder, code, **given))
 
 
 def pid_in(folder: Path) -> int:
@@ -159,7 +160,9 @@ def test_a_child_in_the_background_is_dead_after_a_normal_end_and_costs_no_wait(
 def test_cancelling_kills_the_tree(tmp_path: Path) -> None:
     async def cancelled() -> float:
         running = asyncio.create_task(ProcessRunner().run(job(tmp_path, DAEMON + "time.sleep(60)\n", timeout=60)))
-        while not (tmp_path / "pid").exists():
+        for _ in range(500):
+            if (tmp_path / "pid").exists():
+                break
             await asyncio.sleep(0.02)
         began = time.perf_counter()
         running.cancel()

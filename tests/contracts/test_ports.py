@@ -36,7 +36,10 @@ ENVELOPE = ["v", "run", "turn", "step", "seq", "ts", "parent", "type", "data"]
 DOCUMENTED = (
     "RunStarted RunContent RunCompleted RunError ToolCallStarted ToolCallCompleted UICommand SkillActivated".split()
 )
-OURS = "StepStarted StepCompleted ApprovalRequested ApprovalResolved ClarificationAsked Progress Usage RunCancelled".split()
+OURS = [
+    *"StepStarted StepCompleted ApprovalRequested ApprovalResolved".split(),
+    *"ClarificationAsked Progress Usage RunCancelled".split(),
+]
 FUNNEL = "SkillsOffered SkillsShortlisted SkillChosen SkillLoaded SkillUsed".split()
 
 

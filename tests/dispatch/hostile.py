@@ -18,9 +18,12 @@ WORDS = st.text(LETTERS, max_size=20)
 LINES = st.text(LETTERS, min_size=1, max_size=30).map(lambda text: " ".join(text.split())).filter(bool)
 PLAIN = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | WORDS
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=32)
-DATA = st.dictionaries(
-    WORDS, st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3), max_leaves=6), max_size=4
-)  # fmt: skip
+NESTED = st.recursive(
+    PLAIN,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+DATA = st.dictionaries(WORDS, NESTED, max_size=4)
 JSON_DATA = st.dictionaries(WORDS, PLAIN | FLOATS | st.lists(PLAIN | FLOATS, max_size=3), max_size=4)
 META = st.fixed_dictionaries(
     {"agent": WORDS, "time": st.floats(0, 1e6, allow_nan=False), "ts": st.just("2025-01-29T10:30:00Z")}
@@ -111,7 +114,10 @@ def nearly(report: dict[str, Any], change: str) -> Any:
     return {**report, **changed[change]}
 
 
-CHANGES = "upper spaces emoji bare-emoji data-list data-text no-summary list-summary odd-meta text-meta odd-effects raw-number no-meta no-data".split()
+CHANGES = [
+    *"upper spaces emoji bare-emoji data-list data-text no-summary list-summary".split(),
+    *"odd-meta text-meta odd-effects raw-number no-meta no-data".split(),
+]
 NEARLY = st.tuples(VALID, st.sampled_from(CHANGES))
 
 

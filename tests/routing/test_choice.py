@@ -27,6 +27,9 @@ def test_there_are_two_hundred_others(crowd: Any) -> None:
         ("帮我检查一下代码质量", "code-review"),
         ("评审一下我的提交", "code-review"),
         ("review this code: def f(): return 1", "code-review"),
+        ("review this code in @src/deep/index.ts", "code-review"),
+        ("审查这段代码 @src/deep/index.ts", "code-review"),
+        ("summarise @sales-2026.csv", "csv-report"),
         ("summarise this csv file", "csv-report"),
         ("分析这个 CSV 文件", "csv-report"),
         ("汇总这份表格数据", "csv-report"),
@@ -41,6 +44,9 @@ def test_there_are_two_hundred_others(crowd: Any) -> None:
     ],
 )
 def test_the_skill_that_is_meant_is_picked_without_its_name(crowd: Any, text: str, name: str) -> None:
+    for path in ("src/deep/index.ts", "sales-2026.csv"):
+        (crowd.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (crowd.root / path).write_text("a,b\n1,2\n")
     decision = crowd.decide(text)
     assert decision.result == Skills(names=(name,))
     assert (decision.kind, decision.agent, decision.entity) == ("skills", "skills", name)

@@ -108,7 +108,8 @@ KINDS: list[tuple[Any, str, str | None]] = [
     (Shell(command="ls"), "command", "worker"),
     (Script(name="x"), "script", "worker"),
     (Mcp(operation="list"), "mcp", "mcp"),
-    (Lifecycle(operation="list"), "install", "worker"),
+    (Lifecycle(operation="install"), "install", "worker"),
+    (Lifecycle(operation="list"), "command", "worker"),
     (Unknown(what="skill", name="x"), "clarify", None),
 ]
 

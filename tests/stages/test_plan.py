@@ -167,7 +167,7 @@ def test_the_request_is_the_arguments_or_the_message_or_else_the_name(place: Rou
 
 
 @needs("PRE-9")
-@pytest.mark.parametrize("text", ["/plain-one @data.csv", "paint boats of @data.csv"])
+@pytest.mark.parametrize("text", ["/plain-one @data.csv", "run plain-one on @data.csv"])
 def test_a_file_reaches_the_skill_as_text_and_as_a_path(place: Routing, text: str) -> None:
     made = packet(place, text)
     assert "a,b\n1,2" in made.params.value("request")

@@ -285,6 +285,13 @@ def test_a_quoted_path_may_have_spaces(root: Path, text: str) -> None:
 
 
 @needs("PRE-17")
+@pytest.mark.parametrize("word", ["input=@file", "--input=@file"])
+def test_a_path_may_be_the_value_of_a_named_argument(root: Path, word: str) -> None:
+    found = take(root, f"/review {word}")
+    assert (calls(found), len(found.files)) == ([("skill", "review", (word.replace("@", ""),))], 1)
+
+
+@needs("PRE-17")
 def test_a_quoted_path_is_one_argument(root: Path) -> None:
     assert calls(take(root, '/review @"a b.txt" now')) == [("skill", "review", ("a b.txt", "now"))]
 

@@ -17,8 +17,11 @@ IGNORABLE = (
     "\ufe00\ufe0e\ufeff\uffa0\ufff0\ufff8\U0001bca0\U0001bca3\U0001d173\U0001d17a\U000e0000\U000e0001\U000e007f\U000e0100"
 )
 PIECES = st.sampled_from(
-    ["\x1b", "\x1b[", "\x1b]", "\x9b", "\x9d", "\x07", "\x1b\\", "\x1bP", "31m", "0;t", "\r", "\n", "\r\n", "\u2028"]
-    + ["\x00", "\x85", "\u200b", "\u202e", "\ufeff", "\ud800", "\U000e0041", "a", "é", "中", "\t", " ", "❌", "⚠️"]
+    [
+        *["\x1b", "\x1b[", "\x1b]", "\x9b", "\x9d", "\x07", "\x1b\\", "\x1bP", "31m", "0;t", "\r", "\n", "\r\n"],
+        *["\u2028", "\x00", "\x85", "\u200b", "\u202e", "\ufeff", "\ud800", "\U000e0041"],
+        *["a", "é", "中", "\t", " ", "❌", "⚠️"],
+    ]
 )
 TEXT = st.text(max_size=40) | st.lists(PIECES, max_size=16).map("".join)
 

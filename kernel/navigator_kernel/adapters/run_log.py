@@ -28,12 +28,11 @@ class JsonLinesLog:
 
     def read(self, run: str) -> Sequence[Event]:
         try:
-            text = self._file(run).read_text(encoding="utf-8")
+            data = self._file(run).read_bytes()
         except FileNotFoundError as error:
             raise NotFound(f"no run is called {run!r}", hint="navigator why shows the newest run") from error
-        lines = text.split("\n")[:-1]
         try:
-            return [event_from(json.loads(line)) for line in lines]
+            return [event_from(json.loads(line)) for line in data.split(b"\n")[:-1]]
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"the log of run {run!r} cannot be read: {error}", hint="remove the file") from error
 

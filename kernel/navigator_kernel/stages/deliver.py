@@ -107,7 +107,7 @@ def meets(report: Report, rule: str | Mapping[str, Any]) -> bool:
         case "exit_code":
             return str(report.data.get("status", 0)) == value.strip()
         case "file_exists":
-            return any(str(path).endswith(value.strip()) for path in report.data.get("files", ()))
+            return value.strip() in {str(path) for path in report.data.get("files", ())}
         case "contains":
             return (
                 value.strip() in f"{report.summary}\n{report.raw or ''}\n{json.dumps(report.data, ensure_ascii=False)}"
@@ -130,6 +130,8 @@ _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
     wanted = str(schema.get("type", ""))
     if wanted in _JSON_TYPES and not isinstance(value, _JSON_TYPES[wanted]):
+        return False
+    if isinstance(value, bool) and wanted in {"integer", "number"}:
         return False
     if not isinstance(value, Mapping):
         return "enum" not in schema or value in schema["enum"]
@@ -162,7 +164,13 @@ def _fitted(packet: Packet, report: Report, delivery: Delivery) -> Report:
         return report
     whole = json.dumps({"data": dict(report.data), "raw": report.raw}, ensure_ascii=False, indent=1)
     path = delivery.offload(packet, whole)
-    kept = {key: value for key, value in report.data.items() if len(json.dumps(value, default=str)) <= 1024}
+    kept: dict[str, Any] = {}
+    room = OFFLOAD_AT // 2
+    for key, value in report.data.items():
+        size = len(key) + len(json.dumps(value, ensure_ascii=False, default=str))
+        if size <= min(room, 1024):
+            kept[key] = value
+            room -= size
     note = say("offloaded", packet.context.language, path=path)
     raw = None if report.raw is None else f"{report.raw[: OFFLOAD_AT // 2]}\n… {note}"
     return replace(report, data={**kept, "offloaded": path}, raw=raw)

@@ -32,6 +32,7 @@ _FILE = re.compile(
     r"(?:(?<=[\s，。：；、（(])|^)@(?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s@\"'，。；：、？！（）()<>|]+))",
     re.MULTILINE,
 )
+_ASSIGNED = re.compile(r"(?:--)?[A-Za-z_][\w-]*=")
 _ESCAPED = re.compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
 
@@ -126,9 +127,11 @@ class _Found:
         )
 
     def _argument(self, word: str) -> str:
-        """An `@path` among the arguments becomes the bare path; its content is among the files."""
-        hit = _FILE.fullmatch(word)
-        return self.take_file(hit)[0] if hit else _ESCAPED.sub("", word)
+        """An `@path` among the arguments, or behind `name=`, becomes the bare path; its content is among the files."""
+        name = _ASSIGNED.match(word)
+        head = name.group() if name else ""
+        hit = _FILE.fullmatch(word[len(head) :])
+        return head + self.take_file(hit)[0] if hit else _ESCAPED.sub("", word)
 
     def _shell(self, command: str, original: str) -> None:
         bare = command.removeprefix("`").removesuffix("`")

@@ -45,11 +45,19 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     action = router.recognise(request.need)
     if action is not None:
         return _intent(action, "exact", "exact")
-    found = router.retrieve(request.need)
+    found = router.retrieve(_matter(request))
     if session.sticky is not None and _follows(request.need, found, session.sticky.target):
         action = _followed(request.need, session.sticky, router)
         return _intent(action, "session", "follow_up")
     return _retrieved(found, request)
+
+
+def _matter(request: PreprocessingResult) -> str:
+    """What is wanted, with each file as its kind only: the names of folders say nothing of it."""
+    text = request.need
+    for file in sorted(request.files, key=lambda file: -len(file.written)):
+        text = text.replace(file.written, file.path.suffix.lstrip("."))
+    return text
 
 
 def is_release(text: str) -> bool:
@@ -64,8 +72,7 @@ def _spelled_out(command: CommandInstruction, request: PreprocessingResult) -> A
         case "workflow":
             return Workflow(name=command.name)
         case _:
-            words = command.args or ((request.need,) if request.need else ())
-            return Skills(names=(command.name,), arguments=words, direct_call=True)
+            return Skills(names=(command.name,), arguments=command.args, direct_call=True)
 
 
 def _follows(text: str, found: Retrieval, target: str) -> bool:

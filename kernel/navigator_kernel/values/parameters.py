@@ -83,13 +83,14 @@ def _written(specs: Sequence[ParamSpec], arguments: Sequence[str]) -> tuple[dict
 def _inferred(
     spec: ParamSpec, positional: list[str], files: list[FileReference], request: PreprocessingResult, *, named: bool
 ) -> str | None:
+    said = " ".join([*positional, request.need])
     match spec.validation:
         case "file_exists":
             return _taken(positional, lambda word: Path(word).is_file()) or (str(files[0].path) if files else None)
         case "url_format":
-            return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, request.need)
+            return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, said)
         case "email":
-            return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, request.need)
+            return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, said)
         case _:
             return _as_text(spec, positional, files, request, named=named)
 
@@ -104,6 +105,8 @@ def _as_text(
     if named and positional:
         words, positional[:] = " ".join(positional), []
         return words
+    if request.commands and request.need:
+        return request.cleaned_content
     if quoted := _QUOTED.search(request.need):
         return next(group for group in quoted.groups() if group)
     after = _AFTER_COLON.search(request.need)
