@@ -35,9 +35,10 @@ def _text(path: Path, written: str) -> str:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise Refused(f"{written!r} cannot be read: {error.strerror}", hint="check its permissions") from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Refused(f"{written!r} is no regular file", hint="name a text file")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise Refused(f"{written!r} is no regular file", hint="name a text file")
         data = file.read(FILE_LIMIT + 1)
     if len(data) > FILE_LIMIT:
         raise Refused(f"{written!r} is over {FILE_LIMIT // 1024} KiB", hint="name a smaller part of it")

@@ -119,21 +119,24 @@ def _cleaned(request: PreprocessingResult) -> str:
 
 
 def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: Order) -> Plan | NeedClarification:
-    """AGT-6: every skill command goes to the worker."""
+    """AGT-6: every skill command goes to the worker; one without its object is asked for it (PKT-9)."""
+    needed: Mapping[str, tuple[str, Any]] = {
+        "install": ("source", action.source),
+        "info": ("source", action.source),
+        "search": ("query", action.query),
+        **dict.fromkeys(("uninstall", "enable", "disable"), ("name", list(action.skills))),
+    }
     required: dict[str, Any] = {}
-    match action.operation:
-        case "install" | "info":
-            if not action.source:
-                what = ", ".join(action.skills) or "skill"
-                return NeedClarification(question=say("ask.source", order.language, skills=what), missing=("source",))
-            required = {"source": action.source}
-            required |= {"skill": list(action.skills)} if action.operation == "install" else {}
-        case "search":
-            required = {"query": action.query}
-        case "uninstall" | "enable" | "disable":
-            required = {"name": list(action.skills)}
-        case "list":
-            required = {}
+    if action.operation in needed:
+        name, value = needed[action.operation]
+        if not value:
+            what = ", ".join(action.skills) or "skill"
+            question = say("ask.source", order.language, skills=what) if name == "source" else None
+            asked = question or say("ask.missing", order.language, skill=f"skill {action.operation}", what=name)
+            return NeedClarification(question=asked, missing=(name,))
+        required[name] = value
+    if action.operation == "install":
+        required["skill"] = list(action.skills)
     target = action.source or " ".join(action.skills) or action.query or "skills"
     return _one(_packet("worker", f"skill.{action.operation}", target, request, order, required))
 
