@@ -65,9 +65,8 @@ class SkillsAgent:
 
 def _prompt(executor: Executor, packet: Packet, text: str) -> Mapping[str, Any]:
     skill = executor.skill
-    data: dict[str, Any] = {"skill": skill.name, "kind": "B", "prompt": text}
-    if skill.backend:
-        data["backend"] = skill.backend
+    backend = executor.backend(str(packet.params.value("backend", "")))
+    data: dict[str, Any] = {"skill": skill.name, "kind": "B", "backend": backend, "prompt": text}
     summary = say("skills.prompt", packet.context.language, skill=skill.name)
     return {"state": "success", "summary": summary, "data": data, "raw": text}
 

@@ -78,6 +78,9 @@ class Executor(Protocol):
     def argv(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ...]:
         """The command with each placeholder filled by one whole argument."""
 
+    def backend(self, asked: str = "") -> str:
+        """The alias of the model that the prompt is for: asked for, else the file's, else `default` (FMT-5)."""
+
 
 class Catalogue(Protocol):
     """All resources, seen anew when their files change (REG-1..9)."""

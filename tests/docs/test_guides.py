@@ -66,3 +66,15 @@ def test_the_shipped_digests_are_those_of_the_shipped_files() -> None:
         sys.path.remove(str(DOCS))
     held = (DOCS.parent / "kernel/navigator_kernel/shipped/digests.json").read_text("utf-8")
     assert json.loads(held) == json.loads(generate.digests())
+
+
+@pytest.mark.requirement("AGT-5")
+@pytest.mark.parametrize("name", ["worker", "skills", "mcp"])
+def test_each_subagent_has_its_definition_for_host_agents(name: str) -> None:
+    page = (DOCS.parent / ".claude" / "agents" / f"{name}_agent.md").read_text("utf-8")
+    _, head, body = page.split("---\n", 2)
+    keys = yaml.safe_load(head)
+    assert {"name", "description", "color", "allowed-tools", "restricted-tools"} == set(keys)
+    assert keys["name"] == f"{name}_agent"
+    brief = (DOCS.parent / "agents" / name / "brief.md").read_text("utf-8")
+    assert body.split("-->\n", 1)[1] == brief.split("\n---\n", 1)[1]

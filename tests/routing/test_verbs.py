@@ -41,6 +41,7 @@ def life(operation: Any, source: str = "", skills: tuple[str, ...] = (), query: 
         ("install anthropics/skills --skill pdf --skill docx", life("install", "anthropics/skills", ("pdf", "docx"))),
         ("install pdf from anthropics/skills", life("install", "anthropics/skills", ("pdf",))),
         ("install the pdf skill from anthropics/skills", life("install", "anthropics/skills", ("pdf",))),
+        ("install the frobnicate skill acme/skills", life("install", "acme/skills", ("frobnicate",))),
         ("add git@github.com:a/b.git", life("install", "git@github.com:a/b.git")),
         ("安装 anthropics/skills", life("install", "anthropics/skills")),
         ("安装 anthropics/skills --skill pdf", life("install", "anthropics/skills", ("pdf",))),

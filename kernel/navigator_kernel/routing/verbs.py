@@ -231,7 +231,7 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
     return None
 
 
-_FROM = re.compile(r"(?:\b(?:from|of|in|at)|[从中里的自])\s*$", re.IGNORECASE)
+_FROM = re.compile(r"(?:\b(?:from|of|in|at|skills?)|[从中里的自]|技能)\s*$", re.IGNORECASE)
 _FILLERS = frozenset(
     "the a an from of skill skills repo repository github in at this my please 的 技能 仓库 从 中 里 里的 中的 这个 repository's named called".split()
 )

@@ -12,6 +12,9 @@ from navigator_kernel.skills.template import Filling, fill, fill_argv
 from navigator_kernel.values.resource import SkillDef
 
 
+DEFAULT_BACKEND = "default"
+
+
 @dataclass(frozen=True, kw_only=True)
 class SkillExecutor:
     """Implements `ports.Executor` for one skill."""
@@ -34,6 +37,11 @@ class SkillExecutor:
         if not system:
             return user
         return system if uses_arguments and not self.skill.user_template else f"{system}\n\n{user}"
+
+    def backend(self, asked: str = "") -> str:
+        """FMT-5: what the call asks for, else what the file says, else `default`; an alias, looked up in the
+        settings by what has a model (X-32)."""
+        return asked or self.skill.backend or DEFAULT_BACKEND
 
     def argv(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ...]:
         return fill_argv(self.skill.command, self._filling(request, arguments, params))

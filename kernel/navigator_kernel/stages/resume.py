@@ -10,11 +10,14 @@ from navigator_kernel.values.request import Message, PendingApproval, Session
 ROUNDS = 2  # X-10
 
 _YES = re.compile(
-    r"^\s*(?:y|yes|ok|okay|go on|do it|sure|是|是的|好|好的|可以|同意|确认|继续)\s*[。.!！]*\s*$", re.IGNORECASE
+    r"^\s*(?:y|yes(?:,? please)?|ok|okay|go on|go ahead|do it|sure|是|是的|好|好的|行|可以|同意|确认|继续)\s*[。.!！]*\s*$",
+    re.IGNORECASE,
 )
 _NO = re.compile(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
 _EXPLICIT = re.compile(
-    r"^\s*(?:/|!|@@|#)\S|^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle)", re.IGNORECASE
+    r"^\s*(?:(?:/|@@|#)[^\W_][\w-]*(?=\s|$)|!(?!\[)\s*\S)"
+    r"|^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$",
+    re.IGNORECASE,
 )
 
 

@@ -1,0 +1,105 @@
+"""What a message is to a session that waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from navigator_kernel.stages.resume import resume
+from navigator_kernel.values.request import Message, PendingApproval, PendingQuestion, Session, Sticky
+
+needs = pytest.mark.requirement
+
+APPROVAL = PendingApproval(packets=(), subject="shell:ls@sha256:1")
+ASKED = Session(id="s", approval=APPROVAL)
+
+
+def waiting(original: str = "/word-count", rounds: int = 1) -> Session:
+    return Session(id="s", question=PendingQuestion(original=original, question="the text?", missing=("text",), rounds=rounds))
+
+
+@needs("SAF-1")
+@pytest.mark.parametrize(
+    "text",
+    ["yes", "Yes", "y", "YES!", " ok ", "okay.", "go on", "go ahead", "do it", "sure", "yes please", "yes, please",
+     "是", "是的", "好", "好的。", "可以", "同意", "确认", "继续", "行"],
+)
+def test_a_yes_lets_what_waits_go_on(text: str) -> None:
+    assert resume(Message(text=text), ASKED).approved == APPROVAL
+
+
+@needs("SAF-1")
+@pytest.mark.parametrize("text", ["no", "No.", "n", "cancel", "don't", "否", "不", "不用", "不要", "取消", "不同意！"])
+def test_a_no_declines(text: str) -> None:
+    found = resume(Message(text=text), ASKED)
+    assert (found.approved, found.declined) == (None, True)
+
+
+@needs("SAF-1")
+@pytest.mark.parametrize(
+    "text",
+    ["yes but use another folder", "yesterday", "okra", "是不是安全", "好像不对", "不是", "no way to know", "是谁", "",
+     "/word-count yes", "y/n", "yes\nrm -rf /", "maybe", "好奇", "继续说"],
+)
+def test_what_is_neither_agrees_to_nothing(text: str) -> None:
+    found = resume(Message(text=text), ASKED)
+    assert (found.approved, found.declined, found.message.text) == (None, False, text)
+
+
+@needs("SAF-1")
+@pytest.mark.parametrize("text", ["yes", "no", "something else"])
+def test_an_approval_is_used_up_by_the_next_message(text: str) -> None:
+    assert resume(Message(text=text), ASKED).session.approval is None
+
+
+@pytest.mark.parametrize("text", ["yes", "是", "no", "否"])
+def test_a_yes_that_nobody_asked_for_is_a_message(text: str) -> None:
+    found = resume(Message(text=text), Session(id="s"))
+    assert (found.approved, found.declined, found.message.text) == (None, False, text)
+
+
+# Questions (X-11)
+
+
+@needs("SEN-2", "LIF-12")
+@pytest.mark.parametrize(
+    ("original", "answer", "merged"),
+    [
+        ("/word-count", "to be or not", "/word-count to be or not"),
+        ("统计字数", "生存还是毁灭", "统计字数 生存还是毁灭"),
+        ("/csv-report", "@data.csv", "/csv-report @data.csv"),
+        ("/csv-report", "/home/me/data.csv", "/csv-report /home/me/data.csv"),
+        ("/word-count", "stop words are common", "/word-count stop words are common"),
+        ("/word-count", "yes", "/word-count yes"),
+        ("install the x skill", "acme/skills", "install the x skill acme/skills"),
+    ],
+)
+def test_an_answer_is_merged_with_what_it_answers(original: str, answer: str, merged: str) -> None:
+    assert resume(Message(text=answer), waiting(original)).message.text == merged
+
+
+@pytest.mark.parametrize(
+    "text", ["/code-review a.py", "!ls", "! ls", "@@tester x", "#flow", "停止", "stop", "switch task", "我来处理", "I'll handle it"]
+)
+def test_an_instruction_or_a_release_word_is_no_answer(text: str) -> None:
+    assert resume(Message(text=text), waiting()).message.text == text
+
+
+def test_a_question_is_used_up_by_the_next_message() -> None:
+    assert resume(Message(text="/code-review"), waiting()).session.question is None
+
+
+@needs("SEN-2")
+@pytest.mark.parametrize(("rounds", "text"), [(1, "/word-count hm"), (2, "/word-count hm"), (3, "hm")])
+def test_after_two_rounds_a_message_stands_for_itself(rounds: int, text: str) -> None:  # X-10
+    assert resume(Message(text="hm"), waiting(rounds=rounds)).message.text == text
+
+
+def test_an_answer_keeps_the_settings_of_its_message() -> None:
+    found = resume(Message(text="hm", format="raw", language="zh", consent=True), waiting())
+    assert (found.message.format, found.message.language, found.message.consent) == ("raw", "zh", True)
+
+
+@pytest.mark.parametrize("session", [Session(id="s"), Session(id="s", turn=3, sticky=Sticky(agent="skills", target="x"), failures=1)])
+def test_a_session_that_waits_for_nothing_is_left_as_it_is(session: Session) -> None:
+    found = resume(Message(text="hello"), session)
+    assert (found.session, found.message.text, found.rounds) == (session, "hello", 0)
