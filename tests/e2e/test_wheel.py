@@ -59,8 +59,8 @@ def test_kernel_and_agents_still_come_from_their_own_packages(scripts: Path, tmp
 def test_an_empty_folder_is_set_up_and_answers(scripts: Path, tmp_path: Path) -> None:
     run(str(scripts / "navigator"), "init", cwd=tmp_path)
     asked = [str(scripts / "navigator"), "ask", "word count of this: hello world"]
-    done = run(*asked, cwd=tmp_path, expected={0, 9})
-    assert done.stdout.strip()
+    done = run(*asked, cwd=tmp_path)
+    assert "2 words" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 

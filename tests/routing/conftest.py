@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from navigator_kernel.assembly.places import shipped_home
 from routing.distractors import write_distractors
 from routing.place import Routing, routing_at, write_skills
 
-from navigator_kernel.assembly.places import shipped_home
 
 @pytest.fixture(scope="package")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Routing:

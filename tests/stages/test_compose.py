@@ -18,7 +18,16 @@ from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.reply import Notice, Reply
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.request import Message, Session, Sticky
-from navigator_kernel.values.route import Direct, Lifecycle, Mcp, NeedClarification, RouteDecision, Skills, Unknown, Workflow
+from navigator_kernel.values.route import (
+    Direct,
+    Lifecycle,
+    Mcp,
+    NeedClarification,
+    RouteDecision,
+    Skills,
+    Unknown,
+    Workflow,
+)
 from navigator_kernel.values.wording import SENTENCES, because_of, say
 
 needs = pytest.mark.requirement
@@ -152,7 +161,7 @@ def test_a_release_and_a_no_are_confirmed(topic: Any, key: str, text: str, langu
 def test_the_logic_trace_says_what_was_chosen_and_why() -> None:
     trace = ran().sections.logic_trace
     assert trace[0] == "skills: x"
-    assert trace[1].startswith("retrieval: ") and "leader" not in trace[1]
+    assert trace[1] == f"retrieval: {because_of('leader', 'en', name='x', confidence='0.90')}"
     assert trace[2] == "y"
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from routing.place import Routing, routing_at, write_skills
 
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import (
@@ -22,6 +21,7 @@ from navigator_kernel.values.route import (
     Unknown,
     Workflow,
 )
+from routing.place import Routing, routing_at, write_skills
 
 needs = pytest.mark.requirement
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from routing.place import Routing, routing_at, write_skills
 
 from navigator_kernel.stages.plan import Order, plan
 from navigator_kernel.values.packet import Packet, packet_from, packet_from_yaml
@@ -25,6 +24,7 @@ from navigator_kernel.values.route import (
     Unknown,
     Workflow,
 )
+from routing.place import Routing, routing_at, write_skills
 
 needs = pytest.mark.requirement
 

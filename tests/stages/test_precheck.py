@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from routing.place import routing_at, write_skills
 
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.stages.precheck import precheck
 from navigator_kernel.values.reply import Notice
 from navigator_kernel.values.request import Session
 from navigator_kernel.values.wording import say
+from routing.place import routing_at, write_skills
 
 needs = pytest.mark.requirement
 NEW = Session(id="s")

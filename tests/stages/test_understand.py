@@ -7,11 +7,22 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from routing.place import Routing, routing_at, write_skills
 
 from navigator_kernel.stages.understand import understand, understand_locally
 from navigator_kernel.values.request import Session, Sticky
-from navigator_kernel.values.route import Complexity, Direct, Intent, Lifecycle, Mcp, Mode, Script, Shell, Skills, Workflow
+from navigator_kernel.values.route import (
+    Complexity,
+    Direct,
+    Intent,
+    Lifecycle,
+    Mcp,
+    Mode,
+    Script,
+    Shell,
+    Skills,
+    Workflow,
+)
+from routing.place import Routing, routing_at, write_skills
 
 needs = pytest.mark.requirement
 

@@ -11,7 +11,6 @@ from navigator_kernel.skills.digest import file_digest, folder_digest
 from navigator_kernel.skills.template import Filling, fill, fill_argv
 from navigator_kernel.values.resource import SkillDef
 
-
 DEFAULT_BACKEND = "default"
 
 

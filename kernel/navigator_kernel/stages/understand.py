@@ -39,7 +39,7 @@ async def understand(request: PreprocessingResult, session: Session, router: Rou
 def understand_locally(request: PreprocessingResult, session: Session, router: Router) -> Intent:
     """Syntax, then exact names and verbs, then the conversation, then retrieval; synchronous to its core."""
     if request.commands:
-        return _intent(_spelled_out(request.commands[0], request), "syntax", "instruction")
+        return _intent(_spelled_out(request.commands[0]), "syntax", "instruction")
     if is_release(request.need):
         return _intent(Direct(topic="released"), "session", "released")
     action = router.recognise(request.need)
@@ -65,7 +65,7 @@ def is_release(text: str) -> bool:
     return _RELEASE.match(text) is not None
 
 
-def _spelled_out(command: CommandInstruction, request: PreprocessingResult) -> Action:
+def _spelled_out(command: CommandInstruction) -> Action:
     match command.type:
         case "shell":
             return Shell(command=command.name)
