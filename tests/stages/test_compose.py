@@ -237,7 +237,7 @@ def test_a_notice_blocks_nothing() -> None:
 
 
 @needs("SEN-7")
-@pytest.mark.parametrize("state", ["success", "partial", "pending"])
+@pytest.mark.parametrize("state", ["success", "partial"])
 def test_a_skill_that_answered_has_the_follow_ups(state: str) -> None:
     assert ran(state).session.sticky == Sticky(agent="skills", target="x")
 
@@ -254,6 +254,12 @@ def test_an_mcp_server_that_answered_has_the_follow_ups() -> None:
 @pytest.mark.parametrize("state", ["error", "timeout"])
 def test_a_skill_that_failed_does_not(state: str) -> None:
     assert ran(state).session.sticky is None
+
+
+@needs("SEN-7")
+def test_a_skill_that_waits_for_a_yes_has_no_follow_ups_yet() -> None:
+    waits = report("pending", data={"reason": "consent", "subject": "type_a:x@sha256:1"})
+    assert reply(RAN, waits, plan=plan_of(order())).session.sticky is None
 
 
 @needs("SEN-7")

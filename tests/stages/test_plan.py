@@ -95,7 +95,7 @@ def test_a_packet_has_every_mandatory_part(place: Routing) -> None:
         "task_spec": {"intent": "/text-one hello there", "operation": "run", "target": "skill:text-one"},
         "params": {
             "required": {"text": "hello there"},
-            "optional": {"prompt": "run text-one", "request": "text-one", "arguments": [], "files": []},
+            "optional": {"prompt": "run text-one hello there", "request": "hello there", "arguments": [], "files": []},
         },
         "constraints": {"timeout": 60.0, "validation": ""},
         "return_spec": {"format": "detail", "fields": [], "on_error": "propagate"},
@@ -137,7 +137,7 @@ def test_every_packet_has_a_time_limit(place: Routing, text: str, limit: float) 
 @needs("PKT-7")
 @pytest.mark.parametrize(
     ("text", "prompt"),
-    [("/plain-one a b", "run plain-one a b"), ("/plain-one", "run plain-one"), ("/plain-one 画一艘船", "执行 plain-one 画一艘船"),
+    [("/plain-one a b", "run plain-one a b"), ("/text-one a b", "run text-one a b"), ("/plain-one", "run plain-one"), ("/plain-one 画一艘船", "执行 plain-one 画一艘船"),
      ("执行 plain-one", "执行 plain-one")],
 )
 def test_a_skills_prompt_is_run_skill_arguments(place: Routing, text: str, prompt: str) -> None:
@@ -160,6 +160,7 @@ def test_a_chosen_skill_goes_to_the_skills_agent(place: Routing, text: str) -> N
         ("paint boats for me", "paint boats for me"),
         ("/plain-one 需求理解：画船", "画船"),
         ("/plain-one 'a b'", "a b"),
+        ("/text-one a red boat", "a red boat"),
     ],
 )
 def test_the_request_is_the_arguments_or_the_message_or_else_the_name(place: Routing, text: str, request_: str) -> None:

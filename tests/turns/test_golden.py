@@ -20,7 +20,7 @@ TURNS: dict[str, tuple[str, ...]] = {
     "script": ("run skill_manager search shout-loud",),
     "unknown-skill": ("/code-reviw",),
     "missing-file": ("look at @nowhere.py",),
-    "ambiguous": ("paint watercolours of boats at sea", "sea-painter"),
+    "ambiguous": ("paint watercolours of boats at sea", "bob-painter"),
     "asked-and-answered": ("/word-count", "to be or not to be"),
     "asked-and-answered-zh": ("执行 word-count", "生存还是毁灭"),
     "asked-and-left": ("/word-count", "/code-review @a.py"),

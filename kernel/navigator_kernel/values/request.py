@@ -68,10 +68,11 @@ class Sticky:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval:
-    """Orders that wait for a yes, with the subject that the yes would cover."""
+    """Orders that wait for a yes, with the subject that the yes would cover. `asked_at` in ISO 8601."""
 
     packets: tuple[Packet, ...]
     subject: str
+    asked_at: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,7 @@ class PendingQuestion:
     question: str
     missing: tuple[str, ...] = ()
     rounds: int = 1
+    asked_at: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

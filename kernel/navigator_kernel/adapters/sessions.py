@@ -1,0 +1,161 @@
+"""Sessions and what was said in them, in one SQLite file that many processes share."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.ports import Clock, Writer
+from navigator_kernel.values.request import Session
+from navigator_kernel.values.session_form import session_from, session_to_dict
+
+WAIT = 30.0  # seconds that a writer waits for another
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL,"
+    " turn INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
+    " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One entry of the history; `role` is `user` or `assistant`."""
+
+    role: str
+    text: str
+    run: str
+    ts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteSessions:
+    """`mybox/state/sessions.sqlite` in WAL mode: a turn is saved as a whole or not at all, killed or not."""
+
+    file: Path
+    writer: Writer
+    clock: Clock
+
+    def load(self, name: str) -> Session:
+        """NotFound where there is none of that name; the history stays on disk."""
+        with self._open() as database:
+            row = database.execute("SELECT state FROM sessions WHERE id = ?", (name,)).fetchone()
+        if row is None:
+            raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
+        try:
+            return session_from(json.loads(row[0]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise Damaged(
+                f"session {name!r} cannot be read: {error}", hint=f"navigator session delete {name}"
+            ) from error
+
+    def save(self, session: Session, said: Sequence[Said] = ()) -> None:
+        """The session after a turn and what the turn adds to its history, in one transaction.
+
+        Busy where another process has taken a turn of the same session in the meantime.
+        """
+        state, now = json.dumps(session_to_dict(session), ensure_ascii=False), self.clock.now()
+        with self._open() as database, _transaction(database):
+            row = database.execute("SELECT turn FROM sessions WHERE id = ?", (session.id,)).fetchone()
+            if row is not None and row[0] >= session.turn:
+                raise Busy(f"session {session.id!r} went on elsewhere", hint="send the message again")
+            database.execute(
+                "INSERT INTO sessions (id, created, updated, turn, state) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) "
+                "DO UPDATE SET updated = excluded.updated, turn = excluded.turn, state = excluded.state",
+                (session.id, now, now, session.turn, state),
+            )
+            last = database.execute("SELECT max(seq) FROM history WHERE session = ?", (session.id,)).fetchone()[0]
+            first = 0 if last is None else last + 1
+            rows = [(session.id, first + at, one.role, one.text, one.run, now) for at, one in enumerate(said)]
+            database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def history(self, name: str, last: int | None = None) -> list[Said]:
+        """What was said, oldest first; only the `last` entries where a number is given."""
+        query = "SELECT role, text, run, ts FROM history WHERE session = ? ORDER BY seq DESC LIMIT ?"
+        with self._open() as database:
+            rows = database.execute(query, (name, -1 if last is None else last)).fetchall()
+        return [Said(role=role, text=text, run=run, ts=ts) for role, text, run, ts in reversed(rows)]
+
+    def listed(self) -> list[dict[str, Any]]:
+        """`[{id, created, updated, turns, waiting}]`, newest first."""
+        with self._open() as database:
+            rows = database.execute(
+                "SELECT id, created, updated, turn, state FROM sessions ORDER BY updated DESC"
+            ).fetchall()
+        keys = ("id", "created", "updated", "turns")
+        return [{**dict(zip(keys, row[:4], strict=True)), "waiting": _waiting(row[4])} for row in rows]
+
+    def delete(self, name: str) -> None:
+        """The session and its history; NotFound where there is none."""
+        with self._open() as database, _transaction(database):
+            gone = database.execute("DELETE FROM sessions WHERE id = ?", (name,)).rowcount
+            database.execute("DELETE FROM history WHERE session = ?", (name,))
+        if not gone:
+            raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self.writer.make_folder(self.file.parent)
+        try:
+            database = sqlite3.connect(self.file, timeout=WAIT, isolation_level=None)
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+        try:
+            _prepare(database)
+            yield database
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error) or "busy" in str(error):
+                raise Busy("another process is writing sessions", hint="try again") from error
+            raise self._damaged(error) from error
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from error
+        finally:
+            database.close()
+
+    def _damaged(self, error: sqlite3.Error) -> Damaged:
+        return Damaged(f"{str(self.file)!r} cannot be used: {error}", hint="move the file away; sessions start anew")
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    """WAL and the tables. Changing the mode needs the file for a moment alone, and SQLite does not wait for that."""
+    deadline = time.monotonic() + WAIT
+    while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    if database.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('sessions', 'history')").fetchone()[0] < 2:
+        for statement in _SCHEMA:
+            database.execute(statement)
+    database.execute("PRAGMA synchronous = NORMAL")
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """One write transaction, rolled back on any exception."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _waiting(state: str) -> str:
+    """What the session waits for: `approval`, `question` or nothing."""
+    try:
+        held = json.loads(state)
+    except ValueError:
+        return "damaged"
+    return "approval" if held.get("approval") else "question" if held.get("question") else ""

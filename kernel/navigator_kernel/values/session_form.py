@@ -1,0 +1,54 @@
+"""A session as JSON values and back, for keeping it between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from navigator_kernel.values.packet import packet_from
+from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session, Sticky
+
+VERSION = 1
+
+
+def session_to_dict(session: Session) -> dict[str, Any]:
+    """`session_from` is its inverse."""
+    approval = session.approval
+    return {
+        "v": VERSION,
+        "id": session.id,
+        "turn": session.turn,
+        "notice_shown": session.notice_shown,
+        "sticky": None if session.sticky is None else asdict(session.sticky),
+        "approval": None
+        if approval is None
+        else {
+            "packets": [packet.to_dict() for packet in approval.packets],
+            "subject": approval.subject,
+            "asked_at": approval.asked_at,
+        },
+        "question": None if session.question is None else asdict(session.question),
+        "failures": session.failures,
+    }
+
+
+def session_from(raw: Mapping[str, Any]) -> Session:
+    """The session in `raw`; KeyError, TypeError or ValueError where it is none."""
+    if raw["v"] > VERSION:
+        raise ValueError(f"a newer version ({raw['v']}) wrote it")
+    sticky, approval, question = raw["sticky"], raw["approval"], raw["question"]
+    return Session(
+        id=raw["id"],
+        turn=raw["turn"],
+        notice_shown=raw["notice_shown"],
+        sticky=None if sticky is None else Sticky(**sticky),
+        approval=None if approval is None else _approval(approval),
+        question=None if question is None else PendingQuestion(**{**question, "missing": tuple(question["missing"])}),
+        failures=raw["failures"],
+    )
+
+
+def _approval(raw: Mapping[str, Any]) -> PendingApproval:
+    packets = tuple(packet_from(packet) for packet in raw["packets"])
+    return PendingApproval(packets=packets, subject=raw["subject"], asked_at=raw["asked_at"])

@@ -1,0 +1,72 @@
+"""The command line as people start it: another process, in a project of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from skill_repositories import make_repo, skill_text
+
+TOP = Path(__file__).parents[2]
+
+SLEEP = "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\nprint('begun', flush=True)\ntime.sleep(60)\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    def document(self) -> dict[str, Any]:
+        """The one JSON document on stdout; anything beside it is an error."""
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+def environment(**given: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(TOP / "kernel"), "PYTHONWARNINGS": "error", "PYTHONUTF8": "1", **given}
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "mybox").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def run(root: Path) -> Run:
+    """`run("skill", "list", cwd=…, input=…, env=…)`; `script=` names a file of `bin/` to start instead."""
+
+    def start(*words: str, cwd: Path | None = None, input: str = "", env: dict[str, str] | None = None, script: str = "") -> Done:
+        head = [str(TOP / "bin" / script)] if script else ["-m", "navigator_kernel.cli.main"]
+        done = subprocess.run(
+            [sys.executable, *head, *words],
+            cwd=cwd or root, input=input.encode(), env=environment(**(env or {})), capture_output=True, timeout=90, check=False,
+        )
+        return Done(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+
+    return start
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A git repository with two skills."""
+    files = {
+        "skills/alpha-one/SKILL.md": skill_text("alpha-one", "first of the two"),
+        "skills/alpha-one/notes.md": "notes\n",
+        "skills/beta-two/SKILL.md": skill_text("beta-two", "second of the two"),
+        "README.md": "two skills\n",
+    }
+    return make_repo(tmp_path, files, name="repository")

@@ -1,0 +1,355 @@
+"""What holds for every turn: its first and last events, its order, and what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from turns.test_golden import TURNS
+
+from navigator_kernel.events import BODIES, Event, SkillActivated, StepStarted, event_from
+from navigator_kernel.values.packet import packet_from
+from navigator_kernel.values.report import STATES
+
+needs = pytest.mark.requirement
+
+
+def pid_alive(pid: int) -> bool:
+    try:
+        return b"\nState:\tZ" not in Path(f"/proc/{pid}/status").read_bytes()[:300]
+    except OSError:
+        return False
+
+
+@needs("EVT-1")
+def test_the_documented_events_exist_by_name() -> None:
+    documented = {"RunStarted", "RunContent", "RunCompleted", "RunError", "ToolCallStarted", "ToolCallCompleted", "UICommand", "SkillActivated"}
+    ours = {"StepStarted", "StepCompleted", "ApprovalRequested", "ApprovalResolved", "ClarificationAsked", "Progress", "Usage",
+            "RunCancelled", "SkillsOffered", "SkillsShortlisted", "SkillChosen", "SkillLoaded", "SkillUsed"}
+    assert documented | ours <= set(BODIES)
+
+
+@needs("EVT-1", "EVT-6")
+@pytest.mark.parametrize("name", list(TURNS))
+def test_a_run_begins_with_its_start_and_ends_with_content_and_completion(talk: Any, name: str) -> None:
+    for text in TURNS[name]:
+        talk.events.clear()
+        reply = talk.say(text)
+        types = talk.types()
+        assert types[0] == "RunStarted"
+        assert types[-2:] == ["RunContent", "RunCompleted"]
+        assert types.count("RunCompleted") == 1
+        last = talk.events[-1].to_dict()["data"]
+        assert (last["state"], last["summary"]) == (reply.report.state, reply.report.summary)
+
+
+@needs("EVT-7")
+@pytest.mark.parametrize("name", list(TURNS))
+def test_every_event_has_a_whole_envelope_and_its_place(talk: Any, name: str) -> None:
+    for text in TURNS[name]:
+        talk.events.clear()
+        talk.say(text)
+        assert [event.seq for event in talk.events] == list(range(len(talk.events)))
+        assert len({(event.run, event.turn) for event in talk.events}) == 1
+        for event in talk.events:
+            raw = json.loads(json.dumps(event.to_dict()))
+            assert set(raw) == {"v", "run", "turn", "step", "seq", "ts", "parent", "type", "data"}
+            assert event.parent is None or event.parent < event.seq
+            assert json.loads(json.dumps(event_from(raw).to_dict())) == raw
+
+
+@needs("EVT-7")
+def test_the_log_holds_what_the_listeners_heard_and_before_they_heard_it(talk: Any) -> None:
+    lengths: list[int] = []
+
+    def look(event: Event) -> None:
+        lengths.append(len(talk.kernel.run_log.read(event.run)))
+
+    reply = talk.say("/code-review @a.py", listeners=[look])
+    assert lengths == list(range(1, len(talk.events) + 1))
+    logged = [event.to_dict() for event in talk.kernel.run_log.read(reply.run)]
+    assert json.loads(json.dumps(logged)) == json.loads(json.dumps([event.to_dict() for event in talk.events]))
+
+
+@needs("EVT-7")
+def test_a_skill_is_traceable_from_offer_to_use(talk: Any) -> None:
+    talk.say("review this code: return a - b")
+    wanted = ["SkillsOffered", "SkillsShortlisted", "RouteDecided", "SkillChosen", "StepStarted", "SkillLoaded", "SkillActivated", "SkillUsed", "StepCompleted"]
+    assert [kind for kind in talk.types() if kind in wanted] == wanted
+
+
+@needs("EVT-7")
+def test_a_tool_call_is_traceable_and_belongs_to_its_step(talk: Any) -> None:
+    talk.say("run skill_manager list")
+    step, begun, done, end = (e for e in talk.events if e.type in {"StepStarted", "ToolCallStarted", "ToolCallCompleted", "StepCompleted"})
+    assert (begun.parent, done.parent, end.parent) == (step.seq, step.seq, step.seq)
+    assert begun.body.call == done.body.call
+
+
+@needs("PKT-1")
+def test_the_packet_in_the_log_is_the_packet_that_was_sent(talk: Any) -> None:
+    reply = talk.say("/csv-report @sales.csv")
+    logged = next(e for e in talk.kernel.run_log.read(reply.run) if e.type == "StepStarted").to_dict()["data"]["packet"]
+    assert packet_from(logged).to_dict() == json.loads(json.dumps(logged))
+
+
+@needs("RET-2")
+@pytest.mark.parametrize("name", list(TURNS))
+def test_every_reply_is_in_one_of_five_states(talk: Any, name: str) -> None:
+    for text in TURNS[name]:
+        reply = talk.say(text)
+        assert reply.report.state in STATES
+        json.dumps(reply.to_dict())
+
+
+# The pre-check comes first
+
+
+@needs("STA-1")  # X-34
+def test_the_pre_check_comes_before_anything_of_the_message_is_looked_at(talker: Any) -> None:
+    seen: list[str] = []
+    talk = talker()
+    reader = talk.kernel.files
+
+    class Reader:
+        def read(self, written: str) -> tuple[Path, str]:
+            seen.append("file")
+            found: tuple[Path, str] = reader.read(written)
+            return found
+
+    talk.kernel = dataclasses.replace(talk.kernel, files=Reader(), precheck_hook=lambda count: seen.append("precheck"))
+    talk.say("/code-review @a.py")
+    assert seen == ["precheck", "file"]
+
+
+@needs("STA-3", "STA-4")
+def test_the_reminder_comes_with_the_first_reply_only_and_blocks_nothing(root: Path, talk: Any) -> None:
+    import shutil
+
+    for name in ("fail-hard", "sleep-long", "doze-long", "bob-painter"):
+        shutil.rmtree(root / ".claude" / "skills" / name)
+    first, second = talk.say("/code-review @a.py"), talk.say("/code-review @a.py")
+    assert (first.report.state, first.notice is not None, second.notice) == ("success", True, None)
+
+
+@needs("PRE-1", "PRE-22")
+def test_an_explicit_order_never_reaches_the_router(talker: Any) -> None:
+    class Nobody:
+        def recognise(self, text: str) -> None:
+            raise AssertionError(text)
+
+        def retrieve(self, text: str, k: int = 12) -> None:
+            raise AssertionError(text)
+
+    assert talker(router=Nobody()).say("/code-review @a.py").report.state == "success"
+
+
+@needs("PRE-23")
+def test_a_skill_is_activated_by_name_and_by_meaning(talk: Any) -> None:
+    for text in ("/code-review x", "code-review x", "review this code: x", "审查这段代码：x"):
+        talk.events.clear()
+        talk.say(text)
+        assert [e.body.skill for e in talk.events if isinstance(e.body, SkillActivated)] == ["code-review"]
+
+
+# Consent
+
+
+@needs("SAF-1")
+@pytest.mark.parametrize(("yes", "said"), [("yes", "HELLO"), ("是", "HELLO")])
+def test_a_yes_runs_what_waited(talk: Any, yes: str, said: str) -> None:
+    first = talk.say("/shout-loud hello")
+    assert (first.report.state, first.report.exit_code, first.report.data["reason"]) == ("pending", 9, "consent")
+    assert talk.say(yes).report.data["output"] == said
+
+
+@needs("SAF-1")
+@pytest.mark.parametrize("no", ["no", "否", "取消"])
+def test_a_no_runs_nothing(talk: Any, root: Path, no: str) -> None:
+    talk.say("!touch ../made")
+    talk.events.clear()
+    talk.say(no)
+    assert not any(isinstance(event.body, StepStarted) for event in talk.events)
+    assert not list(root.rglob("made"))
+    assert talk.say("yes").report.data.get("reason") != "consent"
+
+
+@needs("SAF-1")
+def test_another_message_agrees_to_nothing(talk: Any, root: Path) -> None:
+    talk.say("!touch ../made")
+    talk.say("what can you do?")
+    talk.say("yes")
+    assert not list(root.rglob("made"))
+
+
+def test_a_no_is_logged_with_what_it_was_about(talk: Any) -> None:
+    talk.say("!echo hello")
+    talk.say("no")
+    requested = next(e.body.subject for e in talk.events if e.type == "ApprovalRequested")
+    resolved = next(e.body for e in talk.events if e.type == "ApprovalResolved")
+    assert (resolved.subject, resolved.granted) == (requested, False)
+
+
+@needs("SAF-1")
+def test_a_yes_covers_the_bytes_that_were_shown_and_no_others(talk: Any, root: Path) -> None:
+    talk.say("/shout-loud hello")
+    (root / ".claude" / "skills" / "shout-loud" / "run.py").write_text("print('other')\n")
+    reply = talk.say("yes")
+    assert (reply.report.state, reply.report.data.get("reason")) == ("pending", "consent")
+
+
+@needs("SAF-1")
+def test_a_yes_is_for_one_run(talk: Any) -> None:
+    talk.say("/shout-loud hello")
+    talk.say("yes")
+    assert talk.say("/shout-loud hello").report.data["reason"] == "consent"
+
+
+@needs("SAF-1")
+def test_what_was_declined_is_not_followed_up(talk: Any) -> None:
+    talk.say("/shout-loud hello")
+    talk.say("no")
+    assert talk.say("and now?").decision.kind == "direct"
+
+
+# Questions
+
+
+@needs("SEN-2", "LIF-12")
+def test_an_answer_completes_what_was_asked_for(talk: Any) -> None:
+    first = talk.say("/word-count")
+    assert (first.report.state, first.report.data["required"]) == ("pending", ["text"])
+    assert talk.say("to be or not to be").report.data["words"] == 6
+
+
+@needs("SEN-2")
+def test_a_question_that_is_left_is_forgotten(talk: Any) -> None:
+    talk.say("/word-count")
+    talk.say("/code-review @a.py")
+    assert talk.session.question is None
+
+
+@needs("LIF-11")
+def test_an_answer_to_a_choice_picks_it(talk: Any) -> None:
+    first = talk.say("paint watercolours of boats")
+    assert set(first.report.data["options"]) == {"ada-painter", "bob-painter"}
+    assert talk.say("bob-painter").decision.entity == "bob-painter"
+
+
+@needs("LIF-8", "SEN-6")
+def test_a_skill_of_no_known_source_is_asked_for_and_the_answer_is_an_order(talk: Any) -> None:
+    first = talk.say("install the frobnicate skill")
+    assert first.report.data["required"] == ["source"]
+    second = talk.say("./nowhere/frobnicate")
+    assert (second.decision.kind, second.report.data.get("reason")) == ("install", "consent")
+
+
+@needs("SEN-7")
+def test_a_release_word_ends_follow_ups(talk: Any) -> None:
+    talk.say("/code-review @a.py")
+    assert talk.say("and again").decision.entity == "code-review"
+    talk.say("停止")
+    assert talk.say("and again").decision.kind == "direct"
+
+
+# Candidates
+
+
+@needs("CAN-1", "CAN-3")
+def test_a_candidate_stands_in_and_has_the_follow_ups(talk: Any, root: Path) -> None:
+    text = (root / ".claude" / "skills" / "ada-painter" / "SKILL.md").read_text()
+    broken = text.replace("Paints", "Zorblifies and paints").replace("---\nDo", "command: tool x{request}\npriority: 90\n---\nDo")
+    (root / ".claude" / "skills" / "ada-painter" / "SKILL.md").write_text(broken)
+    reply = talk.say("zorblify and paint watercolours of boats at sea")
+    steps = [e.body.packet["task_spec"]["target"] for e in talk.events if isinstance(e.body, StepStarted)]
+    assert steps[:2] == ["skill:ada-painter", "skill:bob-painter"]
+    assert (reply.report.state, reply.report.data["skill"]) == ("success", "bob-painter")
+    assert reply.session.sticky is not None
+    assert reply.session.sticky.target == "bob-painter"
+
+
+# Every way out
+
+
+def test_a_time_limit_is_a_state_and_keeps_what_was_printed(talk: Any) -> None:
+    reply = talk.say("/sleep-long now", consent=True)
+    assert (reply.report.state, reply.report.exit_code, reply.report.raw) == ("timeout", 124, "begun")
+    assert talk.types()[-1] == "RunCompleted"
+
+
+@needs("EVT-1")
+def test_a_surprise_ends_in_run_error_and_is_raised(talker: Any) -> None:
+    class Broken:
+        def recognise(self, text: str) -> None:
+            raise RuntimeError("the router broke")
+
+        def retrieve(self, text: str, k: int = 12) -> None:
+            raise RuntimeError("the router broke")
+
+    talk = talker(router=Broken())
+    with pytest.raises(RuntimeError):
+        talk.say("hello")
+    assert talk.types()[-1] == "RunError"
+    assert talk.events[-1].to_dict()["data"]["error"] == {"type": "RuntimeError", "msg": "the router broke"}
+
+
+@pytest.mark.timeout(30)
+def test_a_cancelled_turn_ends_in_run_cancelled_with_its_process_dead(talk: Any, root: Path) -> None:
+    async def cancelled() -> int:
+        task = asyncio.create_task(talk.turn("/doze-long now", consent=True))
+        deadline = time.monotonic() + 15
+        while not (found := [path for path in root.rglob("pid") if path.read_text()]):
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.02)
+        pid = int(found[0].read_text())
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return pid
+
+    pid = asyncio.run(cancelled())
+    assert talk.types()[-1] == "RunCancelled"
+    deadline = time.monotonic() + 5
+    while pid_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not pid_alive(pid)
+
+
+def test_a_session_that_was_cancelled_goes_on(talk: Any, root: Path) -> None:
+    async def both() -> str:
+        task = asyncio.create_task(talk.turn("/doze-long now", consent=True))
+        while not list(root.rglob("pid")):
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        reply = await talk.turn("/code-review @a.py")
+        state: str = reply.report.state
+        return state
+
+    assert asyncio.run(both()) == "success"
+
+
+# What a turn leaves behind
+
+
+@needs("SAF-2")
+@pytest.mark.parametrize("text", ["/code-review @a.py", "hello", "/csv-report @sales.csv", "run skill_manager list", "!echo x", "/nope"])
+def test_a_turn_writes_in_mybox_only(talk: Any, root: Path, text: str) -> None:
+    def held() -> dict[str, int]:
+        return {str(p.relative_to(root)): p.stat().st_mtime_ns for p in root.rglob("*") if p.is_file() and "mybox" not in p.parts}
+
+    before = held()
+    talk.say(text)
+    assert held() == before
+
+
+def test_a_folder_that_is_named_as_a_file_is_an_answer_and_no_surprise(talk: Any, root: Path) -> None:
+    os.mkdir(root / "src")
+    assert talk.say("look at @src/").report.exit_code == 4
