@@ -42,7 +42,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     run = emit(RunStarted(session=session.id, message=message.text, language=language)).run
     try:
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # every turn, shown once a session
-        resumed = resume(message, session)  # a yes, an answer, or something new
+        resumed = resume(message, session, kernel.clock.now())  # a yes, an answer, or something new
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
         decision, orders = await _routed(resumed, request, kernel, emit, run)
         if message.consent:
@@ -65,7 +65,7 @@ async def _routed(
 ) -> tuple[RouteDecision, Plan]:
     """What to do: what was just agreed to, or what the message is understood to want."""
     if resumed.declined:
-        emit(ApprovalResolved(subject="", granted=False))
+        emit(ApprovalResolved(subject=resumed.subject, granted=False))
         return RouteDecision(result=Direct(topic="declined"), tier="session", confidence=1.0, reason="declined"), Plan(
             steps=()
         )

@@ -14,10 +14,10 @@ import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.sessions import Said, SqliteSessions
+from navigator_kernel.adapters.sessions import SqliteSessions
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.packet import Context, Packet, TaskSpec
-from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session, Sticky
+from navigator_kernel.values.request import PendingApproval, PendingQuestion, Said, Session, Sticky
 from navigator_kernel.values.session_form import session_from, session_to_dict
 
 WORKER = """
@@ -26,8 +26,8 @@ from dataclasses import replace
 from pathlib import Path
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.sessions import Said, SqliteSessions
-from navigator_kernel.values.request import Session
+from navigator_kernel.adapters.sessions import SqliteSessions
+from navigator_kernel.values.request import Said, Session
 
 folder, names, turns = Path(sys.argv[1]), sys.argv[2].split(","), int(sys.argv[3])
 store = SqliteSessions(folder / "sessions.sqlite", FolderWriter([folder]), SystemClock())

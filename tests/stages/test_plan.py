@@ -287,6 +287,7 @@ def test_a_default_is_filled_in_and_never_asked_for(place: Routing) -> None:
         ("/text-one --text=hello", "text", "hello"),
         ("/text-one @data.csv", "text", "a,b\n1,2\n"),
         ("/text-one\nall of this\nis the text", "text", "all of this\nis the text"),
+        ("/text-one the first\nand the second line", "text", "the first\nand the second line"),
         ("run text-one hello", "text", "hello"),
         ("/url-one https://a.example/x?y=1", "url", "https://a.example/x?y=1"),
         ("/url-one --url https://a.example", "url", "https://a.example"),

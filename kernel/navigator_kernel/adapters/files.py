@@ -23,10 +23,12 @@ class FolderWriter:
     """Implements `ports.Writer` over `roots`: folders, or single files that need not be there yet.
 
     A path is checked as it is written and as its parent really lies; `read_only` names what stays untouched
-    below the roots. Refused for a path that fails, KernelError where the system says no.
+    below the roots, and what is written as below `within` really lies there: a project cannot send its own folders
+    elsewhere by a link. Refused for a path that fails, KernelError where the system says no.
     """
 
-    def __init__(self, roots: Sequence[Path], read_only: Sequence[Path] = ()) -> None:
+    def __init__(self, roots: Sequence[Path], read_only: Sequence[Path] = (), within: Path | None = None) -> None:
+        self._within = None if within is None else _absolute(within)
         self._roots = tuple(_absolute(root) for root in roots)
         self._read_only = tuple(_absolute(path) for path in read_only)
 
@@ -52,6 +54,8 @@ class FolderWriter:
 
     def make_folder(self, path: Path) -> None:
         path = self._checked(path)
+        if path.is_symlink():
+            raise Refused(f"{str(path)!r} is a link", hint="make it a folder of its own")
         with _named("make", path):
             path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
 
@@ -86,6 +90,9 @@ class FolderWriter:
         real = _placed(path)
         if not real.is_relative_to(_placed(root)) and not real.is_relative_to(os.path.realpath(root)):
             raise Refused(f"{str(path)!r} leads outside through a link", hint=f"remove the link below {str(root)!r}")
+        within = self._within
+        if within is not None and path.is_relative_to(within) and not real.is_relative_to(os.path.realpath(within)):
+            raise Refused(f"{str(path)!r} leads out of the project", hint=f"remove the link below {str(within)!r}")
         if any(_overlaps(path, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
             raise Refused(f"{str(path)!r} may only be read", hint="write elsewhere")
         return real

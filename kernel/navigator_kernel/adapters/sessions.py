@@ -13,7 +13,7 @@ from typing import Any
 
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.ports import Clock, Writer
-from navigator_kernel.values.request import Session
+from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.session_form import session_from, session_to_dict
 
 WAIT = 30.0  # seconds that a writer waits for another
@@ -24,16 +24,6 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
     " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One entry of the history; `role` is `user` or `assistant`."""
-
-    role: str
-    text: str
-    run: str
-    ts: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
     if shipped_home().skills.resolve() != levels["project"].resolve():
         levels["shipped"] = shipped_home().skills
     roots = (*writable("lifecycle", root, standing_places()), user / "skills", user / "skills.lock.json")
-    writer, mapping = FolderWriter(roots), open_mapping(root)
+    writer, mapping = FolderWriter(roots, within=root), open_mapping(root)
     return Lifecycle(root, levels, writer, SystemClock(), mapping, _scan(root), shipped_digests())
 
 

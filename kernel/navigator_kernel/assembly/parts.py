@@ -17,12 +17,13 @@ from navigator_kernel.skills.switches import disabled_names
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.run_log import JsonLinesLog
+    from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.ports import FileReader, Router
 
 
 def writer_for(actor: str, root: Path) -> FolderWriter:
     """The write port of one row of the authority table."""
-    return FolderWriter(writable(actor, root, standing_places()))
+    return FolderWriter(writable(actor, root, standing_places()), within=root)
 
 
 def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalogue:
@@ -41,6 +42,13 @@ def open_run_log(root: Path) -> JsonLinesLog:
     from navigator_kernel.adapters.run_log import JsonLinesLog
 
     return JsonLinesLog(root / "mybox" / "logs" / "runs", writer_for("turn", root))
+
+
+def open_sessions(root: Path) -> SqliteSessions:
+    from navigator_kernel.adapters.clock import SystemClock
+    from navigator_kernel.adapters.sessions import SqliteSessions
+
+    return SqliteSessions(root / "mybox" / "state" / "sessions.sqlite", writer_for("turn", root), SystemClock())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

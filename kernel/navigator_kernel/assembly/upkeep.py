@@ -18,7 +18,7 @@ def tidy(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> list[st
     gone = list(_all(box / "temp"))
     before = time.time() - days * 86_400
     gone += [path for name in _AGED for path in _all(box / name) if path.lstat().st_mtime < before]
-    writer = FolderWriter([box / "temp", *(box / name for name in _AGED)])
+    writer = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=root)
     for path in () if dry_run else gone:
         writer.remove(path)
     return [path.relative_to(root).as_posix() for path in gone]

@@ -14,15 +14,18 @@ from navigator_kernel.errors import UsageProblem
 @click.argument("words", nargs=-1, required=False)
 @click.option("-y", "--yes", is_flag=True, help="Agree to what the message asks for.")
 @click.option("--format", "form", type=click.Choice(["summary", "detail", "raw"]), help="How much of the report.")
+@click.option("--session", help="A session's name: go on with it, or begin it.")
 @json_option
 @pass_app
-def command(app: App, *, words: tuple[str, ...], yes: bool, form: str | None, as_json: bool) -> int:
+def command(
+    app: App, *, words: tuple[str, ...], yes: bool, form: str | None, session: str | None, as_json: bool
+) -> int:
     """Send WORDS, or stdin where they are `-` or missing, and print the reply.
 
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
     text = _message(words)
-    from navigator_kernel.cli.turns import new_session, take_turn
+    from navigator_kernel.cli.turns import open_session, take_turn
     from navigator_kernel.values.report import FORMATS
     from navigator_kernel.values.request import Message
 
@@ -30,7 +33,7 @@ def command(app: App, *, words: tuple[str, ...], yes: bool, form: str | None, as
     message = Message(text=text, consent=yes, format=wanted, language=app.language)
     from navigator_kernel.cli.replies import show
 
-    reply = take_turn(app, message, new_session(app), listeners=())
+    reply = take_turn(app, message, open_session(app, session), listeners=(), keep=session is not None)
     show(app, reply, form=wanted, as_json=as_json)
     return reply.report.exit_code
 

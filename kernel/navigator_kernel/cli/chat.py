@@ -25,18 +25,19 @@ Ctrl-C stops the turn, not the program."""
 
 
 @click.command("chat")
+@click.option("--session", "session_name", help="A session's name: go on with it, or begin it.")
 @json_option
 @pass_app
-def command(app: App, *, as_json: bool) -> int:
+def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     """Talk to the kernel. On a terminal it prompts; from a pipe each line is a message.
 
     With --json the replies are one document, printed at the end.
     """
     from navigator_kernel.assembly.upkeep import tidy
-    from navigator_kernel.cli.turns import new_session
+    from navigator_kernel.cli.turns import open_session
 
     tidy(app.root)
-    session, replies, code = new_session(app), list[Reply](), 0
+    session, replies, code = open_session(app, session_name), list[Reply](), 0
     while (text := read_message()) is not None:
         if not text.strip():
             continue
@@ -107,7 +108,7 @@ def _turn(app: App, text: str, session: Session, *, quiet: bool) -> Reply:
     from navigator_kernel.values.report import FORMATS
 
     message = Message(text=text, interactive=True, language=app.language)
-    reply = take_turn(app, message, session, listeners=() if quiet else (progress,))
+    reply = take_turn(app, message, session, listeners=() if quiet else (progress,), keep=True)
     if not quiet:
         show(app, reply, form=FORMATS[app.settings.format], as_json=False)
     return reply

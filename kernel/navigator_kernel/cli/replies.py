@@ -20,6 +20,8 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
     if reply.notice is not None and reply.notice.code == "few_skills":
         note(say("notice.few_skills", language, count=reply.notice.count))
     lines(render_report(reply.report, form, style_of(app.settings.style)))
+    if reply.session.approval is not None or reply.session.question is not None:
+        note(say("notice.resume", language, session=reply.session.id))
     if form == "detail":
         lines(sections(reply.sections, language))
 

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 
+from navigator_kernel.assembly.parts import open_sessions
 from navigator_kernel.cli.app import App
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.errors import Interrupted
+from navigator_kernel.errors import Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import Listener
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 
 
-def new_session(app: App) -> Session:
-    return Session(id=app.kernel.ids.new())
+def open_session(app: App, name: str | None) -> Session:
+    """The session called `name`, new where there is none yet; without a name one that is kept only if it waits."""
+    if name is None:
+        return Session(id=app.kernel.ids.new())
+    if not _NAME.fullmatch(name):
+        raise UsageProblem(f"{name!r} is no name of a session", hint="letters, digits, '.', '_' and '-', 1 to 80")
+    try:
+        return open_sessions(app.root).load(name)
+    except NotFound:
+        return Session(id=name)
 
 
-def take_turn(app: App, message: Message, session: Session, listeners: Sequence[Listener]) -> Reply:
-    """The reply. Interrupted where the person stopped it; its processes are dead by then."""
+def take_turn(app: App, message: Message, session: Session, listeners: Sequence[Listener], *, keep: bool) -> Reply:
+    """The reply; its session is saved with `keep`, and where it waits for an answer.
+
+    Interrupted where the person stopped it; its processes are dead by then.
+    """
     kernel = app.kernel
     stream = EventStream(
         run=kernel.ids.new(), turn=session.turn, log=kernel.run_log, clock=kernel.clock, listeners=listeners
     )
     try:
-        return asyncio.run(run_turn(message, session, kernel, stream))
+        reply = asyncio.run(run_turn(message, session, kernel, stream))
     except KeyboardInterrupt as error:
         raise Interrupted("stopped", hint="nothing is half-written") from error
+    if keep or reply.session.approval is not None or reply.session.question is not None:
+        open_sessions(app.root).save(reply.session, reply.said)
+    return reply
+
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)

@@ -12,7 +12,7 @@ from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.report import Meta, Report, State
-from navigator_kernel.values.request import PendingApproval, PendingQuestion, PreprocessingResult, Session, Sticky
+from navigator_kernel.values.request import PendingApproval, PendingQuestion, PreprocessingResult, Said, Session, Sticky
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.wording import because, say
 
@@ -34,7 +34,7 @@ class Told:
 def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told: Told, clock: Clock) -> Reply:
     """One reply. Where no agent ran, the kernel's own report says why."""
     report = reports[-1] if reports else own_report(decision, told, clock)
-    session = _following(decision, plan, reports, report, told)
+    session = _following(decision, plan, reports, report, told, clock.now())
     return Reply(
         run=told.run,
         decision=decision,
@@ -42,6 +42,7 @@ def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told
         reports=tuple(reports) or (report,),
         sections=_sections(decision, plan, reports, session, told) if reports else Sections(),
         session=session,
+        said=_said(report, session, told, clock),
         notice=told.notice,
     )
 
@@ -93,40 +94,63 @@ def _own(state: State, summary: str, data: dict[str, Any], told: Told, clock: Cl
     return Report(state=state, summary=summary, meta=meta, data=data, raw=raw)
 
 
-def _following(decision: RouteDecision, plan: Plan, reports: Sequence[Report], report: Report, told: Told) -> Session:
+def _following(
+    decision: RouteDecision, plan: Plan, reports: Sequence[Report], report: Report, told: Told, now: str
+) -> Session:
     before = told.session
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
-    session = replace(session, approval=_approval(plan, reports, report), question=_question(decision, told))
+    session = replace(session, approval=_approval(plan, reports, report, now), question=_question(decision, told, now))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
     if not reports:
         return session
     failed = report.state in {"error", "timeout"}
-    ran = _packet_of(plan, reports)
     sticky = session.sticky
-    if ran.agent in {"skills", "mcp"} and not failed:
-        sticky = Sticky(agent=ran.agent, target=ran.task_spec.target.rpartition(":")[2])
+    if not failed and session.approval is None:
+        sticky = _sticky(_packet_of(plan, reports)) or sticky
     return replace(session, sticky=sticky, failures=session.failures + 1 if failed else 0)
 
 
-def _approval(plan: Plan, reports: Sequence[Report], report: Report) -> PendingApproval | None:
+def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[Said, ...]:
+    """Both sides of a turn that came to something; nothing of one that ended in a question."""
+    if session.approval is not None or session.question is not None:
+        return ()
+    now = clock.now()
+    user = Said(role="user", text=told.request.original, run=told.run, ts=now)
+    return (user, Said(role="assistant", text=report.summary, run=told.run, ts=now))
+
+
+def _approval(plan: Plan, reports: Sequence[Report], report: Report, now: str) -> PendingApproval | None:
     """Orders that stopped for want of consent go on from where they stopped."""
     if report.state != "pending" or report.data.get("reason") != "consent":
         return None
     left = plan.steps[len(reports) - 1 :]
-    return PendingApproval(packets=tuple(step.packets[0] for step in left), subject=str(report.data.get("subject", "")))
+    return PendingApproval(
+        packets=tuple(step.packets[0] for step in left), subject=str(report.data.get("subject", "")), asked_at=now
+    )
 
 
-def _question(decision: RouteDecision, told: Told) -> PendingQuestion | None:
+def _question(decision: RouteDecision, told: Told, now: str) -> PendingQuestion | None:
     if not isinstance(decision.result, NeedClarification):
         return None
     asked = decision.result
     original = told.request.original
-    return PendingQuestion(original=original, question=asked.question, missing=asked.missing, rounds=told.rounds + 1)
+    return PendingQuestion(
+        original=original, question=asked.question, missing=asked.missing, rounds=told.rounds + 1, asked_at=now
+    )
+
+
+def _sticky(ran: Packet) -> Sticky | None:
+    """STK-1, STK-3: a skill by its name, an MCP server by its own."""
+    if ran.agent == "skills":
+        return Sticky(agent="skills", target=ran.task_spec.target.partition(":")[2])
+    return Sticky(agent="mcp", target=str(ran.params.value("server", ""))) if ran.agent == "mcp" else None
 
 
 def _packet_of(plan: Plan, reports: Sequence[Report]) -> Packet:
-    return plan.steps[len(reports) - 1].packets[0]
+    """The packet that the last report answers: the first of its step, or the candidate that stood in."""
+    packets = plan.steps[len(reports) - 1].packets
+    return next((packet for packet in packets if packet.task_spec.target == reports[-1].target), packets[0])
 
 
 def _sections(decision: RouteDecision, plan: Plan, reports: Sequence[Report], session: Session, told: Told) -> Sections:

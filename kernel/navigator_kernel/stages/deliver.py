@@ -69,7 +69,7 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     except BaseException:
         await delivery.dispatcher.cancel(task)
         raise
-    report = _fitted(packet, checked(packet, report), delivery)
+    report = replace(_fitted(packet, checked(packet, report), delivery), target=packet.task_spec.target)
     name = _skill_name(packet)
     if name:
         emit(SkillUsed(skill=name, state=report.state), step=number, parent=started.seq)

@@ -61,7 +61,7 @@ def _skills(
         )
         if held.missing:
             return _question(name, found, held, order.language)
-        packets = [_skill_packet(name, found, held, request, order, at)]
+        packets = [_skill_packet(name, found, held, request, order, at, said=" ".join(skills.arguments))]
         packets += _fallbacks(decision, request, catalogue, order, at) if not skills.direct_call else []
         steps.append(Step(packets=tuple(packets)))
     return Plan(steps=tuple(steps))
@@ -95,13 +95,19 @@ def _question(name: str, skill: SkillDef | None, held: Parameters, language: Lan
 
 
 def _skill_packet(
-    name: str, skill: SkillDef | None, held: Parameters, request: PreprocessingResult, order: Order, at: int
+    name: str,
+    skill: SkillDef | None,
+    held: Parameters,
+    request: PreprocessingResult,
+    order: Order,
+    at: int,
+    *,
+    said: str = "",
 ) -> Packet:
-    text = " ".join(held.positional)
-    asked = (
-        "\n\n".join(part for part in (text, _cleaned(request)) if part) or name
-    )  # PRE-20: no words at all mean the name
-    prompt = say("prompt.skill", order.language, skill=name, args=text).strip()
+    """`said` are the person's own words to the skill; without any, the message, and without that its name (PRE-20)."""
+    words = said if request.commands else ""  # elsewhere they are a part of the message
+    asked = "\n\n".join(part for part in (words, _cleaned(request)) if part) or name
+    prompt = say("prompt.skill", order.language, skill=name, args=said).strip()
     optional: dict[str, Any] = {"prompt": prompt, "request": asked, "arguments": list(held.positional)}
     optional["files"] = [str(file.path) for file in request.files if not file.problem]
     limit = min(skill.timeout or order.timeout, SKILL_LIMIT) if skill else order.timeout

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from navigator_kernel.values.request import Message, PendingApproval, Session
 
 ROUNDS = 2  # X-10
+EXPIRES = timedelta(days=1)
 
 _YES = re.compile(
     r"^\s*(?:y|yes(?:,? please)?|ok|okay|go on|go ahead|do it|sure|是|是的|好|好的|行|可以|同意|确认|继续)\s*[。.!！]*\s*$",
@@ -23,24 +25,44 @@ _EXPLICIT = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """`message` is what to work on, `approved` what may now go on, `declined` that the person said no."""
+    """`message` is what to work on, `approved` what may now go on, `declined` that the person said no to `subject`."""
 
     message: Message
     session: Session
     approved: PendingApproval | None = None
     declined: bool = False
+    subject: str = ""
     rounds: int = 0
 
 
-def resume(message: Message, session: Session) -> Resumed:
-    """The waiting slots are used up either way: what is not an answer is a new message."""
+def resume(message: Message, session: Session, now: str = "") -> Resumed:
+    """The waiting slots are used up either way: what is not an answer is a new message.
+
+    A slot that was asked more than a day before `now` (ISO 8601) is no longer waiting.
+    """
+    session = _fresh(session, now)
     free = replace(session, approval=None, question=None)
     if session.approval is not None and _YES.match(message.text):
         return Resumed(message=message, session=free, approved=session.approval)
     if session.approval is not None and _NO.match(message.text):
-        return Resumed(message=message, session=free, declined=True)
+        return Resumed(message=message, session=free, declined=True, subject=session.approval.subject)
     asked = session.question
     if asked is None or asked.rounds > ROUNDS or _EXPLICIT.match(message.text):
         return Resumed(message=message, session=free)
     merged = replace(message, text=f"{asked.original} {message.text}")
     return Resumed(message=merged, session=free, rounds=asked.rounds)
+
+
+def _fresh(session: Session, now: str) -> Session:
+    approval, question = session.approval, session.question
+    if approval is not None and _expired(approval.asked_at, now):
+        session = replace(session, approval=None)
+    if question is not None and _expired(question.asked_at, now):
+        session = replace(session, question=None)
+    return session
+
+
+def _expired(asked_at: str, now: str) -> bool:
+    if not asked_at or not now:
+        return False
+    return datetime.fromisoformat(now) - datetime.fromisoformat(asked_at) > EXPIRES

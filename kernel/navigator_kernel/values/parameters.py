@@ -104,7 +104,7 @@ def _as_text(
         return files[0].content
     if named and positional:
         words, positional[:] = " ".join(positional), []
-        return words
+        return "\n".join(part for part in (words, request.cleaned_content if request.commands else "") if part)
     if request.commands and request.need:
         return request.cleaned_content
     if quoted := _QUOTED.search(request.need):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from navigator_kernel.values.report import Report
-from navigator_kernel.values.request import Session
+from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.route import RouteDecision
 
 
@@ -37,7 +37,7 @@ class Sections:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """`report` is the one that counts: the last that ran."""
+    """`report` is the one that counts: the last that ran. `said` is what the turn adds to the history."""
 
     run: str
     decision: RouteDecision
@@ -45,6 +45,7 @@ class Reply:
     reports: tuple[Report, ...]
     sections: Sections
     session: Session
+    said: tuple[Said, ...] = ()
     notice: Notice | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,4 +55,6 @@ class Reply:
         notice: Mapping[str, Any] | None = None
         if self.notice is not None:
             notice = {"code": self.notice.code, "count": self.notice.count}
+        waiting = self.session.approval is not None or self.session.question is not None
+        body["resume"] = self.session.id if waiting else None
         return {**body, "sections": self.sections.to_dict(), "notice": notice, "exit_code": self.report.exit_code}

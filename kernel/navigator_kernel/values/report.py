@@ -36,7 +36,7 @@ class Report:
     """What came back. `data` holds JSON values; `raw` is the untouched output (RET-8).
 
     `recoverable` lets a fallback candidate be tried, `effects` names what was already changed,
-    after which none may be tried (X-6).
+    after which none may be tried (X-6). `target` is what the order was for: the kernel's own note, in no rendering.
     """
 
     state: State
@@ -46,6 +46,7 @@ class Report:
     raw: str | None = None
     recoverable: bool = False
     effects: tuple[str, ...] = ()
+    target: str = ""
 
     @property
     def agent(self) -> str:

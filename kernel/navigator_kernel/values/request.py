@@ -87,6 +87,17 @@ class PendingQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One entry of a session's history. A question of the kernel's is none, and the message that it was about is one
+    only together with its answer (RTE-30, X-11)."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    run: str
+    ts: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """What one turn leaves for the next. A turn returns a new one; none is changed in place."""
 

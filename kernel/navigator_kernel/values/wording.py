@@ -13,6 +13,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "only {count} skills are installed: give the link of a GitHub repository with skills, or see docs/skills-mapping.md",
         "仅安装了 {count} 个技能：提供 GitHub 仓库 Skills 项目链接安装，或查看 docs/skills-mapping.md 参考",
     ),
+    "notice.resume": (
+        'to answer: navigator ask --session {session} "…"',
+        '回答请用：navigator ask --session {session} "…"',
+    ),
     "reason.instruction": ("written as an instruction", "以指令形式给出"),
     "reason.exact": ("named in so many words", "明确点名"),
     "reason.released": ("an interruption word", "中断词"),

@@ -1,0 +1,111 @@
+"""Runs the command line as a person does: a process of its own, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).parents[2]
+MODULE = (sys.executable, "-m", "navigator_kernel.cli.main")
+SKILL_MANAGER = (sys.executable, str(SOURCE / "bin" / "skill_manager.py"))
+START = f"import sys; sys.path.insert(0, {str(SOURCE / 'kernel')!r})\n"
+CONSOLE = (sys.executable, "-I", "-c", f"{START}from navigator_kernel.cli.main import main; main()")
+LIMIT = 60  # seconds that one command may take here
+ROWS = "name,amount\na,1\nb,3\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document on stdout, which holds nothing else."""
+        value, end = json.JSONDecoder().raw_decode(self.out)
+        assert self.out[end:] == "\n", f"more than one document: {self.out!r}"
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A person's project: the folder that commands are run in."""
+
+    root: Path
+    program: Sequence[str] = MODULE
+
+    def run(
+        self, *words: str, stdin: str | bytes = "", env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> Done:
+        """The command line `navigator <words>`; a traceback on either stream is a failure of every test."""
+        done = subprocess.run(
+            [*self.program, *words],
+            cwd=cwd or self.root,
+            env=environment(env),
+            input=stdin if isinstance(stdin, bytes) else stdin.encode(),
+            capture_output=True,
+            timeout=LIMIT,
+        )
+        out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+        assert "Traceback (most recent" not in out + err, out + err
+        return Done(code=done.returncode, out=out, err=err)
+
+    def json(self, *words: str, **given: Any) -> Any:
+        """The document of a `--json` command, whose exit code is the process's."""
+        done = self.run(*words, "--json", **given)
+        assert done.document.get("exit_code", 0) == done.code, (done.code, done.out)
+        return done.document
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def files(self) -> dict[str, bytes]:
+        """Every file of the project with its bytes."""
+        found = sorted(path for path in self.root.rglob("*") if path.is_file())
+        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
+
+    def runs(self) -> list[list[dict[str, Any]]]:
+        """The events of every run so far, oldest first."""
+        logs = sorted((self.root / "mybox" / "logs" / "runs").glob("*.jsonl"))
+        return [[json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] for log in logs]
+
+    def said(self, *words: str, **given: Any) -> str:
+        """What an expected success prints on stdout."""
+        done = self.run(*words, **given)
+        assert done.code == 0, (done.code, done.out, done.err)
+        return done.out
+
+
+def place_in(tmp_path: Path, *, program: Sequence[str] = MODULE) -> Place:
+    """An empty project."""
+    root = tmp_path / "project"
+    (root / "mybox").mkdir(parents=True)
+    return Place(root=root, program=program)
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The test's own environment with the source tree's kernel."""
+    own = {"PYTHONPATH": str(SOURCE / "kernel"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "default"}
+    return {**os.environ, **own, **(more or {})}
+
+
+def type_a(name: str, script: str, *, description: str = "does a thing", extra: str = "") -> dict[str, str]:
+    """The files of a skill that runs `script`, by path below its own folder."""
+    head = f"name: {name}\ndescription: {description}\ncommand: python ${{SKILL_ROOT}}/run.py\n{extra}"
+    return {"SKILL.md": f"---\n{head}---\n# {name}\n\nRuns.\n", "run.py": script}
+
+
+def below(folder: str, files: Mapping[str, str]) -> dict[str, str]:
+    return {f"{folder}/{name}": text for name, text in files.items()}

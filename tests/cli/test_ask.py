@@ -1,0 +1,230 @@
+"""`navigator ask` and `navigator why`: exit codes, forms, languages, and what a terminal of any encoding gets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, below, place_in, type_a
+
+COUNT = "word count of this: hello world"
+ZH_COUNT = "统计这段文字的字数：你好 世界"
+ZH_TALK = "你好，今天过得怎么样"
+MARKS = set("✅⚠⏸❌⏱\ufe0f")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    """A project with a skill that takes too long and one that fails."""
+    place = place_in(tmp_path)
+    slow = type_a("slow", "import time\nprint('begun', flush=True)\ntime.sleep(30)\n", extra="timeout: 1\n")
+    bad = type_a("bad", "import sys\nsys.exit('it broke')\n")
+    place.write(below(".claude/skills/slow", slow) | below(".claude/skills/bad", bad))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ([COUNT], 0),
+        (["what can you do?"], 0),
+        (["hello there"], 9),
+        (["/slow x"], 9),
+        (["!echo hi"], 9),
+        (["--yes", "!echo hi"], 0),
+        (["--yes", "/slow x"], 124),
+        (["--yes", "/bad x"], 1),
+        (["/word-cuont x"], 4),
+        (["/word-count @missing.txt"], 4),
+        (["#no-such-workflow"], 4),
+        (["--nonsense"], 2),
+        (["--format", "poem", "hi"], 2),
+        ([], 2),
+        (["  "], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
+)
+def test_the_exit_code_is_the_states(here: Place, words: list[str], code: int) -> None:
+    assert here.run("ask", *words).code == code
+
+
+def test_a_skill_that_takes_too_long_ends_at_its_own_limit_and_keeps_what_it_said(here: Place) -> None:
+    report = here.json("ask", "--yes", "/slow x")["report"]
+    assert (report["state"], report["raw"], report["data"]["limit"]) == ("timeout", "begun", 1.0)
+    assert report["meta"]["time"] < 10
+
+
+def test_without_a_yes_nothing_is_done(here: Place) -> None:
+    report = here.json("ask", "!touch made")["report"]
+    assert (report["data"]["reason"], list(here.root.rglob("made"))) == ("consent", [])
+
+
+def test_a_command_that_was_agreed_to_runs_in_its_own_folder(here: Place) -> None:
+    here.json("ask", "--yes", "!touch made && echo done")
+    (made,) = here.root.rglob("made")
+    assert made.parent.parent == here.root / "mybox" / "workspace"
+
+
+def test_an_unknown_skill_is_answered_with_the_nearest_ones(here: Place) -> None:
+    report = here.json("ask", "/word-cuont x")["report"]
+    assert report["data"]["suggestions"][0] == "word-count"
+    assert "did you mean word-count" in report["summary"]
+
+
+def test_a_missing_file_is_named(here: Place) -> None:
+    assert "missing.txt" in here.run("ask", "/word-count @missing.txt").out
+
+
+def test_a_file_of_the_project_is_read(here: Place) -> None:
+    here.write({"notes.txt": "one two three\n"})
+    assert here.json("ask", "/word-count @notes.txt")["report"]["data"]["words"] == 3
+
+
+def test_a_path_starts_at_the_folder_that_the_command_is_run_in(here: Place) -> None:
+    here.write({"deep/notes.txt": "one two three\n"})
+    assert here.json("ask", "/word-count @notes.txt", cwd=here.root / "deep")["report"]["data"]["words"] == 3
+
+
+def test_a_summary_is_one_line(here: Place) -> None:
+    assert here.said("ask", "--format", "summary", COUNT) == "✅ skills 2 words, 11 characters, 1 lines\n"
+
+
+def test_a_detail_has_state_data_meta_and_the_sections(here: Place) -> None:
+    out = here.said("ask", "--format", "detail", COUNT)
+    parts = ["  state: success", "  data: {", "  meta: {", "[Logic Trace]", "[Action Vector]", "[State Update]"]
+    assert [part for part in parts if part not in out] == []
+
+
+def test_raw_is_what_the_skill_printed(here: Place) -> None:
+    assert json.loads(here.said("ask", "--format", "raw", COUNT))["words"] == 2
+
+
+@pytest.mark.parametrize("words", [[COUNT], ["hello there"], ["/word-cuont x"], ["!echo hi"], ["--yes", "/slow x"]], ids=str)
+def test_plain_style_has_no_emoji(here: Place, words: list[str]) -> None:
+    out = here.run("--style", "ascii", "ask", *words).out
+    assert out.startswith("[") and out.isascii()
+
+
+@pytest.mark.parametrize("words", [[], ["-"]], ids=["no words", "-"])
+def test_a_message_may_come_on_stdin(here: Place, words: list[str]) -> None:
+    assert here.json("ask", *words, stdin=COUNT + "\n")["report"]["data"]["words"] == 2
+
+
+def test_several_words_are_one_message(here: Place) -> None:
+    assert here.json("ask", *COUNT.split())["report"]["data"]["words"] == 2
+
+
+def test_a_message_that_is_too_long_is_refused(here: Place) -> None:
+    done = here.run("ask", "-", stdin="x" * 1_000_001)
+    assert (done.code, "1,000,000" in done.err) == (2, True)
+
+
+def test_a_chinese_message_is_answered_in_chinese(here: Place) -> None:
+    assert "无需技能" in here.run("ask", ZH_TALK).out
+
+
+def test_every_line_about_a_chinese_message_is_chinese(here: Place) -> None:
+    done = here.run("ask", "--format", "detail", ZH_COUNT)
+    assert "[Logic Trace] 路由逻辑" in done.out
+    assert "仅安装了" in done.err
+
+
+def test_the_language_that_is_asked_for_wins_over_the_messages(here: Place) -> None:
+    assert "no skill is needed" in here.run("--language", "en", "ask", ZH_TALK).out
+    assert "无需技能" in here.run("--language", "zh", "ask", "hello there").out
+
+
+@pytest.mark.requirement("OUT-5", "OUT-6")
+@pytest.mark.parametrize("message", ["what can you do?", "你能做什么"])
+def test_abilities_are_three_lines_of_what_is_given_and_got_without_commands(here: Place, message: str) -> None:
+    told = here.said("ask", "--format", "raw", message).splitlines()
+    assert len(told) == 3
+    first, second, third = ({"GitHub", "install", "安装", "uninstall", "卸载"} & words(line) for line in told)
+    assert ("GitHub" in first, bool(second & {"install", "安装"}), bool(third & {"uninstall", "卸载"})) == (True,) * 3
+    assert not any(mark in " ".join(told) for mark in ("skill_manager", "navigator", "--skill", "python", "`", "$ "))
+
+
+def words(line: str) -> set[str]:
+    return {word for word in ("GitHub", "install", "安装", "uninstall", "卸载") if word in line}
+
+
+@pytest.mark.requirement("STA-1", "STA-2", "STA-3", "STA-4")
+@pytest.mark.parametrize(("message", "code"), [(COUNT, 0), ("hello there", 9), ("/word-cuont x", 4)])
+def test_few_skills_are_remarked_on_whatever_is_asked_and_block_nothing(here: Place, message: str, code: int) -> None:
+    done = here.run("ask", message)
+    assert (done.code, "docs/skills-mapping.md" in done.err, "only 6 skills" in done.err) == (code, True, True)
+    assert here.run("ask", message, "--json").document["notice"] == {"code": "few_skills", "count": 6}
+
+
+@pytest.mark.requirement("STA-3")
+@pytest.mark.parametrize(("more", "reminded"), [(3, True), (4, False)])
+def test_ten_skills_are_enough(here: Place, more: int, reminded: bool) -> None:
+    for number in range(more):
+        here.write(below(f".claude/skills/s{number}", {"SKILL.md": f"---\nname: s{number}\ndescription: x\n---\nx\n"}))
+    assert ("skills-mapping" in here.run("ask", COUNT).err) is reminded
+
+
+def test_why_tells_the_way_of_a_choice(here: Place) -> None:
+    here.said("ask", COUNT)
+    told = here.said("why")
+    parts = ["message", "offered", "shortlist", "word-count  confidence", "decided", "chosen", "used", "ended"]
+    places = [told.find(part) for part in parts]
+    assert -1 not in places and places == sorted(places)
+
+
+def test_why_tells_of_the_run_that_is_named(here: Place) -> None:
+    first = here.json("ask", COUNT)["run"]
+    here.run("ask", "hello there")
+    assert "word-count" in here.said("why", first)
+    assert "word-count" not in here.said("why")
+
+
+@pytest.mark.parametrize("run", ["20200101-000000000-000000", "../../etc/passwd", "x" * 200, ""])
+def test_why_of_an_unknown_run_is_not_found(here: Place, run: str) -> None:
+    here.said("ask", COUNT)
+    done = here.run("why", run)
+    assert (done.code, done.out) == (4, "")
+
+
+def test_why_before_the_first_run_says_so(here: Place) -> None:
+    assert here.run("why").code == 4
+
+
+def test_a_damaged_log_is_named(here: Place) -> None:
+    run = here.json("ask", COUNT)["run"]
+    (here.root / "mybox" / "logs" / "runs" / f"{run}.jsonl").write_text("{ broken\n")
+    done = here.run("why", run)
+    assert (done.code, run in done.err) == (6, True)
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "ascii", "latin-1", "utf-16"])
+@pytest.mark.parametrize("message", [COUNT, ZH_COUNT, "word count of this: café 😀 naïve", "/没有这个 x"])
+def test_no_encoding_of_the_terminal_breaks_a_reply(here: Place, encoding: str, message: str) -> None:
+    done = here.run("ask", message, env={"PYTHONIOENCODING": encoding})
+    assert done.code in {0, 4} and "Error" not in done.err
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "ascii"])
+def test_marks_are_plain_where_the_encoding_has_no_emoji(here: Place, encoding: str) -> None:
+    done = here.run("ask", COUNT, env={"PYTHONIOENCODING": encoding})
+    assert done.out.startswith("[OK] ")
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "ascii", "latin-1"])
+def test_json_is_json_in_every_encoding(here: Place, encoding: str) -> None:
+    import subprocess
+
+    from cli.support import environment
+
+    words = [*here.program, "ask", "--json", "word count of this: café 😀 世界"]
+    done = subprocess.run(words, cwd=here.root, env=environment({"PYTHONIOENCODING": encoding}), capture_output=True)
+    assert json.loads(done.stdout.decode(encoding))["report"]["data"]["han"] == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii:strict", "utf-8:strict"])
+def test_stdin_that_cannot_be_decoded_is_no_surprise(here: Place, encoding: str) -> None:
+    done = here.run("ask", "-", stdin=b"hello \xff\xfe", env={"PYTHONIOENCODING": encoding})
+    assert done.code in {2, 9}
+    assert "NAVIGATOR_DEBUG" not in done.err

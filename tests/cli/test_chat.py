@@ -1,0 +1,232 @@
+"""A conversation, from a pipe and on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import SLEEP, environment
+
+needs = pytest.mark.requirement
+
+
+def test_two_turns_from_a_pipe(run: Any) -> None:
+    done = run("chat", input="/code-review x\n/word-count one two three\n")
+    assert (done.code, "code-review" in done.out, "3 words" in done.out) == (0, True, True)
+
+
+def test_a_conversation_is_one_json_document(run: Any) -> None:
+    told = run("chat", "--json", input="/code-review x\nwhat can you do?\n").document()
+    assert [reply["report"]["state"] for reply in told["replies"]] == ["success", "success"]
+    assert {reply["session"] for reply in told["replies"]} == {told["session"]}
+
+
+@pytest.mark.parametrize("script", ["chat.py", ""])
+def test_help_tells_what_can_be_written(run: Any, script: str) -> None:
+    done = run(*(() if script else ("chat",)), input="/help\n", script=script)
+    assert (done.code, "/quit" in done.out, "@path" in done.out) == (0, True, True)
+
+
+@pytest.mark.parametrize(
+    ("input", "code"),
+    [
+        ("/code-review x\n", 0),
+        ("hello my friend\n", 9),
+        ("/nope\n", 4),
+        ("/nope\n/code-review x\n", 0),
+        ("/code-review x\n/nope\n", 4),
+        ("", 0),
+        ("\n\n", 0),
+        ("/quit\n/nope\n", 0),
+        ("/exit\n/nope\n", 0),
+    ],
+)
+def test_the_exit_code_from_a_pipe_is_the_last_turns(run: Any, input: str, code: int) -> None:
+    assert run("chat", input=input).code == code
+
+
+@needs("SEN-2")
+def test_a_question_is_answered_by_the_next_line(run: Any) -> None:
+    told = run("chat", "--json", input="/word-count\nto be or not to be\n").document()
+    assert [reply["report"]["state"] for reply in told["replies"]] == ["pending", "success"]
+    assert told["replies"][1]["report"]["data"]["words"] == 6
+
+
+@needs("SAF-1")
+@pytest.mark.parametrize(("answer", "made"), [("yes", True), ("是", True), ("no", False), ("否", False), ("maybe", False)])
+def test_a_shell_command_runs_after_a_yes_only(run: Any, root: Path, answer: str, made: bool) -> None:
+    run("chat", input=f"!touch made\n{answer}\n")
+    assert bool(list(root.rglob("made"))) is made
+
+
+@needs("SEN-7")
+def test_follow_ups_go_back_until_they_are_released(run: Any) -> None:
+    told = run("chat", "--json", input="/code-review x\nand again\nstop\nand again\n").document()
+    assert [reply["route"]["entity"] for reply in told["replies"]] == ["code-review", "code-review", None, None]
+
+
+@needs("STA-3")
+def test_the_reminder_is_shown_once_a_session(run: Any) -> None:
+    assert run("chat", input="/code-review x\n/code-review y\n").err.count("docs/skills-mapping.md") == 1
+
+
+@pytest.mark.parametrize("input", ["/word-count one \\\ntwo\n", '"""\n/word-count\none\ntwo\n"""\n', '"""\n/word-count\none\ntwo\n'])
+def test_a_message_may_have_several_lines(run: Any, input: str) -> None:
+    told = run("chat", "--json", input=input).document()
+    assert [reply["report"]["data"].get("words") for reply in told["replies"]] == [2]
+
+
+@pytest.mark.parametrize("word", ["/skills", "/why"])
+def test_words_of_its_own_are_no_messages(run: Any, word: str) -> None:
+    done = run("chat", input=f"/code-review x\n{word}\n")
+    assert (done.code, "code-review" in done.out) == (0, True)
+
+
+def test_an_error_does_not_end_the_conversation(run: Any, root: Path) -> None:
+    (root / "src").mkdir()
+    done = run("chat", "--json", input="see @src/\n/nope\n/code-review x\n")
+    assert done.code == 0
+    assert done.document()["replies"][-1]["report"]["state"] == "success"
+
+
+# On a terminal
+
+
+@dataclass
+class Screen:
+    """What a terminal shows, read in order."""
+
+    master: int
+    shown: str = ""
+
+    def until(self, wanted: str, limit: float = 20) -> None:
+        """Goes on to behind the next `wanted`."""
+        deadline = time.monotonic() + limit
+        while wanted not in self.shown:
+            ready, _, _ = select.select([self.master], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"{wanted!r} is not in {self.shown!r}"
+            self.shown += os.read(self.master, 65536).decode("utf-8", "replace")
+        self.shown = self.shown.partition(wanted)[2]
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+
+@contextmanager
+def terminal(root: Path) -> Iterator[tuple[subprocess.Popen[bytes], Screen]]:
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "navigator_kernel.cli.main", "chat"],
+        cwd=root, env=environment(TERM="dumb"), stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        preexec_fn=_controlling,
+    )
+    os.close(slave)
+    try:
+        yield process, Screen(master)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+
+def _controlling() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def sleeper(root: Path) -> None:
+    folder = root / ".claude" / "skills" / "doze-long"
+    folder.mkdir(parents=True)
+    (folder / "run.py").write_text(SLEEP)
+    (folder / "SKILL.md").write_text(
+        "---\nname: doze-long\ndescription: dozes\ncommand: python ${SKILL_ROOT}/run.py\n---\nGo.\n"
+    )
+
+
+def last_event(root: Path) -> str:
+    newest = max((root / "mybox" / "logs" / "runs").glob("*.jsonl"))
+    kind: str = json.loads(newest.read_text().splitlines()[-1])["type"]
+    return kind
+
+
+def alive(pid: int) -> bool:
+    try:
+        return b"\nState:\tZ" not in Path(f"/proc/{pid}/status").read_bytes()[:300]
+    except OSError:
+        return False
+
+
+def started(root: Path) -> int:
+    deadline = time.monotonic() + 20
+    while not (found := [path for path in root.rglob("pid") if path.read_text()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return int(found[0].read_text())
+
+
+@pytest.mark.timeout(90)
+def test_ctrl_c_stops_the_turn_and_its_process_and_not_the_program(root: Path) -> None:
+    sleeper(root)
+    with terminal(root) as (process, screen):
+        screen.until("> ")
+        screen.type(b"/doze-long\n")
+        screen.until("yes/no")
+        screen.until("\n> ")
+        screen.type(b"yes\n")
+        pid = started(root)
+        screen.type(b"\x03")
+        screen.until("stopped")
+        screen.until("\n> ")
+        deadline = time.monotonic() + 5
+        while alive(pid) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not alive(pid)
+        assert last_event(root) == "RunCancelled"
+        assert process.poll() is None
+        screen.type(b"/word-count one two\n")
+        screen.until("2 words")
+        screen.type(b"/quit\n")
+        assert process.wait(20) == 0
+
+
+@pytest.mark.timeout(60)
+def test_ctrl_c_at_the_prompt_ends_nothing(root: Path) -> None:
+    with terminal(root) as (process, screen):
+        screen.until("> ")
+        screen.type(b"half a messa\x03")
+        screen.until("\n> ")
+        screen.type(b"/word-count one two\n")
+        screen.until("2 words")
+        screen.until("\n> ")
+        screen.type(b"\x04")
+        assert process.wait(20) == 0
+
+
+@pytest.mark.timeout(60)
+def test_ctrl_c_during_ask_ends_with_130_and_the_process_is_dead(root: Path) -> None:
+    sleeper(root)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "--yes", "/doze-long", "--json"],
+        cwd=root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )
+    pid = started(root)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    told = json.loads(out)
+    assert (process.returncode, told["exit_code"], b"Traceback" in err) == (130, 130, False)
+    assert last_event(root) == "RunCancelled"
+    assert not alive(pid)

@@ -1,0 +1,226 @@
+"""`--json` prints one document and nothing else, for every command there is, whatever happens."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from cli.support import Place, below, place_in, type_a
+from navigator_kernel.cli.main import COMMANDS, navigator
+from skill_repositories import skill_text
+
+Before = Callable[[Place], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Words that come after the command, and what is done before."""
+
+    words: Sequence[str] = ()
+    before: Before = lambda place: None
+    stdin: str = ""
+    code: int = 0
+
+
+def leaves() -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, by its words."""
+    context = click.Context(navigator)
+    for name in COMMANDS:
+        command = navigator.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {inner}", held) for inner, held in command.commands.items())
+        else:
+            yield name, command
+
+
+def install(place: Place) -> None:
+    place.said("skill", "install", "./source/alpha")
+
+
+def once(place: Place) -> None:
+    assert place.run("ask", "hello").code == 9
+
+
+def broken(name: str) -> Before:
+    """Leaves a file of ours that cannot be read."""
+    return lambda place: place.write({name: "{ broken = "})
+
+
+def no_trust(place: Place) -> None:
+    import os
+
+    path = Path(os.environ["XDG_STATE_HOME"]) / "navigator" / "trust.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("{ broken")
+
+
+CASES: Mapping[str, Case] = {
+    "agent list": Case(),
+    "ask": Case(words=["word count of this: hello world"]),
+    "chat": Case(stdin="word count of this: hello world\n"),
+    "completion": Case(words=["bash"]),
+    "config get": Case(words=["language"]),
+    "config list": Case(),
+    "config path": Case(),
+    "config set": Case(words=["language", "zh"]),
+    "config unset": Case(words=["language"]),
+    "doctor": Case(),
+    "gc": Case(),
+    "init": Case(),
+    "plugin distrust": Case(words=["source"]),
+    "plugin list": Case(),
+    "plugin trust": Case(words=["source"]),
+    "route": Case(words=["review this code"]),
+    "skill disable": Case(words=["tool"]),
+    "skill distrust": Case(words=["tool"]),
+    "skill enable": Case(words=["tool"]),
+    "skill info": Case(words=["tool"]),
+    "skill install": Case(words=["./source/alpha"]),
+    "skill list": Case(),
+    "skill search": Case(words=["tool"]),
+    "skill trust": Case(words=["tool"]),
+    "skill uninstall": Case(words=["alpha"], before=install),
+    "skill verify": Case(before=install),
+    "why": Case(before=once),
+}
+TOML, DATABASE = broken("navigator.toml"), broken(".claude/skills/skills.db")
+SWITCHES, RECEIPT = broken("mybox/state/disabled.json"), broken(".claude/skills/.navigator/alpha.json")
+FAILING: Sequence[tuple[str, Case]] = [
+    ("agent list", Case(before=TOML, code=6)),
+    ("ask", Case(words=["hi"], before=TOML, code=6)),
+    ("ask", Case(words=["hi"], before=SWITCHES, code=6)),
+    ("ask", Case(words=["/nothing-like-it x"], code=4)),
+    ("ask", Case(words=["hello there"], code=9)),
+    ("ask", Case(code=2)),
+    ("chat", Case(stdin="hi\n", before=TOML, code=6)),
+    ("chat", Case(stdin="hi\n", before=SWITCHES, code=6)),
+    ("chat", Case(stdin="/nothing-like-it x\n", code=4)),
+    ("completion", Case(words=["powershell"], code=2)),
+    ("config get", Case(words=["colour"], code=2)),
+    ("config get", Case(words=["language"], before=TOML, code=6)),
+    ("config list", Case(before=TOML, code=6)),
+    ("config set", Case(words=["language", "klingon"], code=2)),
+    ("config set", Case(words=["language", "zh"], before=TOML, code=6)),
+    ("config unset", Case(words=["language"], before=TOML, code=6)),
+    ("doctor", Case(before=TOML, code=1)),
+    ("doctor", Case(before=DATABASE, code=1)),
+    ("doctor", Case(before=no_trust, code=0)),
+    ("gc", Case(words=["--days", "many"], code=2)),
+    ("init", Case(words=["surplus"], code=2)),
+    ("plugin distrust", Case(words=["nowhere"], code=4)),
+    ("plugin distrust", Case(words=["source"], before=no_trust, code=6)),
+    ("plugin list", Case(before=TOML, code=6)),
+    ("plugin trust", Case(words=["nowhere"], code=4)),
+    ("plugin trust", Case(words=["source"], before=no_trust, code=6)),
+    ("route", Case(words=["hi"], before=TOML, code=6)),
+    ("route", Case(words=["hi"], before=SWITCHES, code=6)),
+    ("route", Case(words=[" "], code=2)),
+    ("skill disable", Case(words=["nothing"], code=4)),
+    ("skill disable", Case(words=["tool"], before=SWITCHES, code=6)),
+    ("skill distrust", Case(words=["tool"], before=no_trust, code=6)),
+    ("skill enable", Case(words=["nothing"], code=4)),
+    ("skill info", Case(words=["file:///nowhere/at/all"], code=7)),
+    ("skill info", Case(words=["tool"], before=SWITCHES, code=6)),
+    ("skill install", Case(words=["file:///nowhere/at/all"], code=7)),
+    ("skill install", Case(words=["ext::sh -c x"], code=3)),
+    ("skill install", Case(words=["./source/alpha"], before=DATABASE, code=6)),
+    ("skill list", Case(before=SWITCHES, code=6)),
+    ("skill search", Case(words=["tool", "--limit", "0"], code=2)),
+    ("skill trust", Case(words=["nothing"], code=4)),
+    ("skill trust", Case(words=["tool"], before=no_trust, code=6)),
+    ("skill uninstall", Case(words=["nothing"], code=4)),
+    ("skill verify", Case(words=["nothing"], code=4)),
+    ("skill verify", Case(before=RECEIPT, code=6)),
+    ("why", Case(code=4)),
+    ("why", Case(words=["20200101-000000000-000000"], code=4)),
+]
+NEEDY = [name for name, command in leaves() if any(isinstance(p, click.Argument) and p.required for p in command.params)]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    """A project with one skill of its own and one that can be installed."""
+    place = place_in(tmp_path)
+    place.write({"source/alpha/SKILL.md": skill_text("alpha")})
+    place.write(below(".claude/skills/tool", type_a("tool", "print('ran')\n")))
+    return place
+
+
+def took(place: Place, name: str, case: Case, *more: str) -> Any:
+    """The document of a command that ends as its case says."""
+    case.before(place)
+    done = place.run(*name.split(), *case.words, *more, "--json", stdin=case.stdin)
+    assert done.code == case.code, (done.code, done.out, done.err)
+    assert done.document.get("exit_code", 0) == done.code
+    return done.document
+
+
+def test_every_command_has_a_case() -> None:
+    assert sorted(CASES) == sorted(name for name, _ in leaves())
+
+
+def test_every_command_takes_json() -> None:
+    lacking = [name for name, command in leaves() if not any("--json" in param.opts for param in command.params)]
+    assert lacking == []
+
+
+def test_every_command_says_in_a_sentence_what_it_is_for() -> None:
+    assert [name for name, command in leaves() if not inspect.cleandoc(command.help or "")] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_success_is_one_document(here: Place, name: str) -> None:
+    assert "error" not in took(here, name, CASES[name])
+
+
+@pytest.mark.parametrize(("name", "case"), FAILING, ids=[f"{n}-{' '.join(c.words)}-{c.code}" for n, c in FAILING])
+def test_a_failure_is_one_document(here: Place, name: str, case: Case) -> None:
+    took(here, name, case)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_unknown_option_is_one_document(here: Place, name: str) -> None:
+    told = took(here, name, Case(words=["--nonsense"], code=2))["error"]
+    assert (told["code"], "--nonsense" in told["msg"], told["hint"]) == ("usage", True, f"navigator {name} --help")
+
+
+@pytest.mark.parametrize("name", NEEDY)
+def test_a_missing_argument_is_one_document(here: Place, name: str) -> None:
+    assert "Missing argument" in took(here, name, Case(code=2))["error"]["msg"]
+
+
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["--nonsense"], [], ["skill"], ["skill", "nonsense"], ["--language", "klingon", "ask", "x"]]
+)
+def test_what_names_no_command_is_one_document(here: Place, words: list[str]) -> None:
+    done = here.run(*words, "--json")
+    assert (done.code, done.document["exit_code"], done.err) == (2, 2, "")
+
+
+def test_a_folder_that_is_not_there_is_one_document(here: Place) -> None:
+    done = here.run("--root", "/nowhere/at/all", "skill", "list", "--json")
+    assert (done.code, done.document["error"]["code"]) == (4, "not_found")
+
+
+def test_an_error_names_its_type_code_hint_and_exit_code(here: Place) -> None:
+    told = here.json("skill", "uninstall", "nothing")["error"]
+    assert set(told) >= {"type", "code", "msg", "hint", "exit_code"}
+    assert told["hint"]
+
+
+def test_json_after_two_dashes_is_a_word_of_the_message(here: Place) -> None:
+    done = here.run("ask", "--", "hello", "--json")
+    assert done.code == 9
+    assert done.out.startswith("⏸️")
+
+
+def test_a_message_in_broken_utf8_is_one_document(here: Place) -> None:
+    done = here.run("ask", "-", "--json", stdin=b"hello \xff\xfe \xed\xa0\x80")
+    assert done.document["exit_code"] == done.code == 9
