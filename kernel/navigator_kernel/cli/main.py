@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("init", "Make this folder a project"),
     "plugin": ("plugin", "Plugins: list, trust, distrust"),
     "route": ("route", "Which skill a message would get, and nothing else"),
+    "session": ("session", "Conversations that were kept: list, show, resume, export, delete"),
     "skill": ("skill", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
     "why": ("why", "Why a past turn chose what it chose"),
 }

@@ -71,6 +71,13 @@ TABLE: tuple[Right, ...] = (
         consent="the typed command",
     ),
     Right(
+        actor="export",
+        reads="the session or skill that is named",
+        writes=("the named target",),
+        network="none",
+        consent="the typed command",
+    ),
+    Right(
         actor="setup",
         reads="nothing",
         writes=("mybox", ".claude", "docs", "navigator.toml", "user-config"),
