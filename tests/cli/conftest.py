@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from skill_repositories import make_repo, skill_text
 
 TOP = Path(__file__).parents[2]
@@ -47,13 +48,20 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(root: Path) -> Run:
-    """`run("skill", "list", cwd=…, input=…, env=…)`; `script=` names a file of `bin/` to start instead."""
+    """`run("skill", "list", cwd=…, typed=…, env=…)`; `script=` names a file of `bin/` to start instead."""
 
-    def start(*words: str, cwd: Path | None = None, input: str = "", env: dict[str, str] | None = None, script: str = "") -> Done:
+    def start(
+        *words: str, cwd: Path | None = None, typed: str = "", env: dict[str, str] | None = None, script: str = ""
+    ) -> Done:
         head = [str(TOP / "bin" / script)] if script else ["-m", "navigator_kernel.cli.main"]
         done = subprocess.run(
             [sys.executable, *head, *words],
-            cwd=cwd or root, input=input.encode(), env=environment(**(env or {})), capture_output=True, timeout=90, check=False,
+            cwd=cwd or root,
+            input=typed.encode(),
+            env=environment(**(env or {})),
+            capture_output=True,
+            timeout=90,
+            check=False,
         )
         return Done(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 

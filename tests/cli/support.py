@@ -17,7 +17,6 @@ SKILL_MANAGER = (sys.executable, str(SOURCE / "bin" / "skill_manager.py"))
 START = f"import sys; sys.path.insert(0, {str(SOURCE / 'kernel')!r})\n"
 CONSOLE = (sys.executable, "-I", "-c", f"{START}from navigator_kernel.cli.main import main; main()")
 LIMIT = 60  # seconds that one command may take here
-ROWS = "name,amount\na,1\nb,3\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +71,8 @@ class Place:
             path.write_text(text, encoding="utf-8")
 
     def files(self) -> dict[str, bytes]:
-        """Every file of the project with its bytes."""
-        found = sorted(path for path in self.root.rglob("*") if path.is_file())
+        """Every file of the project with its bytes; the locks between processes left out."""
+        found = sorted(path for path in self.root.rglob("*") if path.is_file() and path.name != "lock")
         return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
 
     def runs(self) -> list[list[dict[str, Any]]]:

@@ -17,30 +17,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cli.conftest import SLEEP, environment
 
 needs = pytest.mark.requirement
 
 
 def test_two_turns_from_a_pipe(run: Any) -> None:
-    done = run("chat", input="/code-review x\n/word-count one two three\n")
+    done = run("chat", typed="/code-review x\n/word-count one two three\n")
     assert (done.code, "code-review" in done.out, "3 words" in done.out) == (0, True, True)
 
 
 def test_a_conversation_is_one_json_document(run: Any) -> None:
-    told = run("chat", "--json", input="/code-review x\nwhat can you do?\n").document()
+    told = run("chat", "--json", typed="/code-review x\nwhat can you do?\n").document()
     assert [reply["report"]["state"] for reply in told["replies"]] == ["success", "success"]
     assert {reply["session"] for reply in told["replies"]} == {told["session"]}
 
 
 @pytest.mark.parametrize("script", ["chat.py", ""])
 def test_help_tells_what_can_be_written(run: Any, script: str) -> None:
-    done = run(*(() if script else ("chat",)), input="/help\n", script=script)
+    done = run(*(() if script else ("chat",)), typed="/help\n", script=script)
     assert (done.code, "/quit" in done.out, "@path" in done.out) == (0, True, True)
 
 
 @pytest.mark.parametrize(
-    ("input", "code"),
+    ("typed", "code"),
     [
         ("/code-review x\n", 0),
         ("hello my friend\n", 9),
@@ -53,50 +54,54 @@ def test_help_tells_what_can_be_written(run: Any, script: str) -> None:
         ("/exit\n/nope\n", 0),
     ],
 )
-def test_the_exit_code_from_a_pipe_is_the_last_turns(run: Any, input: str, code: int) -> None:
-    assert run("chat", input=input).code == code
+def test_the_exit_code_from_a_pipe_is_the_last_turns(run: Any, typed: str, code: int) -> None:
+    assert run("chat", typed=typed).code == code
 
 
 @needs("SEN-2")
 def test_a_question_is_answered_by_the_next_line(run: Any) -> None:
-    told = run("chat", "--json", input="/word-count\nto be or not to be\n").document()
+    told = run("chat", "--json", typed="/word-count\nto be or not to be\n").document()
     assert [reply["report"]["state"] for reply in told["replies"]] == ["pending", "success"]
     assert told["replies"][1]["report"]["data"]["words"] == 6
 
 
 @needs("SAF-1")
-@pytest.mark.parametrize(("answer", "made"), [("yes", True), ("是", True), ("no", False), ("否", False), ("maybe", False)])
+@pytest.mark.parametrize(
+    ("answer", "made"), [("yes", True), ("是", True), ("no", False), ("否", False), ("maybe", False)]
+)
 def test_a_shell_command_runs_after_a_yes_only(run: Any, root: Path, answer: str, made: bool) -> None:
-    run("chat", input=f"!touch made\n{answer}\n")
+    run("chat", typed=f"!touch made\n{answer}\n")
     assert bool(list(root.rglob("made"))) is made
 
 
 @needs("SEN-7")
 def test_follow_ups_go_back_until_they_are_released(run: Any) -> None:
-    told = run("chat", "--json", input="/code-review x\nand again\nstop\nand again\n").document()
+    told = run("chat", "--json", typed="/code-review x\nand again\nstop\nand again\n").document()
     assert [reply["route"]["entity"] for reply in told["replies"]] == ["code-review", "code-review", None, None]
 
 
 @needs("STA-3")
 def test_the_reminder_is_shown_once_a_session(run: Any) -> None:
-    assert run("chat", input="/code-review x\n/code-review y\n").err.count("docs/skills-mapping.md") == 1
+    assert run("chat", typed="/code-review x\n/code-review y\n").err.count("docs/skills-mapping.md") == 1
 
 
-@pytest.mark.parametrize("input", ["/word-count one \\\ntwo\n", '"""\n/word-count\none\ntwo\n"""\n', '"""\n/word-count\none\ntwo\n'])
-def test_a_message_may_have_several_lines(run: Any, input: str) -> None:
-    told = run("chat", "--json", input=input).document()
+@pytest.mark.parametrize(
+    "typed", ["/word-count one \\\ntwo\n", '"""\n/word-count\none\ntwo\n"""\n', '"""\n/word-count\none\ntwo\n']
+)
+def test_a_message_may_have_several_lines(run: Any, typed: str) -> None:
+    told = run("chat", "--json", typed=typed).document()
     assert [reply["report"]["data"].get("words") for reply in told["replies"]] == [2]
 
 
 @pytest.mark.parametrize("word", ["/skills", "/why"])
 def test_words_of_its_own_are_no_messages(run: Any, word: str) -> None:
-    done = run("chat", input=f"/code-review x\n{word}\n")
+    done = run("chat", typed=f"/code-review x\n{word}\n")
     assert (done.code, "code-review" in done.out) == (0, True)
 
 
 def test_an_error_does_not_end_the_conversation(run: Any, root: Path) -> None:
     (root / "src").mkdir()
-    done = run("chat", "--json", input="see @src/\n/nope\n/code-review x\n")
+    done = run("chat", "--json", typed="see @src/\n/nope\n/code-review x\n")
     assert done.code == 0
     assert done.document()["replies"][-1]["report"]["state"] == "success"
 
@@ -129,7 +134,12 @@ def terminal(root: Path) -> Iterator[tuple[subprocess.Popen[bytes], Screen]]:
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "navigator_kernel.cli.main", "chat"],
-        cwd=root, env=environment(TERM="dumb"), stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        cwd=root,
+        env=environment(TERM="dumb"),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
         preexec_fn=_controlling,
     )
     os.close(slave)
@@ -221,7 +231,10 @@ def test_ctrl_c_during_ask_ends_with_130_and_the_process_is_dead(root: Path) -> 
     sleeper(root)
     process = subprocess.Popen(
         [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "--yes", "/doze-long", "--json"],
-        cwd=root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        cwd=root,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     pid = started(root)
     process.send_signal(signal.SIGINT)

@@ -66,7 +66,7 @@ def test_a_command_prints_exactly_one_json_document(run: Any, words: tuple[str, 
     assert done.code == code, done.err
     told = done.document()
     assert told.get("exit_code", code) == code
-    assert ("error" in told) == (code in {2, 4} and words[0] != "ask" or words == ("ask",))
+    assert ("error" in told) == ((code in {2, 4} and words[0] != "ask") or words == ("ask",))
 
 
 @pytest.mark.parametrize(("words", "code"), COMMANDS, ids=[" ".join(words) for words, _ in COMMANDS])
@@ -78,7 +78,9 @@ def test_a_command_says_the_same_to_a_person(run: Any, words: tuple[str, ...], c
     assert "\x1b" not in done.out + done.err
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("skill", "--help"), ("ask", "-h"), ("skill", "install", "-h"), ("--version",)])
+@pytest.mark.parametrize(
+    "words", [(), ("--help",), ("skill", "--help"), ("ask", "-h"), ("skill", "install", "-h"), ("--version",)]
+)
 def test_help_is_there_at_every_level(run: Any, words: tuple[str, ...]) -> None:
     done = run(*words)
     assert done.code in ({2, 0} if not words else {0})
@@ -120,13 +122,21 @@ def test_a_task_is_shown_with_its_three_sections(run: Any) -> None:
 
 
 @needs("OUT-4")
-@pytest.mark.parametrize("words", [("what can you do?",), ("--format", "raw", "/code-review x"), ("--format", "summary", "/code-review x"), ("/word-count",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("what can you do?",),
+        ("--format", "raw", "/code-review x"),
+        ("--format", "summary", "/code-review x"),
+        ("/word-count",),
+    ],
+)
 def test_what_is_no_task_is_shown_without_sections(run: Any, words: tuple[str, ...]) -> None:
     assert "[Logic Trace]" not in run("ask", *words).out
 
 
 def test_a_message_may_come_from_a_pipe(run: Any) -> None:
-    assert run("ask", input="/code-review x\n").code == run("ask", "-", input="/code-review x\n").code == 0
+    assert run("ask", typed="/code-review x\n").code == run("ask", "-", typed="/code-review x\n").code == 0
 
 
 @needs("STA-3")
@@ -181,7 +191,9 @@ def test_route_says_what_would_be_done_and_does_nothing(
 
 
 @pytest.mark.parametrize("key", ["style", "language"])
-def test_a_flag_wins_over_the_environment_over_the_project_over_the_person(run: Any, root: Path, home: Path, key: str) -> None:
+def test_a_flag_wins_over_the_environment_over_the_project_over_the_person(
+    run: Any, root: Path, home: Path, key: str
+) -> None:
     words = {"style": ("emoji", "ascii", "auto"), "language": ("zh", "en", "auto")}[key]
 
     def told(*flags: str, **env: str) -> tuple[str, str]:
@@ -255,7 +267,14 @@ def test_a_dry_run_of_init_writes_nothing(run: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def aged(root: Path) -> Path:
     old = time.time() - 90 * 86_400
-    for name in ("temp/a.txt", "logs/runs/20250101-1-a.jsonl", "workspace/20250101-1-a/out.txt", "workflows/plan.md", "state/kept.json", "cache/x"):
+    for name in (
+        "temp/a.txt",
+        "logs/runs/20250101-1-a.jsonl",
+        "workspace/20250101-1-a/out.txt",
+        "workflows/plan.md",
+        "state/kept.json",
+        "cache/x",
+    ):
         path = root / "mybox" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
@@ -266,7 +285,11 @@ def aged(root: Path) -> Path:
 
 def test_gc_removes_what_is_temporary_or_old_and_keeps_workflows_and_state(run: Any, aged: Path) -> None:
     told = run("gc", "--json").document()
-    assert set(told["removed"]) == {"mybox/temp/a.txt", "mybox/logs/runs/20250101-1-a.jsonl", "mybox/workspace/20250101-1-a"}
+    assert set(told["removed"]) == {
+        "mybox/temp/a.txt",
+        "mybox/logs/runs/20250101-1-a.jsonl",
+        "mybox/workspace/20250101-1-a",
+    }
     kept = {path.relative_to(aged).as_posix() for path in aged.rglob("*") if path.is_file()}
     assert {"workflows/plan.md", "state/kept.json"} <= kept
 
@@ -316,11 +339,15 @@ def test_a_closed_pipe_ends_without_a_word(root: Path) -> None:
     from cli.conftest import environment
 
     line = f"{sys.executable} -m navigator_kernel.cli.main skill list --json | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", line], cwd=root, env=environment(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=root, env=environment(), capture_output=True, timeout=60, check=False
+    )
     assert done.returncode in {0, 1}
     assert done.stderr == b""
 
 
 def test_a_document_is_utf8_whatever_it_holds(run: Any) -> None:
-    told = run("ask", "--json", "/code-review 你好 \udc80".encode("utf-8", "surrogateescape").decode("utf-8", "replace")).document()
+    told = run(
+        "ask", "--json", "/code-review 你好 \udc80".encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    ).document()
     assert "你好" in json.dumps(told, ensure_ascii=False)

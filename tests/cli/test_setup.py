@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 
 import click
 import pytest
 
-from cli.support import Place, place_in
+from cli.support import MODULE, Place, environment, place_in
 from navigator_kernel import __version__
 from navigator_kernel.cli.main import COMMANDS, navigator
 
@@ -212,11 +213,7 @@ def test_the_shipped_plugins_are_listed(here: Place) -> None:
     assert (listed["untrusted"], listed["failures"]) == ([], [])
 
 
-def test_a_message_into_a_closed_pipe_is_no_error(here: Place) -> None:
-    import subprocess
-
-    from cli.support import MODULE, environment
-
+def test_a_list_into_a_closed_pipe_is_no_error(here: Place) -> None:
     line = f"{' '.join(MODULE)} skill list | true"
     done = subprocess.run(["/bin/sh", "-c", line], cwd=here.root, env=environment(), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from skill_repositories import snapshot
 
 needs = pytest.mark.requirement
@@ -121,7 +122,9 @@ def test_a_disabled_skill_cannot_be_called(run: Any, installed: Path) -> None:
     assert run("ask", "/alpha-one now").code == 4
 
 
-def test_an_install_into_the_persons_own_level_leaves_the_project_alone(run: Any, root: Path, repo: Path, home: Path) -> None:
+def test_an_install_into_the_persons_own_level_leaves_the_project_alone(
+    run: Any, root: Path, repo: Path, home: Path
+) -> None:
     assert run("skill", "install", f"file://{repo}", "--skill", "alpha-one", "--user").code == 0
     assert (home / ".claude" / "skills" / "alpha-one").is_dir()
     assert not (root / ".claude").exists()
@@ -179,7 +182,9 @@ def test_a_repository_without_skills_says_so(run: Any, tmp_path: Path) -> None:
 @needs("LIF-13")
 @pytest.mark.parametrize("form", [(), ("--json",)])
 @pytest.mark.parametrize(
-    "words", [("skill", "install", "{repo}", "--skill", "beta-two"), ("skill", "uninstall", "alpha-one")], ids=["install", "uninstall"]
+    "words",
+    [("skill", "install", "{repo}", "--skill", "beta-two"), ("skill", "uninstall", "alpha-one")],
+    ids=["install", "uninstall"],
 )
 def test_a_damaged_database_is_reported_and_left_untouched(
     run: Any, root: Path, installed: Path, words: tuple[str, ...], form: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -101,8 +102,6 @@ def test_a_second_install_says_that_it_is_there_already(manager: Place, source: 
 
 @pytest.mark.requirement("LIF-13")
 def test_install_writes_the_database(manager: Place, source: str) -> None:
-    import json
-
     install(manager, source, "alpha")
     held = json.loads((manager.root / ".claude/skills/skills.db").read_text("utf-8"))
     rows = [row for table in held.values() for row in table.values()]
@@ -301,7 +300,7 @@ def test_verify_names_a_changed_file(manager: Place, source: str) -> None:
     (manager.root / ".claude/skills/tool/run.py").write_text("print('other')\n")
     done = manager.run("verify")
     assert (done.code, "tool" in done.err) == (6, True)
-    assert manager.json("verify", "tool")["error"]["skills"][0]["changed"] == ["run.py"]
+    assert manager.json("verify", "tool")["error"]["skills"][0]["modified"] == ["run.py"]
 
 
 @pytest.mark.parametrize("words", [["list"], ["search", "tables"], ["info", "alpha"]], ids=lambda words: words[0])

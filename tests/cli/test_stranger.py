@@ -123,7 +123,7 @@ def test_no_command_executes_anything_of_a_strangers(
 @needs("SAF-1")
 def test_a_conversation_executes_nothing_either(run: Any, stranger: Path, canary: Path, tmp_path: Path) -> None:
     text = "hello\n/evil now\nno\nbe evil for me\nmcp run evil\n/skills\n/why\nweb-scraper\n@evil.md\n"
-    run("chat", cwd=stranger, input=text, env=entry(tmp_path))
+    run("chat", cwd=stranger, typed=text, env=entry(tmp_path))
     assert not canary.exists()
 
 
@@ -196,7 +196,7 @@ def test_a_strangers_link_costs_nobody_a_file(
     link = stranger / "mybox" / name
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(outside)
-    run(*words, cwd=stranger, input="hello\n", env=entry(tmp_path))
+    run(*words, cwd=stranger, typed="hello\n", env=entry(tmp_path))
     assert {str(path.relative_to(outside)) for path in outside.rglob("*")} >= {"dear.txt", "deep", "deep/dear.txt"}
 
 

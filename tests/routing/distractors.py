@@ -16,14 +16,23 @@ DOMAINS: dict[str, tuple[str, str]] = {
     "travel": ("trips and journeys", "book compare pack budget visa map insure rebook review itinerary"),
     "cooking": ("recipes and meals", "plan scale substitute shop bake preserve pair cost plate ferment"),
     "legal": ("contracts and terms", "summarise compare redline draft negotiate archive clause risk translate sign"),
-    "finance": ("budgets and invoices", "forecast reconcile invoice tax audit-trail expense payroll hedge price benchmark"),
+    "finance": (
+        "budgets and invoices",
+        "forecast reconcile invoice tax audit-trail expense payroll hedge price benchmark",
+    ),
     "marketing": ("campaigns and adverts", "brief segment schedule slogan landing survey brand report test launch"),
     "hiring": ("candidates and interviews", "screen schedule outreach offer onboard rank survey debrief source reject"),
     "learning": ("courses and lessons", "outline quiz grade explain translate pace tutor exam flashcard certify"),
     "weather": ("forecasts and climate", "forecast warn map compare chart alert archive season pollen tide"),
     "fitness": ("training and health", "plan log stretch diet sleep race recover pace measure coach"),
-    "security": ("incidents and threats", "triage harden rotate phish scan-network respond forensics model patch train"),
-    "translation": ("texts in other languages", "translate proofread localise glossary subtitle align transliterate dub adapt compare"),
+    "security": (
+        "incidents and threats",
+        "triage harden rotate phish scan-network respond forensics model patch train",
+    ),
+    "translation": (
+        "texts in other languages",
+        "translate proofread localise glossary subtitle align transliterate dub adapt compare",
+    ),
     "blockchain": ("wallets and contracts", "deploy audit-chain swap bridge mint stake index simulate verify monitor"),
 }
 
@@ -62,9 +71,15 @@ def write_distractors(folder: Path) -> int:
     for domain, (subject, verbs) in DOMAINS.items():
         for verb in verbs.split():
             what = verb.replace("-", " ")
-            found[f"{domain}-{verb}"] = f"Helps to {what} {subject}. This skill should be used when somebody wants to {what} {subject}"
+            found[f"{domain}-{verb}"] = (
+                f"Helps to {what} {subject}. This skill should be used when somebody wants to {what} {subject}"
+            )
     for name, description in list(found.items())[:199]:
-        _write(folder, name, f"---\nname: {name}\ndescription: {description}\n---\n# {name}\n\n{description}. Ask for what is missing, then act.\n")
+        _write(
+            folder,
+            name,
+            f"---\nname: {name}\ndescription: {description}\n---\n# {name}\n\n{description}. Ask for what is missing, then act.\n",
+        )
     _write(folder, "test-runner", RUNNER)
     return 200
 

@@ -130,7 +130,9 @@ def test_no_clear_match_is_backend_without_an_entity(crowd: Any) -> None:
 
 
 @needs("INT-5", "INT-7")
-@pytest.mark.parametrize("text", ["review this code", "hello", "/code-review", "install a/b", "代码", "", "code review git csv"])
+@pytest.mark.parametrize(
+    "text", ["review this code", "hello", "/code-review", "install a/b", "代码", "", "code review git csv"]
+)
 def test_a_confidence_lies_between_none_and_certain_and_has_a_reason(crowd: Any, text: str) -> None:
     intent = crowd.intent(text)
     assert 0.0 <= intent.confidence <= 1.0
@@ -143,7 +145,9 @@ def test_a_confidence_lies_between_none_and_certain_and_has_a_reason(crowd: Any,
 @pytest.mark.parametrize("where", ["description", "tags", "keywords_cn", "examples", "body"])
 def test_words_are_matched_wherever_a_skill_writes_them(village: Any, where: str) -> None:
     extra = "" if where in {"description", "body"} else f"{where}: zorblify\n"
-    place = village({"alpha": ("zorblify things" if where == "description" else "does a thing", extra), "beta": "another"})
+    place = village(
+        {"alpha": ("zorblify things" if where == "description" else "does a thing", extra), "beta": "another"}
+    )
     if where == "body":
         path = place.root / ".claude" / "skills" / "alpha" / "SKILL.md"
         path.write_text(path.read_text() + "\nzorblify everything\n")
@@ -160,11 +164,13 @@ def test_of_two_equal_ones_the_higher_priority_is_first(village: Any, first: str
 
 @needs("LIF-10")
 def test_a_name_counts_for_more_than_a_description_than_a_tag(village: Any) -> None:
-    place = village({
-        "zebra": "does a thing",
-        "second": "draws a zebra for a person",
-        "third": ("does another thing", "tags: zebra\n"),
-    })
+    place = village(
+        {
+            "zebra": "does a thing",
+            "second": "draws a zebra for a person",
+            "third": ("does another thing", "tags: zebra\n"),
+        }
+    )
     assert [c.name for c in place.router.retrieve("zebra").candidates] == ["zebra", "second", "third"]
 
 
@@ -242,7 +248,9 @@ def test_retrieval_is_the_same_each_time(crowd: Any) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("text", ["", "   ", "的了吗", "a the of", "🎉", "\x00", "((( AND OR *", "name:x", '"', "a" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "的了吗", "a the of", "🎉", "\x00", "((( AND OR *", "name:x", '"', "a" * 100_000]
+)
 def test_no_text_breaks_the_index(crowd: Any, text: str) -> None:
     assert crowd.router.retrieve(text).band in {"route", "ambiguous", "direct"}
 

@@ -107,7 +107,6 @@ def test_a_lifecycle_verb_with_its_object_is_a_skill_command(crowd: Any, text: s
         "查看日志",
         "看看这段代码",
         "执行",
-        "执行",
         "运行",
         "运行测试",
         "执行计划",
@@ -246,7 +245,9 @@ def test_the_name_of_a_script_goes_to_the_worker(crowd: Any, text: str, name: st
     assert crowd.says(text) == Script(name=name, args=args)
 
 
-@pytest.mark.parametrize("text", ["run evil", "run ../evil.py", "run bin/evil.py", "doctor who", "chat with me", "the doctor"])
+@pytest.mark.parametrize(
+    "text", ["run evil", "run ../evil.py", "run bin/evil.py", "doctor who", "chat with me", "the doctor"]
+)
 def test_a_script_that_is_not_listed_and_a_plain_word_are_no_script(crowd: Any, text: str) -> None:
     assert crowd.says(text) is None
 
@@ -307,8 +308,17 @@ def test_removing_a_skill_never_runs_it(crowd: Any, text: str) -> None:
 @needs("SEN-6", "LIF-8", "COV-7")
 @pytest.mark.parametrize(
     "text",
-    ["web-scraper", "Web_Scraper", "`web-scraper`", "install web-scraper", "安装 web-scraper", "安装web-scraper",
-     "install the web-scraper skill", "please install web-scraper", "安装 web-scraper 技能"],
+    [
+        "web-scraper",
+        "Web_Scraper",
+        "`web-scraper`",
+        "install web-scraper",
+        "安装 web-scraper",
+        "安装web-scraper",
+        "install the web-scraper skill",
+        "please install web-scraper",
+        "安装 web-scraper 技能",
+    ],
 )
 def test_the_name_of_a_known_sub_skill_is_an_offer_to_install_it(crowd: Any, text: str) -> None:
     assert crowd.says(text) == life("install", "acme/skills", ("web-scraper",))
@@ -343,8 +353,20 @@ def test_an_installed_skill_wins_over_one_that_could_be_installed(village: Any) 
 @needs("OUT-5", "SEN-3")
 @pytest.mark.parametrize(
     "text",
-    ["what can you do", "What can you do?", "capabilities", "你能做什么", "你能做什么？", "你会什么", "有什么功能", "能力", "功能",
-     "功能介绍", "你有哪些能力？", "what are your capabilities?"],
+    [
+        "what can you do",
+        "What can you do?",
+        "capabilities",
+        "你能做什么",
+        "你能做什么？",
+        "你会什么",
+        "有什么功能",
+        "能力",
+        "功能",
+        "功能介绍",
+        "你有哪些能力？",
+        "what are your capabilities?",
+    ],
 )
 def test_a_question_for_its_abilities_is_answered_by_the_kernel(crowd: Any, text: str) -> None:
     assert crowd.says(text) == Direct(topic="capabilities")
@@ -356,7 +378,19 @@ def test_next_to_nothing_is_nothing(crowd: Any, text: str) -> None:
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("text", ["a" * 50_000, "run " * 20_000, "安装" * 20_000, "/" * 50_000, "a/b " * 20_000, "install " + "a-" * 20_000, "find " + "a skill " * 8_000, "请" * 30_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 50_000,
+        "run " * 20_000,
+        "安装" * 20_000,
+        "/" * 50_000,
+        "a/b " * 20_000,
+        "install " + "a-" * 20_000,
+        "find " + "a skill " * 8_000,
+        "请" * 30_000,
+    ],
+)
 def test_no_message_takes_long(crowd: Any, text: str) -> None:
     import time
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,8 +19,8 @@ needs = pytest.mark.requirement
 ROOT = Path("/skills/x")
 
 
-def filled(template: str, **given: object) -> str:
-    return fill(template, Filling(root=ROOT, **given))  # type: ignore[arg-type]
+def filled(template: str, **given: Any) -> str:
+    return fill(template, Filling(root=ROOT, **given))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,9 @@ def test_one_template_serves_arguments_root_and_request_at_once() -> None:
 
 
 @needs("FMT-3")
-@pytest.mark.parametrize("hostile", ["$1", "$ARGUMENTS", "{request}", "{{k}}", "${SKILL_ROOT}", "\\$1", "@file", "!`id`"])
+@pytest.mark.parametrize(
+    "hostile", ["$1", "$ARGUMENTS", "{request}", "{{k}}", "${SKILL_ROOT}", "\\$1", "@file", "!`id`"]
+)
 @pytest.mark.parametrize("template", ["{request}", "$1", "$ARGUMENTS", "{k}"])
 def test_a_value_is_never_read_again(template: str, hostile: str) -> None:
     given_ = {"request": hostile, "arguments": (hostile,), "raw": hostile, "params": {"k": hostile}}
@@ -74,8 +77,8 @@ def test_filling_twice_is_no_different_from_joining_the_values(value: str, other
     assert filled("{a}|{b}", params={"a": value, "b": other}) == f"{value}|{other}"
 
 
-def argv(command: str, **given: object) -> tuple[str, ...]:
-    return fill_argv(command, Filling(root=ROOT, **given))  # type: ignore[arg-type]
+def argv(command: str, **given: Any) -> tuple[str, ...]:
+    return fill_argv(command, Filling(root=ROOT, **given))
 
 
 @needs("AGT-8")
@@ -90,7 +93,15 @@ def test_a_value_is_one_whole_argument(value: str) -> None:
 @needs("AGT-8")
 @pytest.mark.parametrize(
     "command",
-    ["tool --x={x}", "tool {x}.txt", "tool pre{x}", "tool '{x} more'", "tool {x}{x}", "tool a$1", "tool --q=$ARGUMENTS"],
+    [
+        "tool --x={x}",
+        "tool {x}.txt",
+        "tool pre{x}",
+        "tool '{x} more'",
+        "tool {x}{x}",
+        "tool a$1",
+        "tool --q=$ARGUMENTS",
+    ],
 )
 def test_a_placeholder_glued_to_other_text_is_refused(command: str) -> None:
     with pytest.raises(NotLoadable, match="glue"):
@@ -177,8 +188,8 @@ def test_the_program_is_never_a_value() -> None:
 # The prompt
 
 
-def executor(**given: object) -> SkillExecutor:
-    skill = SkillDef(name="x", description="d", path=ROOT / "SKILL.md", folder=ROOT, **given)  # type: ignore[arg-type]
+def executor(**given: Any) -> SkillExecutor:
+    skill = SkillDef(name="x", description="d", path=ROOT / "SKILL.md", folder=ROOT, **given)
     return SkillExecutor(skill=skill)
 
 

@@ -28,7 +28,9 @@ needs = pytest.mark.requirement
 
 @pytest.fixture
 def place(tmp_path: Path) -> Routing:
-    write_skills(tmp_path, {"boat-painter": "paints watercolours of boats", "code-fix": "mends code", "song-writer": "sings"})
+    write_skills(
+        tmp_path, {"boat-painter": "paints watercolours of boats", "code-fix": "mends code", "song-writer": "sings"}
+    )
     return routing_at(tmp_path)
 
 
@@ -73,7 +75,9 @@ def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, t
 
 
 @needs("PRE-8")
-@pytest.mark.parametrize("text", ["paint @missing.png", "/boat-painter @missing.png", "look @missing.png and @gone.txt"])
+@pytest.mark.parametrize(
+    "text", ["paint @missing.png", "/boat-painter @missing.png", "look @missing.png and @gone.txt"]
+)
 def test_a_missing_file_ends_the_matter_and_is_named(place: Routing, text: str) -> None:
     result = place.decide(text).result
     assert isinstance(result, Unknown)

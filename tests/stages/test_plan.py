@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-from navigator_kernel.stages.plan import Order, plan
-from navigator_kernel.values.packet import Packet, packet_from, packet_from_yaml
+from navigator_kernel.stages.plan import plan
+from navigator_kernel.values.packet import packet_from, packet_from_yaml
 from navigator_kernel.values.plan import Plan
 from navigator_kernel.values.report import Format
 from navigator_kernel.values.route import (
@@ -18,70 +17,19 @@ from navigator_kernel.values.route import (
     Mcp,
     NeedClarification,
     RouteDecision,
-    Script,
-    Shell,
     Skills,
     Unknown,
     Workflow,
 )
-from routing.place import Routing, routing_at, write_skills
+from routing.place import Routing
+from stages.orders import asked, of, order, packet, place_at, planned
 
 needs = pytest.mark.requirement
 
 
-def spec(name: str, validation: str = "not_empty", **more: str) -> str:
-    told = {"name": name, "prompt": f"the {name}", "validation": validation, **more}
-    return json.dumps(told)
-
-
-def params(*specs: str) -> tuple[str, str]:
-    return "does a thing", f"required_params: '[{', '.join(specs)}]'\n"
-
-
-SKILLS: dict[str, str | tuple[str, str]] = {
-    "plain-one": "paints boats",
-    "text-one": params(spec("text")),
-    "url-one": params(spec("url", "url_format")),
-    "mail-one": params(spec("to", "email")),
-    "file-one": params(spec("input", "file_exists")),
-    "many-one": params(spec("url", "url_format"), spec("to", "email"), spec("input", "file_exists")),
-    "calm-one": params(spec("text"), spec("style", default="plain"), spec("top", required="false")),
-    "slow-one": ("is slow", "timeout: 30\n"),
-    "slowest-one": ("is slowest", "timeout: 4000\n"),
-}
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Routing:
-    write_skills(tmp_path, SKILLS)
-    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
-    return routing_at(tmp_path)
-
-
-def order(**given: Any) -> Order:
-    base: dict[str, Any] = {"run": "r1", "timeout": 60.0, "language": "en", "format": "detail"}
-    return Order(**{**base, **given})
-
-
-def planned(place: Routing, text: str, **given: Any) -> Plan | NeedClarification:
-    language = place.request(text).language
-    return plan(place.decide(text), place.request(text), place.catalogue, order(language=language, **given))
-
-
-def packet(place: Routing, text: str, **given: Any) -> Packet:
-    found = planned(place, text, **given)
-    assert isinstance(found, Plan), found
-    return found.steps[0].packets[0]
-
-
-def asked(place: Routing, text: str) -> NeedClarification:
-    found = planned(place, text)
-    assert isinstance(found, NeedClarification), found
-    return found
-
-
-def of(place: Routing, result: Any, **given: Any) -> Plan | NeedClarification:
-    return plan(RouteDecision(result=result), place.request("say"), place.catalogue, order(**given))
+    return place_at(tmp_path)
 
 
 # The packet
@@ -113,7 +61,9 @@ def test_a_packet_without_a_section_is_none(place: Routing, section: str) -> Non
 
 
 @needs("PKT-1")
-@pytest.mark.parametrize("text", ["/text-one 'a: b'", "/text-one 你好\u2028x", "/text-one 1e3", "/plain-one @data.csv", "mcp run files"])
+@pytest.mark.parametrize(
+    "text", ["/text-one 'a: b'", "/text-one 你好\u2028x", "/text-one 1e3", "/plain-one @data.csv", "mcp run files"]
+)
 def test_the_prompt_says_exactly_what_the_packet_says(place: Routing, text: str) -> None:
     made = packet(place, text)
     assert packet_from_yaml(made.to_yaml()) == made
@@ -137,8 +87,13 @@ def test_every_packet_has_a_time_limit(place: Routing, text: str, limit: float) 
 @needs("PKT-7")
 @pytest.mark.parametrize(
     ("text", "prompt"),
-    [("/plain-one a b", "run plain-one a b"), ("/text-one a b", "run text-one a b"), ("/plain-one", "run plain-one"), ("/plain-one 画一艘船", "执行 plain-one 画一艘船"),
-     ("执行 plain-one", "执行 plain-one")],
+    [
+        ("/plain-one a b", "run plain-one a b"),
+        ("/text-one a b", "run text-one a b"),
+        ("/plain-one", "run plain-one"),
+        ("/plain-one 画一艘船", "执行 plain-one 画一艘船"),
+        ("执行 plain-one", "执行 plain-one"),
+    ],
 )
 def test_a_skills_prompt_is_run_skill_arguments(place: Routing, text: str, prompt: str) -> None:
     assert packet(place, text).params.value("prompt") == prompt
@@ -215,7 +170,13 @@ def test_a_single_matter_is_a_single_step(place: Routing, text: str) -> None:
 @needs("RTE-2")
 @pytest.mark.parametrize(
     "result",
-    [Direct(), Direct(topic="capabilities"), Unknown(what="skill", name="x"), NeedClarification(question="?"), Workflow(name="x")],
+    [
+        Direct(),
+        Direct(topic="capabilities"),
+        Unknown(what="skill", name="x"),
+        NeedClarification(question="?"),
+        Workflow(name="x"),
+    ],
 )
 def test_what_the_kernel_answers_itself_is_not_dispatched(place: Routing, result: Any) -> None:
     assert of(place, result) == Plan(steps=())
@@ -271,70 +232,6 @@ def test_a_default_is_filled_in_and_never_asked_for(place: Routing) -> None:
     assert dict(packet(place, "/calm-one hello").params.required) == {"text": "hello", "style": "plain"}
 
 
-# Where values come from
-
-
-@needs("SEN-2")
-@pytest.mark.parametrize(
-    ("text", "name", "value"),
-    [
-        ("/text-one hello", "text", "hello"),
-        ("/text-one hello there you", "text", "hello there you"),
-        ("/text-one 'hello there'", "text", "hello there"),
-        ("/text-one text=hello", "text", "hello"),
-        ("/text-one 'text=hello you'", "text", "hello you"),
-        ("/text-one --text hello", "text", "hello"),
-        ("/text-one --text=hello", "text", "hello"),
-        ("/text-one @data.csv", "text", "a,b\n1,2\n"),
-        ("/text-one\nall of this\nis the text", "text", "all of this\nis the text"),
-        ("/text-one the first\nand the second line", "text", "the first\nand the second line"),
-        ("run text-one hello", "text", "hello"),
-        ("/url-one https://a.example/x?y=1", "url", "https://a.example/x?y=1"),
-        ("/url-one --url https://a.example", "url", "https://a.example"),
-        ("/url-one look at https://a.example/p.", "url", "https://a.example/p"),
-        ("run url-one on https://a.example/p，谢谢", "url", "https://a.example/p"),
-        ("/mail-one to ada@b.example please", "to", "ada@b.example"),
-        ("/mail-one to=ada@b.example", "to", "ada@b.example"),
-        ("/calm-one hello --top 5", "top", "5"),
-        ("/calm-one hello --style=loud", "style", "loud"),
-        ("/calm-one top=3 hello", "top", "3"),
-        ("/calm-one --top 5 hello", "text", "hello"),
-    ],
-)
-def test_a_value_is_taken_from_what_was_said(place: Routing, text: str, name: str, value: str) -> None:
-    assert packet(place, text).params.required[name] == value
-
-
-@needs("SEN-2")
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ('do the text thing with "to be or not"', "to be or not"),
-        ("do the text thing: to be or not", "to be or not"),
-        ("文本处理：生存还是毁灭", "生存还是毁灭"),
-        ("处理文本「生存还是毁灭」", "生存还是毁灭"),
-        ("handle `x = 1` as text", "x = 1"),
-    ],
-)
-def test_a_value_may_be_quoted_or_follow_a_colon(place: Routing, text: str, value: str) -> None:
-    decision = RouteDecision(result=Skills(names=("text-one",)), tier="retrieval")
-    found = plan(decision, place.request(text), place.catalogue, order())
-    assert isinstance(found, Plan)
-    assert found.steps[0].packets[0].params.required["text"] == value
-
-
-@needs("SEN-2")
-@pytest.mark.parametrize("text", ["/file-one @data.csv", "/file-one input=@data.csv", "/file-one {path}", "use file-one on {path}", "/file-one input={path}"])
-def test_a_file_is_given_as_its_real_path(place: Routing, text: str) -> None:
-    path = place.root / "data.csv"
-    assert packet(place, text.format(path=path)).params.required["input"] == str(path)
-
-
-def test_a_message_that_only_mentions_a_subject_gives_no_text(place: Routing) -> None:
-    decision = RouteDecision(result=Skills(names=("text-one",)), tier="retrieval")
-    assert isinstance(plan(decision, place.request("count some words"), place.catalogue, order()), NeedClarification)
-
-
 # Lifecycle and MCP
 
 
@@ -382,10 +279,16 @@ def test_a_search_for_nothing_is_a_question(place: Routing) -> None:
 
 @needs("CAN-1")
 def test_candidates_follow_the_best_in_the_same_step(place: Routing) -> None:
-    decision = RouteDecision(result=Skills(names=("plain-one",)), candidates=("slow-one", "slowest-one"), tier="retrieval")
+    decision = RouteDecision(
+        result=Skills(names=("plain-one",)), candidates=("slow-one", "slowest-one"), tier="retrieval"
+    )
     found = plan(decision, place.request("paint"), place.catalogue, order())
     assert isinstance(found, Plan)
-    assert [p.task_spec.target for p in found.steps[0].packets] == ["skill:plain-one", "skill:slow-one", "skill:slowest-one"]
+    assert [p.task_spec.target for p in found.steps[0].packets] == [
+        "skill:plain-one",
+        "skill:slow-one",
+        "skill:slowest-one",
+    ]
 
 
 @needs("CAN-1", "PKT-10")

@@ -39,7 +39,9 @@ def test_a_reminder_is_shown_once_a_session(tmp_path: Path) -> None:
 
 
 @needs("STA-2")
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"---\nname: &a x\n---\n", b"---\n"], ids=["empty", "binary", "hostile", "open"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe\x00", b"---\nname: &a x\n---\n", b"---\n"], ids=["empty", "binary", "hostile", "open"]
+)
 def test_the_count_is_of_the_directory_and_no_file_is_read(tmp_path: Path, content: bytes) -> None:
     catalogue = catalogue_of(tmp_path, 3)
     for path in (tmp_path / ".claude" / "skills").glob("*/SKILL.md"):

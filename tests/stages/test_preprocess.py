@@ -4,37 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.adapters.project_files import FILE_LIMIT, ProjectFiles
+from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.stages.preprocess import Preprocessor, preprocess
 from navigator_kernel.values.request import Message, PreprocessingResult
+from stages.messages import calls, project, take
 
 needs = pytest.mark.requirement
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    (folder / "src").mkdir(parents=True)
-    (folder / "src" / "index.ts").write_text("export const answer = 42\n")
-    (folder / "file").write_text("content of file")
-    (folder / "a b.txt").write_text("spaces in its name")
-    (folder / "notes.md").write_text("# Notes\n")
-    return folder
-
-
-def take(root: Path, text: str) -> PreprocessingResult:
-    return preprocess(Message(text=text), ProjectFiles(root, root))
-
-
-def calls(found: PreprocessingResult) -> list[tuple[str, str, tuple[str, ...]]]:
-    return [(command.type, command.name, command.args) for command in found.commands]
+    return project(tmp_path)
 
 
 # The documents' own examples
@@ -275,172 +261,6 @@ def test_files_named_in_a_shell_command_are_the_shells_own(root: Path) -> None:
     assert take(root, "!cat @file").files == ()
 
 
-# Files
-
-
-@needs("PRE-8")
-@pytest.mark.parametrize("text", ['read @"a b.txt"', "read @'a b.txt'", 'read @"a b.txt".', '/review @"a b.txt"'])
-def test_a_quoted_path_may_have_spaces(root: Path, text: str) -> None:
-    assert [(f.written, f.content) for f in take(root, text).files] == [("a b.txt", "spaces in its name")]
-
-
-@needs("PRE-17")
-@pytest.mark.parametrize("word", ["input=@file", "--input=@file"])
-def test_a_path_may_be_the_value_of_a_named_argument(root: Path, word: str) -> None:
-    found = take(root, f"/review {word}")
-    assert (calls(found), len(found.files)) == ([("skill", "review", (word.replace("@", ""),))], 1)
-
-
-@needs("PRE-17")
-def test_a_quoted_path_is_one_argument(root: Path) -> None:
-    assert calls(take(root, '/review @"a b.txt" now')) == [("skill", "review", ("a b.txt", "now"))]
-
-
-@needs("PRE-8")
-def test_several_files_are_read_in_order_and_each_once(root: Path) -> None:
-    found = take(root, "compare @file with @notes.md and @file")
-    assert [file.written for file in found.files] == ["file", "notes.md"]
-    assert found.cleaned_content.count("content of file") == 2
-
-
-@pytest.mark.parametrize("text", ["see @file.", "see @file, then", "(@file)", "看 @file。", "看：@file，谢谢", "is it @file?"])
-def test_punctuation_round_a_path_is_no_part_of_it(root: Path, text: str) -> None:
-    found = take(root, text)
-    assert [file.written for file in found.files] == ["file"]
-    assert found.need == text.replace("@", "")
-
-
-@needs("PRE-8")
-@pytest.mark.parametrize("name", ["missing.py", "src/missing", "no/such/file.txt"])
-def test_a_missing_file_is_named(root: Path, name: str) -> None:
-    [file] = take(root, f"look at @{name}").files
-    assert name in file.problem
-    assert file.content == ""
-
-
-def test_every_missing_file_is_named(root: Path) -> None:
-    assert [f.written for f in take(root, "@one.py @two.py @file").files if f.problem] == ["one.py", "two.py"]
-
-
-@pytest.mark.parametrize("text", ["ask @alice about it", "thanks @bob!", "@everyone hello", "@", "@ home", "a @@ b"])
-def test_a_name_after_an_at_that_is_no_file_stays_text(root: Path, text: str) -> None:
-    found = take(root, text)
-    assert (found.cleaned_content, found.files) == (text, ())
-
-
-@pytest.mark.parametrize("text", ["mail me@file.com", "x@notes.md", "user@host:/file", "https://a.example/@file"])
-def test_an_address_stays_text(root: Path, text: str) -> None:
-    (root / "file.com").write_text("never")
-    found = take(root, text)
-    assert (found.cleaned_content, found.files) == (text, ())
-
-
-@needs("SAF-1")
-@pytest.mark.parametrize("written", ["../secret.txt", "/etc/hostname", "link.txt", "out/secret.txt"])
-def test_a_file_outside_the_project_is_refused_by_name(root: Path, written: str) -> None:
-    (root.parent / "secret.txt").write_text("s3cret")
-    (root / "link.txt").symlink_to(root.parent / "secret.txt")
-    (root / "out").symlink_to(root.parent)
-    [file] = take(root, f"see @{written}").files
-    assert written in file.problem and "outside" in file.problem
-    assert file.content == ""
-
-
-def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
-    (root / "link.md").symlink_to("notes.md")
-    assert take(root, "see @link.md").files[0].content == "# Notes\n"
-
-
-def test_a_file_of_the_limit_is_read_and_one_byte_more_is_refused(root: Path) -> None:
-    (root / "fits.txt").write_bytes(b"a" * FILE_LIMIT)
-    (root / "large.txt").write_bytes(b"a" * (FILE_LIMIT + 1))
-    fits, large = take(root, "@fits.txt @large.txt").files
-    assert (len(fits.content), fits.problem) == (256 * 1024, "")
-    assert "large.txt" in large.problem and "256 KiB" in large.problem
-
-
-def test_a_file_that_is_not_utf8_is_refused_by_name(root: Path) -> None:
-    (root / "latin.txt").write_bytes("café".encode("latin-1"))
-    [file] = take(root, "see @latin.txt").files
-    assert "latin.txt" in file.problem and "UTF-8" in file.problem
-
-
-@pytest.mark.timeout(10)
-def test_a_fifo_is_refused_and_not_waited_for(root: Path) -> None:
-    os.mkfifo(root / "pipe.txt")
-    [file] = take(root, "see @pipe.txt").files
-    assert "pipe.txt" in file.problem and "regular" in file.problem
-
-
-def test_a_folder_is_refused_by_name(root: Path) -> None:
-    [file] = take(root, "see @src/").files
-    assert "src/" in file.problem
-
-
-# Nothing is looked at twice
-
-
-# X-26
-@pytest.mark.parametrize(
-    "content",
-    ["@notes.md", "!`touch made`", "!touch made", "$1 $ARGUMENTS", "{request} {{request}}", "/review it", "\\@notes.md"],
-)
-def test_what_a_file_holds_is_never_read_as_an_instruction(root: Path, content: str) -> None:
-    (root / "hostile.txt").write_text(content)
-    found = take(root, "see @hostile.txt")
-    assert found.commands == ()
-    assert [file.written for file in found.files] == ["hostile.txt"]
-    assert f"\n{content}\n" in found.cleaned_content
-
-
-# X-26
-def test_an_instruction_on_a_line_of_its_own_in_a_file_is_content(root: Path) -> None:
-    (root / "hostile.txt").write_text("first\n/review it\n!ls\n#flow\n@@agent\n")
-    found = take(root, "@hostile.txt")
-    assert (found.commands, found.should_halt_conversation) == ((), False)
-
-
-@pytest.mark.parametrize("body", ["!ls", "/review it", "see @file", "run !`ls`", "#flow", "@@agent go"])
-def test_a_fence_is_left_alone(root: Path, body: str) -> None:
-    text = f"explain\n```sh\n{body}\n```\nplease"
-    found = take(root, text)
-    assert (found.cleaned_content, found.commands, found.files) == (text, (), ())
-
-
-@pytest.mark.parametrize("body", ["!ls", "/review it", "see @file", "run !`ls`"])
-def test_a_fence_that_is_never_closed_reaches_to_the_end(root: Path, body: str) -> None:
-    text = f"explain\n```sh\n{body}\n"
-    found = take(root, text)
-    assert (found.cleaned_content, found.commands, found.files) == (text.strip(), (), ())
-
-
-def test_after_a_fence_instructions_count_again(root: Path) -> None:
-    found = take(root, "```\n!ls\n```\n/review @file")
-    assert calls(found) == [("skill", "review", ("file",))]
-
-
-# X-26
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("\\/review it", "/review it"),
-        ("\\!ls", "!ls"),
-        ("see \\@file", "see @file"),
-        ("\\#flow", "#flow"),
-        ("\\@@agent go", "@@agent go"),
-        ("C:\\dir\\file", "C:\\dir\\file"),
-    ],
-)
-def test_a_backslash_makes_a_mark_plain_text(root: Path, text: str, left: str) -> None:
-    found = take(root, text)
-    assert (found.cleaned_content, found.commands, found.files) == (left, (), ())
-
-
-def test_a_backslash_makes_a_mark_among_arguments_plain_text(root: Path) -> None:
-    found = take(root, "/say \\@file")
-    assert (calls(found), found.files) == ([("skill", "say", ("@file",))], ())
-
-
 # The prefix
 
 
@@ -467,7 +287,13 @@ def test_the_prefix_is_stripped_after_a_command_too(root: Path, text: str) -> No
 
 @pytest.mark.parametrize(
     ("text", "language"),
-    [("review this", "en"), ("审查这段代码", "zh"), ("用 code-review 审查这段代码", "zh"), ("/code-review 请看", "zh"), ("", "en")],
+    [
+        ("review this", "en"),
+        ("审查这段代码", "zh"),
+        ("用 code-review 审查这段代码", "zh"),
+        ("/code-review 请看", "zh"),
+        ("", "en"),
+    ],
 )
 # X-31
 def test_the_language_is_the_messages(root: Path, text: str, language: str) -> None:

@@ -14,14 +14,37 @@ ASKED = Session(id="s", approval=APPROVAL)
 
 
 def waiting(original: str = "/word-count", rounds: int = 1) -> Session:
-    return Session(id="s", question=PendingQuestion(original=original, question="the text?", missing=("text",), rounds=rounds))
+    return Session(
+        id="s", question=PendingQuestion(original=original, question="the text?", missing=("text",), rounds=rounds)
+    )
 
 
 @needs("SAF-1")
 @pytest.mark.parametrize(
     "text",
-    ["yes", "Yes", "y", "YES!", " ok ", "okay.", "go on", "go ahead", "do it", "sure", "yes please", "yes, please",
-     "是", "是的", "好", "好的。", "可以", "同意", "确认", "继续", "行"],
+    [
+        "yes",
+        "Yes",
+        "y",
+        "YES!",
+        " ok ",
+        "okay.",
+        "go on",
+        "go ahead",
+        "do it",
+        "sure",
+        "yes please",
+        "yes, please",
+        "是",
+        "是的",
+        "好",
+        "好的。",
+        "可以",
+        "同意",
+        "确认",
+        "继续",
+        "行",
+    ],
 )
 def test_a_yes_lets_what_waits_go_on(text: str) -> None:
     assert resume(Message(text=text), ASKED).approved == APPROVAL
@@ -37,8 +60,23 @@ def test_a_no_declines(text: str) -> None:
 @needs("SAF-1")
 @pytest.mark.parametrize(
     "text",
-    ["yes but use another folder", "yesterday", "okra", "是不是安全", "好像不对", "不是", "no way to know", "是谁", "",
-     "/word-count yes", "y/n", "yes\nrm -rf /", "maybe", "好奇", "继续说"],
+    [
+        "yes but use another folder",
+        "yesterday",
+        "okra",
+        "是不是安全",
+        "好像不对",
+        "不是",
+        "no way to know",
+        "是谁",
+        "",
+        "/word-count yes",
+        "y/n",
+        "yes\nrm -rf /",
+        "maybe",
+        "好奇",
+        "继续说",
+    ],
 )
 def test_what_is_neither_agrees_to_nothing(text: str) -> None:
     found = resume(Message(text=text), ASKED)
@@ -78,7 +116,19 @@ def test_an_answer_is_merged_with_what_it_answers(original: str, answer: str, me
 
 
 @pytest.mark.parametrize(
-    "text", ["/code-review a.py", "!ls", "! ls", "@@tester x", "#flow", "停止", "stop", "switch task", "我来处理", "I'll handle it"]
+    "text",
+    [
+        "/code-review a.py",
+        "!ls",
+        "! ls",
+        "@@tester x",
+        "#flow",
+        "停止",
+        "stop",
+        "switch task",
+        "我来处理",
+        "I'll handle it",
+    ],
 )
 def test_an_instruction_or_a_release_word_is_no_answer(text: str) -> None:
     assert resume(Message(text=text), waiting()).message.text == text
@@ -99,7 +149,9 @@ def test_an_answer_keeps_the_settings_of_its_message() -> None:
     assert (found.message.format, found.message.language, found.message.consent) == ("raw", "zh", True)
 
 
-@pytest.mark.parametrize("session", [Session(id="s"), Session(id="s", turn=3, sticky=Sticky(agent="skills", target="x"), failures=1)])
+@pytest.mark.parametrize(
+    "session", [Session(id="s"), Session(id="s", turn=3, sticky=Sticky(agent="skills", target="x"), failures=1)]
+)
 def test_a_session_that_waits_for_nothing_is_left_as_it_is(session: Session) -> None:
     found = resume(Message(text="hello"), session)
     assert (found.session, found.message.text, found.rounds) == (session, "hello", 0)

@@ -32,7 +32,10 @@ SERVER = Session(id="s", turn=1, sticky=Sticky(agent="mcp", target="files"))
 
 @pytest.fixture
 def place(tmp_path: Path) -> Routing:
-    write_skills(tmp_path, {"boat-painter": "paints watercolours of boats", "song-writer": ("writes songs", "examples: [write a song]\n")})
+    write_skills(
+        tmp_path,
+        {"boat-painter": "paints watercolours of boats", "song-writer": ("writes songs", "examples: [write a song]\n")},
+    )
     return routing_at(tmp_path)
 
 
@@ -95,9 +98,7 @@ def test_an_instruction_is_understood_without_a_router(place: Routing) -> None:
     ("text", "words"),
     [("/boat-painter a b", ("a", "b")), ("/boat-painter", ()), ("/boat-painter a\nwith a red sail", ("a",))],
 )
-def test_the_words_behind_a_command_are_its_arguments(
-    place: Routing, text: str, words: tuple[str, ...]
-) -> None:
+def test_the_words_behind_a_command_are_its_arguments(place: Routing, text: str, words: tuple[str, ...]) -> None:
     action = place.intent(text).action
     assert isinstance(action, Skills)
     assert action.arguments == words
@@ -122,9 +123,24 @@ def test_the_async_door_yields_the_same_intent(place: Routing) -> None:
 @needs("SEN-7")
 @pytest.mark.parametrize(
     "text",
-    ["again", "and in blue", "also a second one", "now smaller", "continue", "once more", "make it bigger", "in blue",
-     "what about a larger one for the wall in my grandmother's kitchen",
-     "继续", "再来一张", "换成蓝色", "改成红色的帆", "然后呢", "这次画大一点", "接着画"],
+    [
+        "again",
+        "and in blue",
+        "also a second one",
+        "now smaller",
+        "continue",
+        "once more",
+        "make it bigger",
+        "in blue",
+        "what about a larger one for the wall in my grandmother's kitchen",
+        "继续",
+        "再来一张",
+        "换成蓝色",
+        "改成红色的帆",
+        "然后呢",
+        "这次画大一点",
+        "接着画",
+    ],
 )
 def test_a_follow_up_goes_back_to_the_same_skill(place: Routing, text: str) -> None:
     intent = place.intent(text, PAINT)
@@ -145,7 +161,9 @@ def test_another_skill_that_is_clearly_meant_releases(place: Routing) -> None:
 
 
 @needs("SEN-7")
-@pytest.mark.parametrize("text", ["/song-writer", "run skill_manager list", "song-writer", "!ls", "#flow", "install a/b"])
+@pytest.mark.parametrize(
+    "text", ["/song-writer", "run skill_manager list", "song-writer", "!ls", "#flow", "install a/b"]
+)
 def test_a_new_explicit_command_releases(place: Routing, text: str) -> None:
     assert place.intent(text, PAINT).tier in {"syntax", "exact"}
 
@@ -153,7 +171,19 @@ def test_a_new_explicit_command_releases(place: Routing, text: str) -> None:
 @needs("SEN-7")
 @pytest.mark.parametrize(
     "text",
-    ["停止", "切换任务", "我来处理", "停止。", " 停止 ", "stop", "Stop.", "STOP!", "switch task", "I will handle it", "I'll handle this"],
+    [
+        "停止",
+        "切换任务",
+        "我来处理",
+        "停止。",
+        " 停止 ",
+        "stop",
+        "Stop.",
+        "STOP!",
+        "switch task",
+        "I will handle it",
+        "I'll handle this",
+    ],
 )
 def test_a_release_word_frees_the_session(place: Routing, text: str) -> None:
     intent = place.intent(text, PAINT)

@@ -29,7 +29,7 @@ GOLDEN = Path(__file__).with_name("golden")
 SHOUT = "import sys\nprint(sys.argv[-1].upper())\n"
 FAIL = "import sys\nprint('half')\nprint('no luck', file=sys.stderr)\nsys.exit(3)\n"
 SLEEP = "import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\nprint('begun', flush=True)\ntime.sleep(60)\n"
-TEXT = "required_params: '[{\"name\": \"text\", \"prompt\": \"the text\"}]'\n"
+TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
 
 
 class Standing:
@@ -78,7 +78,11 @@ class Talk:
     def log(self) -> str:
         """All run logs in order, with what differs from machine to machine replaced."""
         text = "".join(path.read_text() for path in sorted((self.kernel.root / "mybox" / "logs" / "runs").iterdir()))
-        places = {str(self.kernel.root): "<project>", str(shipped_home().skills): "<shipped>", sys.executable: "<python>"}
+        places = {
+            str(self.kernel.root): "<project>",
+            str(shipped_home().skills): "<shipped>",
+            sys.executable: "<python>",
+        }
         for place, name in places.items():
             text = text.replace(place, name)
         return text
@@ -89,7 +93,9 @@ class Talk:
         if os.environ.get("UPDATE_GOLDEN") == "1":
             path.parent.mkdir(exist_ok=True)
             path.write_text(found)
-        assert [json.loads(line) for line in found.splitlines()] == [json.loads(line) for line in path.read_text().splitlines()]
+        assert [json.loads(line) for line in found.splitlines()] == [
+            json.loads(line) for line in path.read_text().splitlines()
+        ]
         assert found == path.read_text()
 
 

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
-import os
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from turns.test_golden import TURNS
 
 from navigator_kernel.events import BODIES, Event, SkillActivated, StepStarted, event_from
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import STATES
+from turns.test_golden import TURNS
 
 needs = pytest.mark.requirement
 
 
-def pid_alive(pid: int) -> bool:
-    try:
-        return b"\nState:\tZ" not in Path(f"/proc/{pid}/status").read_bytes()[:300]
-    except OSError:
-        return False
-
-
 @needs("EVT-1")
 def test_the_documented_events_exist_by_name() -> None:
-    documented = {"RunStarted", "RunContent", "RunCompleted", "RunError", "ToolCallStarted", "ToolCallCompleted", "UICommand", "SkillActivated"}
-    ours = {"StepStarted", "StepCompleted", "ApprovalRequested", "ApprovalResolved", "ClarificationAsked", "Progress", "Usage",
-            "RunCancelled", "SkillsOffered", "SkillsShortlisted", "SkillChosen", "SkillLoaded", "SkillUsed"}
+    documented = {
+        "RunStarted",
+        "RunContent",
+        "RunCompleted",
+        "RunError",
+        "ToolCallStarted",
+        "ToolCallCompleted",
+        "UICommand",
+        "SkillActivated",
+    }
+    ours = {
+        "StepStarted",
+        "StepCompleted",
+        "ApprovalRequested",
+        "ApprovalResolved",
+        "ClarificationAsked",
+        "Progress",
+        "Usage",
+        "RunCancelled",
+        "SkillsOffered",
+        "SkillsShortlisted",
+        "SkillChosen",
+        "SkillLoaded",
+        "SkillUsed",
+    }
     assert documented | ours <= set(BODIES)
 
 
@@ -80,14 +92,26 @@ def test_the_log_holds_what_the_listeners_heard_and_before_they_heard_it(talk: A
 @needs("EVT-7")
 def test_a_skill_is_traceable_from_offer_to_use(talk: Any) -> None:
     talk.say("review this code: return a - b")
-    wanted = ["SkillsOffered", "SkillsShortlisted", "RouteDecided", "SkillChosen", "StepStarted", "SkillLoaded", "SkillActivated", "SkillUsed", "StepCompleted"]
+    wanted = [
+        "SkillsOffered",
+        "SkillsShortlisted",
+        "RouteDecided",
+        "SkillChosen",
+        "StepStarted",
+        "SkillLoaded",
+        "SkillActivated",
+        "SkillUsed",
+        "StepCompleted",
+    ]
     assert [kind for kind in talk.types() if kind in wanted] == wanted
 
 
 @needs("EVT-7")
 def test_a_tool_call_is_traceable_and_belongs_to_its_step(talk: Any) -> None:
     talk.say("run skill_manager list")
-    step, begun, done, end = (e for e in talk.events if e.type in {"StepStarted", "ToolCallStarted", "ToolCallCompleted", "StepCompleted"})
+    step, begun, done, end = (
+        e for e in talk.events if e.type in {"StepStarted", "ToolCallStarted", "ToolCallCompleted", "StepCompleted"}
+    )
     assert (begun.parent, done.parent, end.parent) == (step.seq, step.seq, step.seq)
     assert begun.body.call == done.body.call
 
@@ -264,7 +288,9 @@ def test_a_release_word_ends_follow_ups(talk: Any) -> None:
 @needs("CAN-1", "CAN-3")
 def test_a_candidate_stands_in_and_has_the_follow_ups(talk: Any, root: Path) -> None:
     text = (root / ".claude" / "skills" / "ada-painter" / "SKILL.md").read_text()
-    broken = text.replace("Paints", "Zorblifies and paints").replace("---\nDo", "command: tool x{request}\npriority: 90\n---\nDo")
+    broken = text.replace("Paints", "Zorblifies and paints").replace(
+        "---\nDo", "command: tool x{request}\npriority: 90\n---\nDo"
+    )
     (root / ".claude" / "skills" / "ada-painter" / "SKILL.md").write_text(broken)
     reply = talk.say("zorblify and paint watercolours of boats at sea")
     steps = [e.body.packet["task_spec"]["target"] for e in talk.events if isinstance(e.body, StepStarted)]
@@ -274,76 +300,20 @@ def test_a_candidate_stands_in_and_has_the_follow_ups(talk: Any, root: Path) -> 
     assert reply.session.sticky.target == "bob-painter"
 
 
-# Every way out
-
-
-def test_a_time_limit_is_a_state_and_keeps_what_was_printed(talk: Any) -> None:
-    reply = talk.say("/sleep-long now", consent=True)
-    assert (reply.report.state, reply.report.exit_code, reply.report.raw) == ("timeout", 124, "begun")
-    assert talk.types()[-1] == "RunCompleted"
-
-
-@needs("EVT-1")
-def test_a_surprise_ends_in_run_error_and_is_raised(talker: Any) -> None:
-    class Broken:
-        def recognise(self, text: str) -> None:
-            raise RuntimeError("the router broke")
-
-        def retrieve(self, text: str, k: int = 12) -> None:
-            raise RuntimeError("the router broke")
-
-    talk = talker(router=Broken())
-    with pytest.raises(RuntimeError):
-        talk.say("hello")
-    assert talk.types()[-1] == "RunError"
-    assert talk.events[-1].to_dict()["data"]["error"] == {"type": "RuntimeError", "msg": "the router broke"}
-
-
-@pytest.mark.timeout(30)
-def test_a_cancelled_turn_ends_in_run_cancelled_with_its_process_dead(talk: Any, root: Path) -> None:
-    async def cancelled() -> int:
-        task = asyncio.create_task(talk.turn("/doze-long now", consent=True))
-        deadline = time.monotonic() + 15
-        while not (found := [path for path in root.rglob("pid") if path.read_text()]):
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.02)
-        pid = int(found[0].read_text())
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return pid
-
-    pid = asyncio.run(cancelled())
-    assert talk.types()[-1] == "RunCancelled"
-    deadline = time.monotonic() + 5
-    while pid_alive(pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not pid_alive(pid)
-
-
-def test_a_session_that_was_cancelled_goes_on(talk: Any, root: Path) -> None:
-    async def both() -> str:
-        task = asyncio.create_task(talk.turn("/doze-long now", consent=True))
-        while not list(root.rglob("pid")):
-            await asyncio.sleep(0.02)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        reply = await talk.turn("/code-review @a.py")
-        state: str = reply.report.state
-        return state
-
-    assert asyncio.run(both()) == "success"
-
-
 # What a turn leaves behind
 
 
 @needs("SAF-2")
-@pytest.mark.parametrize("text", ["/code-review @a.py", "hello", "/csv-report @sales.csv", "run skill_manager list", "!echo x", "/nope"])
+@pytest.mark.parametrize(
+    "text", ["/code-review @a.py", "hello", "/csv-report @sales.csv", "run skill_manager list", "!echo x", "/nope"]
+)
 def test_a_turn_writes_in_mybox_only(talk: Any, root: Path, text: str) -> None:
     def held() -> dict[str, int]:
-        return {str(p.relative_to(root)): p.stat().st_mtime_ns for p in root.rglob("*") if p.is_file() and "mybox" not in p.parts}
+        return {
+            str(p.relative_to(root)): p.stat().st_mtime_ns
+            for p in root.rglob("*")
+            if p.is_file() and "mybox" not in p.parts
+        }
 
     before = held()
     talk.say(text)
@@ -351,5 +321,5 @@ def test_a_turn_writes_in_mybox_only(talk: Any, root: Path, text: str) -> None:
 
 
 def test_a_folder_that_is_named_as_a_file_is_an_answer_and_no_surprise(talk: Any, root: Path) -> None:
-    os.mkdir(root / "src")
+    (root / "src").mkdir()
     assert talk.say("look at @src/").report.exit_code == 4

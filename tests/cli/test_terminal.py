@@ -1,0 +1,257 @@
+"""A conversation on a pseudo-terminal: what Ctrl-C stops and what Ctrl-D ends; and answers to what was asked."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, below, environment, place_in, type_a
+
+LIMIT = 30  # seconds that anything may take to appear
+ON_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+SLEEP = """\
+import os, pathlib, subprocess, time
+child = subprocess.Popen(["sleep", "300"], start_new_session=True)
+pathlib.Path("pids.part").write_text(f"{os.getpid()} {child.pid}")
+os.rename("pids.part", "pids")
+time.sleep(300)
+"""
+
+
+@dataclass(kw_only=True)
+class Terminal:
+    """What a person sees and types. `seen` is all that was shown and not yet waited for."""
+
+    process: subprocess.Popen[bytes]
+    master: int
+    seen: str = ""
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def wait_for(self, wanted: str) -> str:
+        """All that was shown up to and with `wanted`."""
+        end = time.monotonic() + LIMIT
+        while wanted not in self.seen:
+            ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"{wanted!r} did not appear: {self.seen!r}"
+            try:
+                self.seen += os.read(self.master, 65_536).decode("utf-8", "replace")
+            except OSError as error:
+                raise AssertionError(f"it ended before {wanted!r}: {self.seen!r}") from error
+        shown, mark, self.seen = self.seen.partition(wanted)
+        return shown + mark
+
+    def end(self) -> int:
+        """The exit code after Ctrl-D."""
+        self.type("\x04")
+        return self.process.wait(LIMIT)
+
+
+@contextmanager
+def terminal(place: Place, *words: str) -> Iterator[Terminal]:
+    master, slave = pty.openpty()
+    argv = [sys.executable, "-c", ON_TERMINAL, *place.program, *words, "chat"]
+    env = environment({"TERM": "dumb"})
+    process = subprocess.Popen(
+        argv, cwd=place.root, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    )
+    os.close(slave)
+    try:
+        yield Terminal(process=process, master=master)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    """A project with a trusted skill that sleeps for minutes, and so does the process that it starts."""
+    place = place_in(tmp_path)
+    place.write(below(".claude/skills/dozer", type_a("dozer", SLEEP)))
+    place.said("skill", "trust", "dozer")
+    return place
+
+
+def processes(place: Place) -> list[int]:
+    """The skill's own process and its child's, once both run."""
+    end = time.monotonic() + LIMIT
+    while not (found := list(place.root.rglob("pids"))):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    pids = [int(word) for word in found[0].read_text().split()]
+    found[0].unlink()
+    return pids
+
+
+def all_gone(pids: list[int]) -> bool:
+    end = time.monotonic() + 5
+    while any(alive(pid) for pid in pids):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def alive(pid: int) -> bool:
+    try:
+        return re.search(r"^State:\s+[ZX]", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE) is None
+    except OSError:
+        return False
+
+
+def test_the_prompt_appears_and_ctrl_d_leaves_with_0(here: Place) -> None:
+    with terminal(here) as screen:
+        screen.wait_for("> ")
+        assert screen.end() == 0
+
+
+def test_ctrl_d_leaves_with_0_after_a_failure(here: Place) -> None:
+    with terminal(here) as screen:
+        screen.wait_for("> ")
+        screen.type("/no-such-skill\n")
+        screen.wait_for("no skill is called")
+        screen.wait_for("> ")
+        assert screen.end() == 0
+
+
+def test_ctrl_c_cancels_a_turn_with_all_its_processes_and_the_next_message_works(here: Place) -> None:
+    with terminal(here) as screen:
+        screen.wait_for("> ")
+        screen.type("/dozer x\n")
+        pids = processes(here)
+        assert all(map(alive, pids))
+        screen.type("\x03")
+        screen.wait_for("stopped")
+        assert all_gone(pids)
+        assert [run[-1]["type"] for run in here.runs()] == ["RunCancelled"]
+        screen.wait_for("> ")
+        screen.type("/word-count one two\n")
+        screen.wait_for("2 words")
+        screen.wait_for("> ")
+        assert screen.end() == 0
+
+
+def test_ctrl_c_can_stop_one_turn_after_another(here: Place) -> None:
+    with terminal(here) as screen:
+        for _ in range(3):
+            screen.wait_for("> ")
+            screen.type("/dozer x\n")
+            pids = processes(here)
+            screen.type("\x03")
+            screen.wait_for("stopped")
+            assert all_gone(pids)
+        screen.wait_for("> ")
+        assert screen.end() == 0
+    assert [run[-1]["type"] for run in here.runs()] == ["RunCancelled"] * 3
+
+
+def test_a_turn_that_was_stopped_leaves_the_conversation_as_it_was(here: Place) -> None:
+    with terminal(here) as screen:
+        screen.wait_for("> ")
+        screen.type("/word-count one two\n")
+        screen.wait_for("2 words")
+        screen.wait_for("> ")
+        screen.type("/dozer x\n")
+        processes(here)
+        screen.type("\x03")
+        screen.wait_for("stopped")
+        screen.wait_for("> ")
+        screen.type("again\n")
+        screen.wait_for("word-count needs: the text to count")
+
+
+def test_ctrl_c_in_the_middle_of_a_message_drops_the_message(here: Place) -> None:
+    with terminal(here) as screen:
+        screen.wait_for("> ")
+        screen.type("/word-count one \\\n")
+        screen.wait_for(". ")
+        screen.type("\x03")
+        screen.wait_for("> ")
+        screen.type('"""\n')
+        screen.wait_for(". ")
+        screen.type("/word-count one\n")
+        screen.wait_for(". ")
+        screen.type("\x03")
+        screen.wait_for("> ")
+        screen.type("/word-count one two three\n")
+        assert "1 words" not in screen.wait_for("3 words")
+        screen.wait_for("> ")
+        assert screen.end() == 0
+
+
+def test_what_is_under_way_is_shown(here: Place) -> None:
+    with terminal(here) as screen:
+        screen.wait_for("> ")
+        screen.type("/dozer x\n")
+        screen.wait_for("… dozer")
+        processes(here)
+        screen.type("\x03")
+        screen.wait_for("stopped")
+
+
+def test_the_style_that_is_asked_for_is_kept_through_a_conversation(here: Place) -> None:
+    with terminal(here, "--style", "ascii") as screen:
+        screen.wait_for("> ")
+        screen.type("/word-count one two\n")
+        screen.wait_for("[OK] skills 2 words")
+
+
+@pytest.mark.parametrize(
+    ("lines", "states", "shown"),
+    [
+        ("!echo hi-there\nyes\n", ["pending", "success"], True),
+        ("!echo hi-there\nno\n", ["pending", "success"], False),
+        ("!echo hi-there\nno\nyes\n", ["pending", "success", "pending"], False),
+        ("!echo hi-there\n/word-count one\nyes\n", ["pending", "success"], False),
+        ("yes\n", ["pending"], False),
+    ],
+    ids=["yes", "no", "no then yes", "something else then yes", "yes to nothing"],
+)
+def test_a_yes_counts_for_what_was_asked_just_before(here: Place, lines: str, states: list[str], shown: bool) -> None:
+    replies = here.run("chat", "--json", stdin=lines).document["replies"]
+    assert [reply["report"]["state"] for reply in replies][: len(states)] == states
+    assert any(reply["report"]["data"].get("stdout") == "hi-there" for reply in replies) is shown
+
+
+def test_a_yes_counts_once(here: Place) -> None:
+    replies = here.run("chat", "--json", stdin="!echo hi\nyes\n!echo hi\n").document["replies"]
+    assert [reply["report"]["state"] for reply in replies] == ["pending", "success", "pending"]
+
+
+def test_the_agreed_command_shows_what_it_printed(here: Place) -> None:
+    done = here.run("chat", stdin="!echo hi-$((1+1))\nyes\n")
+    assert (done.code, "hi-2" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize("word", ["/why", "/skills", "/help"])
+def test_a_word_of_its_own_works_before_the_first_turn(here: Place, word: str) -> None:
+    done = here.run("chat", stdin=f"{word}\n")
+    assert (done.code, (done.out + done.err).strip() != "") == (0, True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii:strict"])
+def test_a_line_that_cannot_be_decoded_is_no_surprise(here: Place, encoding: str) -> None:
+    text = b"hello \xff\xfe\n/word-count one two\n"
+    done = here.run("chat", stdin=text, env={"PYTHONIOENCODING": encoding})
+    assert "NAVIGATOR_DEBUG" not in done.err
+
+
+def test_a_damaged_record_ends_a_turn_and_not_the_conversation(here: Place) -> None:
+    here.write({"mybox/state/disabled.json": "{ broken"})
+    done = here.run("chat", stdin="hello\n/help\n")
+    assert (done.code, "disabled.json" in done.err, "/quit" in done.out) == (6, True, True)
