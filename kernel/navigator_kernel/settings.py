@@ -61,8 +61,8 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
     notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in SCALARS)
     return Settings(
         **values,
-        aliases={str(key): str(value) for key, value in user.get("models", {}).get("aliases", {}).items()},
-        servers={name: _server(name, body) for name, body in user.get("mcp", {}).get("servers", {}).items()},
+        aliases={name: str(value) for name, value in _table(user, "models", "aliases").items()},
+        servers={name: _server(name, body) for name, body in _table(user, "mcp", "servers").items()},
         origins=origins,
         notes=notes,
     )
@@ -117,8 +117,22 @@ def _toml(path: Path) -> dict[str, Any]:
         raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="mend or remove the file") from error
 
 
+def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """The table at `path`, empty where there is none; UsageProblem where something else stands there."""
+    held: Any = settings
+    for at, name in enumerate(path):
+        held = held.get(name, {})
+        if not isinstance(held, dict):
+            raise UsageProblem(f"{'.'.join(path[: at + 1])!r} is no table", hint=f"write it as [{'.'.join(path)}]")
+    return held  # type: ignore[no-any-return]  # a dict, as asked above
+
+
 def _server(name: str, body: Any) -> McpServer:
     if not isinstance(body, dict) or not isinstance(body.get("command"), str):
         raise UsageProblem(f"MCP server {name!r} has no command", hint=f'[mcp.servers.{name}] command = "…"')
-    args = tuple(str(arg) for arg in body.get("args", ()))
-    return McpServer(command=body["command"], args=args, env={str(k): str(v) for k, v in body.get("env", {}).items()})
+    args, env = body.get("args", []), body.get("env", {})
+    if not isinstance(args, list) or not isinstance(env, dict):
+        raise UsageProblem(f"MCP server {name!r} is not well written", hint="args is a list, env a table")
+    return McpServer(
+        command=body["command"], args=tuple(map(str, args)), env={key: str(value) for key, value in env.items()}
+    )

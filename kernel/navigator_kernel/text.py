@@ -34,7 +34,7 @@ def clean(text: str, *, lines: bool = True) -> str:
     text = _ESCAPES.sub("", text)
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     text = _UNWANTED.sub("", text)
-    return text if lines else re.sub(r"\s*\n\s*", " ", text)
+    return text if lines or "\n" not in text else " ".join(part for line in text.split("\n") if (part := line.strip()))
 
 
 def language_of(text: str) -> Language:

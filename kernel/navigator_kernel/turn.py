@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from navigator_kernel.errors import KernelError
 from navigator_kernel.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -108,7 +109,15 @@ def _delivery(kernel: Kernel) -> Delivery:
         kernel.writer.write(path, text.encode("utf-8", "replace"))
         return str(path.relative_to(kernel.root))
 
-    return Delivery(dispatcher=kernel.dispatcher, clock=kernel.clock, offload=offload)
+    def describe(namespace: str) -> tuple[str, str]:
+        """Kind and digest of what is about to be used; the agent says what is wrong with one that is not there."""
+        try:
+            executor = kernel.catalogue.create_executor(namespace)
+            return executor.skill.kind, executor.digest
+        except KernelError:
+            return "", ""
+
+    return Delivery(dispatcher=kernel.dispatcher, clock=kernel.clock, offload=offload, describe=describe)
 
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:

@@ -49,6 +49,10 @@ def once(place: Place) -> None:
     assert place.run("ask", "hello").code == 9
 
 
+def talk(place: Place) -> None:
+    assert place.run("ask", "--session", "talk", "hello").code == 9
+
+
 def broken(name: str) -> Before:
     """Leaves a file of ours that cannot be read."""
     return lambda place: place.write({name: "{ broken = "})
@@ -77,6 +81,11 @@ CASES: Mapping[str, Case] = {
     "plugin list": Case(),
     "plugin trust": Case(words=["source"]),
     "route": Case(words=["review this code"]),
+    "session delete": Case(words=["talk"], before=talk),
+    "session export": Case(words=["talk"], before=talk),
+    "session list": Case(before=talk),
+    "session resume": Case(words=["talk"], before=talk, stdin="word count of this: hello world\n"),
+    "session show": Case(words=["talk"], before=talk),
     "skill disable": Case(words=["tool"]),
     "skill distrust": Case(words=["tool"]),
     "skill enable": Case(words=["tool"]),
@@ -121,6 +130,13 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("route", Case(words=["hi"], before=TOML, code=6)),
     ("route", Case(words=["hi"], before=SWITCHES, code=6)),
     ("route", Case(words=[" "], code=2)),
+    ("session delete", Case(words=["nothing"], code=4)),
+    ("session export", Case(words=["nothing"], code=4)),
+    ("session export", Case(words=["talk", "source/alpha/SKILL.md"], before=talk, code=3)),
+    ("session list", Case(before=broken("mybox/state/sessions.sqlite"), code=6)),
+    ("session resume", Case(words=["nothing"], code=4)),
+    ("session show", Case(words=["nothing"], code=4)),
+    ("session show", Case(words=["talk", "--last", "0"], code=2)),
     ("skill disable", Case(words=["nothing"], code=4)),
     ("skill disable", Case(words=["tool"], before=SWITCHES, code=6)),
     ("skill distrust", Case(words=["tool"], before=no_trust, code=6)),

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -255,3 +256,15 @@ def test_a_damaged_record_ends_a_turn_and_not_the_conversation(here: Place) -> N
     here.write({"mybox/state/disabled.json": "{ broken"})
     done = here.run("chat", stdin="hello\n/help\n")
     assert (done.code, "disabled.json" in done.err, "/quit" in done.out) == (6, True, True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_is_told_to_end_takes_its_processes_with_it(here: Place, number: signal.Signals) -> None:
+    with terminal(here) as screen:
+        screen.wait_for("> ")
+        screen.type("/dozer x\n")
+        pids = processes(here)
+        screen.process.send_signal(number)
+        assert screen.process.wait(timeout=20) == 130
+    assert all_gone(pids)
+    assert [run[-1]["type"] for run in here.runs()] == ["RunCancelled"]

@@ -67,7 +67,7 @@ def order(intent, key):
     spec = TaskSpec(intent=intent, operation="run", target="echo")
     place = Context(run="driver", step=0, idempotency_key=key)
     return Step(packets=(Packet(agent="echo", task_spec=spec, context=place),))
-delivery = Delivery(dispatcher=kernel.dispatcher, clock=kernel.clock, offload=lambda packet, text: "")
+delivery = Delivery(dispatcher=kernel.dispatcher, clock=kernel.clock, offload=lambda packet, text: "", describe=lambda name: ("", ""))
 said = asyncio.run(deliver(Plan(steps=(order("hello 你好", "1"),)), delivery, stream))
 failed = asyncio.run(deliver(Plan(steps=(order("please raise", "2"),)), delivery, stream))
 kernel.precheck_hook(3)

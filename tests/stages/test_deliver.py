@@ -319,7 +319,7 @@ def test_stopping_the_turn_cancels_the_task(tmp_path: Path) -> None:
     dispatcher, emit = DeadLine(), stream(tmp_path)
 
     async def stopped() -> None:
-        delivery = Delivery(dispatcher=dispatcher, clock=StillClock(), offload=lambda packet, text: "")
+        delivery = Delivery(dispatcher=dispatcher, clock=StillClock(), offload=lambda packet, text: "", describe=lambda name: ("", ""))
         turn = asyncio.create_task(deliver(Plan(steps=(Step(packets=(order(key="k"),)),)), delivery, emit))
         await asyncio.sleep(0.05)
         turn.cancel()

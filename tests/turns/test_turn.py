@@ -252,6 +252,15 @@ def test_an_answer_completes_what_was_asked_for(talk: Any) -> None:
     assert talk.say("to be or not to be").report.data["words"] == 6
 
 
+@needs("SEN-1")
+def test_what_is_wanted_stays_the_same_through_question_and_answer(talk: Any) -> None:
+    talk.say("/word-count")
+    talk.say("to be or not to be")
+    [step] = [event.body for event in talk.events if isinstance(event.body, StepStarted)]
+    spec = step.packet["task_spec"]
+    assert (spec["target"], spec["intent"]) == ("skill:word-count", "/word-count to be or not to be")
+
+
 @needs("SEN-2")
 def test_a_question_that_is_left_is_forgotten(talk: Any) -> None:
     talk.say("/word-count")
@@ -285,7 +294,7 @@ def test_a_release_word_ends_follow_ups(talk: Any) -> None:
 # Candidates
 
 
-@needs("CAN-1", "CAN-3")
+@needs("CAN-1", "CAN-3", "CAN-8")
 def test_a_candidate_stands_in_and_has_the_follow_ups(talk: Any, root: Path) -> None:
     text = (root / ".claude" / "skills" / "ada-painter" / "SKILL.md").read_text()
     broken = text.replace("Paints", "Zorblifies and paints").replace(

@@ -48,7 +48,9 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
             continue
         try:
             reply = _turn(app, text, session, quiet=as_json)
-        except Interrupted:
+        except Interrupted as error:
+            if error.data.get("signal"):
+                raise
             note("stopped")
             continue
         except KernelError as error:

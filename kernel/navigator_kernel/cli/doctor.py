@@ -74,6 +74,7 @@ def _findings(app: App) -> Iterator[Finding]:
     )
     yield _tried("settings", lambda: f"{len(app.settings.origins)} settings", "navigator config path names the files")
     yield from _skills(app)
+    yield _tried("trust", _trust, "remove the file; trust is then asked again")
     yield _tried("plugins", lambda: _plugins(app), "navigator plugin list names them")
 
 
@@ -101,6 +102,12 @@ def _skills(app: App) -> Iterator[Finding]:
         lambda: f"{lifecycle.perform('verify', {})['count']} skills as installed",
         "navigator skill verify names the files",
     )
+
+
+def _trust() -> str:
+    from navigator_kernel.assembly.extensions import open_consents
+
+    return f"{len(open_consents().subjects())} subjects trusted"
 
 
 def _plugins(app: App) -> str:

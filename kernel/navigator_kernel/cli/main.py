@@ -68,9 +68,9 @@ def navigator(ctx: click.Context, *, root: str | None, language: str | None, sty
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and ends the process with its exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
+    for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"), (sys.stdin, "replace")):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=errors)
     sys.exit(run(args))
 
 
@@ -79,6 +79,7 @@ def run(args: list[str]) -> int:
     as_json = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
     try:
         code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except KernelError as error:
         return _told(error.to_dict(), as_json=as_json)

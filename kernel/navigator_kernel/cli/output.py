@@ -13,8 +13,9 @@ from navigator_kernel.values.report import Style
 
 
 def document(body: Mapping[str, Any]) -> None:
-    """The one JSON document of a `--json` command."""
-    text = json.dumps(body, ensure_ascii=False, indent=1, default=str)
+    """The one JSON document of a `--json` command; `exit_code` is 0 unless it says otherwise."""
+    plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    text = json.dumps({"exit_code": 0, **body}, ensure_ascii=plain, indent=1, default=str)
     sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
 
 

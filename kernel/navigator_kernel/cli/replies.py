@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from navigator_kernel.cli.app import App
 from navigator_kernel.cli.output import document, lines, note, style_of
-from navigator_kernel.text import Language, language_of
+from navigator_kernel.text import Language
 from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.reply import Reply, Sections
 from navigator_kernel.values.report import Format
@@ -16,7 +16,7 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
     if as_json:
         document(reply.to_dict())
         return
-    language = app.language or language_of(reply.report.summary)
+    language = app.language or reply.language
     if reply.notice is not None and reply.notice.code == "few_skills":
         note(say("notice.few_skills", language, count=reply.notice.count))
     lines(render_report(reply.report, form, style_of(app.settings.style)))

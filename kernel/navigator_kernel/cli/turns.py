@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+import signal
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from navigator_kernel.assembly.parts import open_sessions
 from navigator_kernel.cli.app import App
@@ -37,13 +39,28 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     stream = EventStream(
         run=kernel.ids.new(), turn=session.turn, log=kernel.run_log, clock=kernel.clock, listeners=listeners
     )
+    ended_by: list[str] = []
     try:
-        reply = asyncio.run(run_turn(message, session, kernel, stream))
-    except KeyboardInterrupt as error:
-        raise Interrupted("stopped", hint="nothing is half-written") from error
+        reply = asyncio.run(_stoppable(run_turn(message, session, kernel, stream), ended_by))
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
+        raise Interrupted("stopped", hint="nothing is half-written", signal="".join(ended_by)) from error
     if keep or reply.session.approval is not None or reply.session.question is not None:
         open_sessions(app.root).save(reply.session, reply.said)
     return reply
+
+
+async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[str]) -> Reply:
+    """Being asked to end, or losing the terminal, is Ctrl-C: the processes end and the log says so."""
+    task = asyncio.ensure_future(turn)
+    loop = asyncio.get_running_loop()
+
+    def stop(name: str) -> None:
+        ended_by.append(name)
+        task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number.name)
+    return await task
 
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)

@@ -71,7 +71,7 @@ class ResourceCatalogue:
             return wanted in folded or folded in wanted, difflib.SequenceMatcher(None, wanted, folded).ratio()
 
         near = sorted(names, key=nearness, reverse=True)
-        return tuple(other for other in near[:k] if nearness(other)[0] or nearness(other)[1] >= 0.3)
+        return tuple(other for other in near[:k] if nearness(other)[0] or nearness(other)[1] >= 0.5)
 
     def create_executor(self, namespace: str) -> SkillExecutor:
         """CAN-2, CAN-3: SkillNotFound where it is not there, NotLoadable where it cannot be used."""

@@ -42,6 +42,7 @@ def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told
         reports=tuple(reports) or (report,),
         sections=_sections(decision, plan, reports, session, told) if reports else Sections(),
         session=session,
+        language=told.request.language,
         said=_said(report, session, told, clock),
         notice=told.notice,
     )

@@ -28,11 +28,13 @@ OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may car
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What delivering needs. `offload` stores what is too large for a report and says where."""
+    """What delivering needs. `offload` stores what is too large for a report and says where; `describe` tells the
+    kind (A or B) and the digest of a skill by `type:name`, both empty where it is not there."""
 
     dispatcher: Dispatcher
     clock: Clock
     offload: Callable[[Packet, str], str]
+    describe: Callable[[str], tuple[str, str]]
 
 
 async def deliver(plan: Plan, delivery: Delivery, emit: Emit) -> tuple[Report, ...]:
@@ -62,7 +64,7 @@ async def _step(step: Step, delivery: Delivery, emit: Emit) -> Report:
 async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     number = packet.context.step
     started = emit(StepStarted(agent=packet.agent, packet=packet.to_dict()), step=number)
-    _announce(packet, emit, started.seq)
+    _announce(packet, delivery, emit, started.seq)
     task = await delivery.dispatcher.submit(packet)
     try:
         report = await delivery.dispatcher.result(task)
@@ -141,16 +143,14 @@ def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _announce(packet: Packet, emit: Emit, parent: int) -> None:
+def _announce(packet: Packet, delivery: Delivery, emit: Emit, parent: int) -> None:
     """The last stages of the funnel: loaded and active; for other agents the tool that is called."""
     name = _skill_name(packet)
     if name:
-        emit(
-            SkillLoaded(skill=name, kind=packet.task_spec.target.partition(":")[0]),
-            step=packet.context.step,
-            parent=parent,
-        )
-        emit(SkillActivated(skill=name, agent=packet.agent), step=packet.context.step, parent=parent)
+        kind, digest = delivery.describe(packet.task_spec.target)
+        emit(SkillLoaded(skill=name, kind=kind, digest=digest), step=packet.context.step, parent=parent)
+        activated = SkillActivated(skill=name, agent=packet.agent, digest=digest)
+        emit(activated, step=packet.context.step, parent=parent)
         return
     call = packet.context.idempotency_key
     started = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))

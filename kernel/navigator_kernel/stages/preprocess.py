@@ -29,7 +29,7 @@ _CALL = re.compile(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*(?P<
 _SHELL = re.compile(r"^[ \t]*!(?!\[)[ \t]*(?P<cmd>[^\s`!].*)$")
 _QUOTED_SHELL = re.compile(r"(?:(?<=\s)|^)!`(?P<cmd>[^`\n]+)`", re.MULTILINE)
 _FILE = re.compile(
-    r"(?:(?<=[\s，。：；、（(])|^)@(?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s@\"'，。；：、？！（）()<>|]+))",
+    r"(?:(?<=[\s，。：；、（(\u4e00-\u9fff])|^)@(?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s@\"'，。；：、？！（）()<>|]+))",
     re.MULTILINE,
 )
 _ASSIGNED = re.compile(r"(?:--)?[A-Za-z_][\w-]*=")
@@ -79,7 +79,7 @@ class _Found:
             return line
         if self.fenced:
             return line
-        if hit := _CALL.match(line):
+        if (hit := _CALL.match(line)) and not (hit["mark"] == "#" and hit["name"].isdigit()):
             self._call(hit)
             return None
         if hit := _SHELL.match(line):

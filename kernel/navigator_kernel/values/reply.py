@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from navigator_kernel.text import Language
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.route import RouteDecision
@@ -45,6 +46,7 @@ class Reply:
     reports: tuple[Report, ...]
     sections: Sections
     session: Session
+    language: Language
     said: tuple[Said, ...] = ()
     notice: Notice | None = None
 
