@@ -57,7 +57,10 @@ def done(folder: Path, steps: Sequence[Sequence[Packet]], answers: Mapping[str, 
         return f"step-{packet.context.step}.json"
 
     delivery = Delivery(
-        dispatcher=InProcessDispatcher({"skills": agent}, StillClock()), clock=StillClock(), offload=offload
+        dispatcher=InProcessDispatcher({"skills": agent}, StillClock()),
+        clock=StillClock(),
+        offload=offload,
+        describe=lambda name: ("B", f"sha256:{name}"),
     )
     plan = Plan(steps=tuple(Step(packets=tuple(packets)) for packets in steps))
     return Done(reports=asyncio.run(deliver(plan, delivery, emit)), seen=agent.seen, events=events, folder=folder)
@@ -319,7 +322,9 @@ def test_stopping_the_turn_cancels_the_task(tmp_path: Path) -> None:
     dispatcher, emit = DeadLine(), stream(tmp_path)
 
     async def stopped() -> None:
-        delivery = Delivery(dispatcher=dispatcher, clock=StillClock(), offload=lambda packet, text: "", describe=lambda name: ("", ""))
+        delivery = Delivery(
+            dispatcher=dispatcher, clock=StillClock(), offload=lambda packet, text: "", describe=lambda name: ("", "")
+        )
         turn = asyncio.create_task(deliver(Plan(steps=(Step(packets=(order(key="k"),)),)), delivery, emit))
         await asyncio.sleep(0.05)
         turn.cancel()
