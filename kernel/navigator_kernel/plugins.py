@@ -8,8 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import pluggy
@@ -161,8 +162,16 @@ def _environment_key() -> list[list[Any]]:
     return compared
 
 
+class _Loader(SourceFileLoader):
+    """Compiles the source itself: no cached bytecode is read, and none is written into a folder whose digest counts."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        code: CodeType = self.source_to_code(self.get_data(self.get_filename(fullname)), self.path)
+        return code
+
+
 def _module(name: str, file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, file)
+    spec = importlib.util.spec_from_file_location(name, file, loader=_Loader(name, str(file)))
     if spec is None or spec.loader is None:
         raise ImportError(f"{str(file)!r} is no Python module")
     module = importlib.util.module_from_spec(spec)

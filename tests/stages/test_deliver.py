@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import NotFound, NotLoadable, Refused, TimedOut
 from navigator_kernel.events import Event, StepCompleted, StepStarted
 from navigator_kernel.stages.deliver import OFFLOAD_AT, Delivery, checked, deliver
-from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.packet import OnError, Packet, ReturnSpec, packet_from_yaml
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.report import Meta, Report, State
 
@@ -333,3 +333,40 @@ def test_stopping_the_turn_cancels_the_task(tmp_path: Path) -> None:
 
     asyncio.run(stopped())
     assert dispatcher.cancelled == ["k"]
+
+
+LONG_FAILURE = {
+    "state": "error",
+    "summary": "it broke",
+    "data": {"type": "ExitCode", "status": 3, "msg": "line\n" * 40, "items": [1, 2]},
+    "raw": "everything that was printed",
+}
+
+
+def failed(folder: Path, on_error: OnError) -> Done:
+    packet = replace(order(target="skill:a"), return_spec=ReturnSpec(on_error=on_error))
+    return done(folder, [[packet]], {"skill:a": LONG_FAILURE})
+
+
+@pytest.mark.requirement("PKT-5")
+@pytest.mark.parametrize("on_error", ["propagate", "fix"])
+def test_a_failure_is_as_it_came_where_it_is_to_be_propagated_or_no_model_can_fix_it(
+    tmp_path: Path, on_error: OnError
+) -> None:
+    report = failed(tmp_path, on_error).reports[0]
+    assert (report.data, report.raw) == (LONG_FAILURE["data"], LONG_FAILURE["raw"])
+
+
+@pytest.mark.requirement("PKT-5")
+def test_a_failure_that_is_to_be_summarised_is_one_line_and_the_rest_is_in_a_file(tmp_path: Path) -> None:
+    report = failed(tmp_path, "summarize").reports[0]
+    assert (report.state, report.summary, report.raw) == ("error", "it broke", None)
+    assert report.data == {"type": "ExitCode", "status": 3, "offloaded": "step-1.json"}
+    whole = json.loads((tmp_path / "step-1.json").read_text("utf-8"))
+    assert whole == {"data": LONG_FAILURE["data"], "raw": LONG_FAILURE["raw"]}
+
+
+def test_a_success_is_never_summarised_away(tmp_path: Path) -> None:
+    packet = replace(order(target="skill:a"), return_spec=ReturnSpec(on_error="summarize"))
+    report = done(tmp_path, [[packet]], {"skill:a": {"state": "success", "summary": "ok", "data": {"n": 1}}}).reports[0]
+    assert report.data == {"n": 1}

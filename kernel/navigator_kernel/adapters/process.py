@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.errors import NoSandbox, NotFound, Refused
 from navigator_kernel.values.job import OUTPUT_LIMIT, Job, Outcome
 
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's allow-list
@@ -47,7 +47,8 @@ class ProcessRunner:
 def execute(job: Job, wake: int | None = None) -> Outcome:
     """Starts `job` and returns when it ended, its time ran out, or `wake` became readable.
 
-    NotFound where the program is not there, Refused where it may not be executed.
+    NoSandbox where processes cannot be watched, NotFound where the program is not there, Refused where it may not
+    be executed.
     """
     started = time.perf_counter()
     mark = secrets.token_hex(16)
@@ -79,6 +80,8 @@ def environment(job: Job, mark: str) -> dict[str, str]:
 
 
 def _start(job: Job, mark: str) -> subprocess.Popen[bytes]:
+    if not hasattr(os, "pidfd_open"):
+        raise NoSandbox("processes are run on Linux 5.3 or newer only", hint="use a prompt skill, or a Linux machine")
     try:
         return subprocess.Popen(
             job.argv,

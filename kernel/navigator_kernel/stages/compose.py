@@ -104,7 +104,7 @@ def _following(
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
     if not reports:
-        return session
+        return replace(session, failures=0) if decision.reason == "failed_twice" else session
     failed = report.state in {"error", "timeout"}
     sticky = session.sticky
     if not failed and session.approval is None:
@@ -137,7 +137,12 @@ def _question(decision: RouteDecision, told: Told, now: str) -> PendingQuestion 
     asked = decision.result
     original = told.request.original
     return PendingQuestion(
-        original=original, question=asked.question, missing=asked.missing, rounds=told.rounds + 1, asked_at=now
+        original=original,
+        question=asked.question,
+        target=(decision.entity or "") if asked.missing else "",
+        missing=asked.missing,
+        rounds=told.rounds + 1,
+        asked_at=now,
     )
 
 

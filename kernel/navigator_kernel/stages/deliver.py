@@ -71,7 +71,8 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     except BaseException:
         await delivery.dispatcher.cancel(task)
         raise
-    report = replace(_fitted(packet, checked(packet, report), delivery), target=packet.task_spec.target)
+    report = _fitted(packet, _failed_as_asked(packet, checked(packet, report), delivery), delivery)
+    report = replace(report, target=packet.task_spec.target)
     name = _skill_name(packet)
     if name:
         emit(SkillUsed(skill=name, state=report.state), step=number, parent=started.seq)
@@ -157,13 +158,31 @@ def _announce(packet: Packet, delivery: Delivery, emit: Emit, parent: int) -> No
     emit(started, step=packet.context.step, parent=parent)
 
 
+def _failed_as_asked(packet: Packet, report: Report, delivery: Delivery) -> Report:
+    """X-37: `summarize` keeps a failure to one line and its kind, the rest in a file; `propagate` is as it came, and
+    so is `fix` while there is no model to hand the error to."""
+    if report.state not in {"error", "timeout"} or packet.return_spec.on_error != "summarize":
+        return report
+    kept = {key: value for key, value in report.data.items() if key in _KINDS_OF_ERROR}
+    summary = report.summary.partition("\n")[0]
+    return replace(report, summary=summary, data={**kept, "offloaded": _offloaded(packet, report, delivery)}, raw=None)
+
+
+_KINDS_OF_ERROR = frozenset({"type", "code", "exit_code", "status", "elapsed", "limit"})
+
+
+def _offloaded(packet: Packet, report: Report, delivery: Delivery) -> str:
+    """Where the whole of a report is now."""
+    whole = json.dumps({"data": dict(report.data), "raw": report.raw}, ensure_ascii=False, indent=1)
+    return delivery.offload(packet, whole)
+
+
 def _fitted(packet: Packet, report: Report, delivery: Delivery) -> Report:
     """RET-8's output in a file where it is too long to carry."""
     size = len(report.raw or "") + len(json.dumps(report.data, ensure_ascii=False, default=str))
     if size <= OFFLOAD_AT:
         return report
-    whole = json.dumps({"data": dict(report.data), "raw": report.raw}, ensure_ascii=False, indent=1)
-    path = delivery.offload(packet, whole)
+    path = _offloaded(packet, report, delivery)
     kept: dict[str, Any] = {}
     room = OFFLOAD_AT // 2
     for key, value in report.data.items():

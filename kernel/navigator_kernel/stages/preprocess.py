@@ -61,6 +61,8 @@ def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
         commands=tuple(found.commands),
         files=tuple(found.references.values()),
         should_halt_conversation=bool(found.commands) and not need,
+        answer=message.answer,
+        target=message.target,
         language=message.language or language_of(_PREFIX.sub("", message.text)),
     )
 

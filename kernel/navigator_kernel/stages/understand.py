@@ -13,13 +13,16 @@ from navigator_kernel.values.route import (
     Intent,
     Mcp,
     Mode,
+    NeedClarification,
     Retrieval,
     Shell,
     Skills,
     Tier,
     Workflow,
 )
+from navigator_kernel.values.wording import say
 
+FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without being told what to change
 SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
 
 _RELEASE = re.compile(
@@ -45,7 +48,12 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     action = router.recognise(request.need)
     if action is not None:
         return _intent(action, "exact", "exact")
+    if session.failures >= FAILURES:
+        question = say("ask.failed_twice", request.language)
+        return _intent(NeedClarification(question=question), "session", "failed_twice")
     found = router.retrieve(_matter(request))
+    if request.target and not _another(found, request.target):
+        return _intent(Skills(names=(request.target,)), "session", "answer")
     if session.sticky is not None and _follows(request.need, found, session.sticky.target):
         action = _followed(request.need, session.sticky, router)
         return _intent(action, "session", "follow_up")
@@ -77,9 +85,14 @@ def _spelled_out(command: CommandInstruction) -> Action:
 
 def _follows(text: str, found: Retrieval, target: str) -> bool:
     """SEN-7, X-12: a short or openly continuing message, unless another skill is clearly meant."""
-    if found.band == "route" and found.candidates[0].name != target:
+    if _another(found, target):
         return False
     return bool(_FOLLOW.match(text)) or len(text) <= SHORT
+
+
+def _another(found: Retrieval, target: str) -> bool:
+    """Whether another skill than `target` is clearly meant."""
+    return found.band == "route" and found.candidates[0].name != target
 
 
 def _followed(text: str, sticky: Sticky, router: Router) -> Action:

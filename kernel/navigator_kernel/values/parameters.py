@@ -41,6 +41,7 @@ def parameters(
     values = {
         name: _as_path(value, files) if _kind(specs, name) == "file_exists" else value for name, value in values.items()
     }
+    values |= _answered(specs, values, request.answer)
     missing = tuple(s for s in specs if s.required and s.default is None and not fits(s, values.get(s.name)))
     defaults = {s.name: s.default for s in specs if s.default is not None and s.name not in values}
     return Parameters(values={**defaults, **values}, positional=tuple(positional), missing=missing)
@@ -111,6 +112,18 @@ def _as_text(
         return next(group for group in quoted.groups() if group)
     after = _AFTER_COLON.search(request.need)
     return after.group(1) if after else None
+
+
+def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str) -> dict[str, str]:
+    """X-11: what was asked for, by name, or as the whole answer where one thing was missing."""
+    wanted = [
+        spec for spec in specs if spec.required and spec.default is None and not fits(spec, values.get(spec.name))
+    ]
+    if not answer.strip() or not wanted:
+        return {}
+    named, _ = _written(wanted, re.split(r"[\n;；]\s*", answer.strip()))
+    left = [spec for spec in wanted if spec.name not in named]
+    return {**named, left[0].name: answer.strip()} if len(left) == 1 and not named else named
 
 
 def _taken(positional: list[str], wanted: Callable[[str], bool]) -> str | None:

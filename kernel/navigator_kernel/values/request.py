@@ -15,13 +15,16 @@ InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`)."""
+    """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`); `answer` is
+    the part of a merged message that answers the question before it, `target` the skill that asked (X-11)."""
 
     text: str
     interactive: bool = False
     consent: bool = False
     format: Format = "detail"
     language: Language | None = None
+    answer: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,8 @@ class PreprocessingResult:
     files: tuple[FileReference, ...]
     should_halt_conversation: bool
     language: Language
+    answer: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +82,11 @@ class PendingApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuestion:
-    """X-11: the message that was not clear enough, what was asked, and what was missing."""
+    """X-11: the message that was not clear enough, what was asked, what was missing, and the skill it was for."""
 
     original: str
     question: str
+    target: str = ""
     missing: tuple[str, ...] = ()
     rounds: int = 1
     asked_at: str = ""

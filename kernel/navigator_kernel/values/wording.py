@@ -19,7 +19,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "reason.instruction": ("written as an instruction", "以指令形式给出"),
     "reason.exact": ("named in so many words", "明确点名"),
+    "reason.failed_twice": ("two failures in a row", "连续失败两次"),
     "reason.released": ("an interruption word", "中断词"),
+    "reason.answer": ("the answer to a question of {name}", "对 {name} 提问的回答"),
     "reason.follow_up": ("a follow-up of {name}", "{name} 的后续请求"),
     "reason.declined": ("the person said no", "用户拒绝"),
     "reason.approved": ("the person agreed", "用户同意"),
@@ -58,9 +60,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "ask.install": ("{name} is not installed; run: install {repo} --skill {name}?", "{name} 未安装，是否执行：install {repo} --skill {name}？"),
     "declined": ("not done, as you wish", "已取消"),
     "direct.no_model": (
-        "no skill is needed and no model is set up, so nothing answered. Nearest skills: {skills}. "
-        "To use one write /name; a model can be set once the model release is installed",
-        "无需技能，但尚未配置模型，因此没有回答。最接近的技能：{skills}。输入 /名称 可直接使用技能",
+        "no skill is needed and no model is set up, so nothing answered. Nearest skills: {skills}; to use one write /name. "
+        "This release works without models; the extra llm will bring them",
+        "无需技能，但尚未配置模型，因此没有回答。最接近的技能：{skills}；输入 /名称 可直接使用技能。本版本不含模型，后续由扩展 llm 提供",
     ),
     "direct.none": ("none", "无"),
     "capabilities": (
