@@ -331,4 +331,4 @@ def test_a_turn_writes_in_mybox_only(talk: Any, root: Path, text: str) -> None:
 
 def test_a_folder_that_is_named_as_a_file_is_an_answer_and_no_surprise(talk: Any, root: Path) -> None:
     (root / "src").mkdir()
-    assert talk.say("look at @src/").report.exit_code == 4
+    assert talk.say("look at @src/").report.exit_code == 3

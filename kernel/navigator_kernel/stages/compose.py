@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
 from navigator_kernel.ports import Clock
 from navigator_kernel.text import Language
 from navigator_kernel.values.packet import Packet
@@ -85,8 +86,9 @@ def _unknown(unknown: Unknown, told: Told, clock: Clock) -> Report:
     text = unknown.name if unknown.what == "file" else say(f"unknown.{unknown.what}", language, name=repr(unknown.name))
     if unknown.suggestions:
         text = say("unknown.suggest", language, text=text, names=", ".join(unknown.suggestions))
-    kind = "SkillNotFound" if unknown.what == "skill" else "NotFound"
-    data = {"type": kind, "code": "not_found", "exit_code": 4, "msg": text, "suggestions": list(unknown.suggestions)}
+    kind: type[KernelError] = SkillNotFound if unknown.what == "skill" else Refused if unknown.refused else NotFound
+    data: dict[str, Any] = {"type": kind.__name__, "code": "refused" if unknown.refused else "not_found"}
+    data |= {"exit_code": kind.exit_code, "msg": text, "suggestions": list(unknown.suggestions)}
     return _own("error", text, data, told, clock)
 
 

@@ -14,7 +14,9 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
     """The one decision. A skill that was named and is not there is Unknown, never Direct (X-7, X-29)."""
     unreadable = [file for file in request.files if file.problem]
     if unreadable:
-        result: RouteResult = Unknown(what="file", name="; ".join(file.problem for file in unreadable))
+        result: RouteResult = Unknown(
+            what="file", name="; ".join(file.problem for file in unreadable), refused=any(f.refused for f in unreadable)
+        )
         return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="unreadable")
     result = _result(intent, request, catalogue) if len(request.commands) < 2 else _one_at_a_time(request)
     names = result.names if isinstance(result, Skills) else ()

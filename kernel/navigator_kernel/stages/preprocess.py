@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.ports import FileReader
 from navigator_kernel.text import language_of
 from navigator_kernel.values.request import (
@@ -114,7 +114,9 @@ class _Found:
         except KernelError as error:
             if "/" not in written and not re.search(r"\.\w{1,8}$", written):
                 return None
-            held = FileReference(written=written, path=Path(written), problem=error.message)
+            held = FileReference(
+                written=written, path=Path(written), problem=error.message, refused=isinstance(error, Refused)
+            )
         else:
             held = FileReference(written=written, path=path, content=content)
         self.references[written] = held

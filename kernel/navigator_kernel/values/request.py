@@ -39,12 +39,14 @@ class CommandInstruction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReference:
-    """An `@path` of the message. `problem` is empty where `content` was read (PRE-8, PRE-9)."""
+    """An `@path` of the message. `problem` is empty where `content` was read (PRE-8, PRE-9);
+    `refused` says that it is there and may not be read."""
 
     written: str
     path: Path
     content: str = ""
     problem: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,11 +82,13 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Something was named and is not there (X-7, X-29): never guessed, never Direct."""
+    """Something was named and is not there (X-7, X-29): never guessed, never Direct. `refused` says that it is
+    there and may not be used."""
 
     what: Literal["skill", "script", "workflow", "file"]
     name: str
     suggestions: tuple[str, ...] = ()
+    refused: bool = False
 
 
 Action = Lifecycle | Script | Shell | Mcp | Skills | Direct | NeedClarification | Workflow | Unknown
