@@ -39,9 +39,9 @@ def whole_files() -> Mapping[Path, str]:
 
 def digests() -> str:
     """`<skill>` and `bin/<script>.py` → digest, as JSON (what may run without asking)."""
-    from navigator_kernel.skills.digest import file_digest, folder_digest
+    from navigator_kernel.skills.digest import file_digest, shipped_digest
 
-    found = {name: folder_digest(TOP / ".claude/skills" / name) for name in SHIPPED_SKILLS}
+    found = {name: shipped_digest(TOP / ".claude/skills" / name) for name in SHIPPED_SKILLS}
     found |= {f"bin/{path.name}": file_digest(path) for path in sorted(TOP.glob("bin/*.py"))}
     return json.dumps(found, indent=1, sort_keys=True) + "\n"
 

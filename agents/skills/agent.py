@@ -57,7 +57,7 @@ class SkillsAgent:
             argv=argv,
             cwd=self.ports.workspace(packet.context.run),
             timeout=packet.constraints.timeout,
-            shipped=self.ports.catalogue.is_shipped(skill, executor.digest),
+            shipped=self.ports.catalogue.is_shipped(skill),
             reads=(skill.folder or skill.path, *(Path(path) for path in packet.params.value("files", ()))),
         )
         return await self.ports.sandbox.run(job)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import py_compile
 import sys
 import time
 from pathlib import Path
@@ -200,3 +201,15 @@ def test_no_file_descriptor_is_left_open(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     asyncio.run(ProcessRunner().run(job(tmp_path, "print(1)")))
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_bytecode_beside_a_module_is_not_read(tmp_path: Path) -> None:
+    """A cached file that says something else than its source must not be what runs (shipped digests leave it out)."""
+    folder = tmp_path / "skill"
+    folder.mkdir()
+    (folder / "part.py").write_text("WORD = 'evil'\n")
+    py_compile.compile(str(folder / "part.py"), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    (folder / "part.py").write_text("WORD = 'good'\n")
+    (folder / "main.py").write_text("import part\nprint(part.WORD)\n")
+    outcome = execute(job(tmp_path, "", argv=(sys.executable, str(folder / "main.py"))))
+    assert outcome.stdout.strip() == b"good"

@@ -75,7 +75,14 @@ def execute(job: Job, wake: int | None = None) -> Outcome:
 def environment(job: Job, mark: str) -> dict[str, str]:
     """The allow-list, a HOME and TMPDIR inside the run's own folder, then what the job itself sets."""
     passed: Mapping[str, str] = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    own = {"HOME": str(job.cwd), "TMPDIR": str(job.cwd), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
+    bytecode = {"PYTHONPYCACHEPREFIX": str(job.cwd / ".pycache")}  # none is read from, or written to, a skill's folder
+    own = {
+        **bytecode,
+        "HOME": str(job.cwd),
+        "TMPDIR": str(job.cwd),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+    }
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **passed, **own, "PYTHONIOENCODING": "utf-8", **job.env, MARK: mark}
 
 

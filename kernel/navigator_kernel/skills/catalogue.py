@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
+from navigator_kernel.skills.digest import shipped_digest
 from navigator_kernel.skills.executor import SkillExecutor
 from navigator_kernel.skills.listing import Listing, Stamp
 from navigator_kernel.skills.manifest import read_manifest
@@ -95,8 +96,11 @@ class ResourceCatalogue:
         held = self._all().values()
         return tuple(self._notes) + tuple(note for resource in held for note in resource.diagnostics)
 
-    def is_shipped(self, skill: SkillDef, digest: str) -> bool:
-        return self.shipped.get(skill.name) == digest
+    def is_shipped(self, skill: SkillDef) -> bool:
+        """Whether its bytes are those that this release ships, wherever they lie."""
+        if skill.folder is None or skill.name not in self.shipped:
+            return False
+        return shipped_digest(skill.folder) == self.shipped[skill.name]
 
     def _all(self) -> dict[str, SkillDef]:
         """The resources as the files are now: one `stat` a file, and reading only of what changed."""

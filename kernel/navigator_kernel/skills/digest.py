@@ -17,6 +17,12 @@ def folder_digest(folder: Path) -> str:
     return tree_digest(folder_files(folder))
 
 
+def shipped_digest(folder: Path) -> str:
+    """`folder_digest` without `__pycache__`: installers compile what a wheel holds, and a run never reads it there
+    (its processes keep bytecode elsewhere)."""
+    return tree_digest(file for file in folder_files(folder) if "__pycache__" not in file.path.split("/"))
+
+
 def file_digest(path: Path) -> str:
     """`sha256:<hex>` of one regular file's content."""
     return f"sha256:{seal_file(path).sha256}"

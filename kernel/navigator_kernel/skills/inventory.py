@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
-from navigator_kernel.skills.digest import folder_digest, folder_files
+from navigator_kernel.skills.digest import folder_files, shipped_digest
 from navigator_kernel.skills.place import Place
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.text import clean
@@ -99,7 +99,7 @@ def _status(skill: SkillDef, receipt: Receipt | None, shipped: Mapping[str, str]
     if skill.folder is None or skill.name not in shipped:
         return "unmanaged"
     try:
-        return "shipped" if folder_digest(skill.folder) == shipped[skill.name] else "unmanaged"
+        return "shipped" if shipped_digest(skill.folder) == shipped[skill.name] else "unmanaged"
     except KernelError:
         return "unmanaged"
 
