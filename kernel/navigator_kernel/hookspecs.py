@@ -14,6 +14,7 @@ import pluggy
 
 from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Router
 from navigator_kernel.values.reply import Notice, Reply
+from navigator_kernel.values.resource import Diagnostic
 
 PROJECT = "navigator"  # the name of the entry point group, too
 
@@ -50,8 +51,9 @@ def kernel_register_commands(root: Path) -> Iterable[Any]:
 
 
 @hookspec
-def kernel_scan_skill(skill: Mapping[str, bytes]) -> Iterable[Any]:
-    """Findings about a skill that is about to be installed, as path → content. All are taken."""
+def kernel_scan_skill(skill: Mapping[str, bytes]) -> Iterable[Diagnostic]:
+    """Findings about a skill that is about to be installed, given as path → content; one of level `error` blocks it.
+    All are taken; a scanner that fails means "not scanned", never "clean"."""
     return ()
 
 
