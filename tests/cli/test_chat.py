@@ -20,8 +20,6 @@ import pytest
 
 from cli.conftest import SLEEP, environment
 
-needs = pytest.mark.requirement
-
 
 def test_two_turns_from_a_pipe(run: Any) -> None:
     done = run("chat", typed="/code-review x\n/word-count one two three\n")
@@ -58,14 +56,14 @@ def test_the_exit_code_from_a_pipe_is_the_last_turns(run: Any, typed: str, code:
     assert run("chat", typed=typed).code == code
 
 
-@needs("SEN-2")
+@pytest.mark.requirement("SEN-2")
 def test_a_question_is_answered_by_the_next_line(run: Any) -> None:
     told = run("chat", "--json", typed="/word-count\nto be or not to be\n").document()
     assert [reply["report"]["state"] for reply in told["replies"]] == ["pending", "success"]
     assert told["replies"][1]["report"]["data"]["words"] == 6
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize(
     ("answer", "made"), [("yes", True), ("是", True), ("no", False), ("否", False), ("maybe", False)]
 )
@@ -74,13 +72,13 @@ def test_a_shell_command_runs_after_a_yes_only(run: Any, root: Path, answer: str
     assert bool(list(root.rglob("made"))) is made
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 def test_follow_ups_go_back_until_they_are_released(run: Any) -> None:
     told = run("chat", "--json", typed="/code-review x\nand again\nstop\nand again\n").document()
     assert [reply["route"]["entity"] for reply in told["replies"]] == ["code-review", "code-review", None, None]
 
 
-@needs("STA-3")
+@pytest.mark.requirement("STA-3")
 def test_the_reminder_is_shown_once_a_session(run: Any) -> None:
     assert run("chat", typed="/code-review x\n/code-review y\n").err.count("docs/skills-mapping.md") == 1
 

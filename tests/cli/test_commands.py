@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-needs = pytest.mark.requirement
-
 # words → exit code, in a project with nothing but mybox
 COMMANDS: list[tuple[tuple[str, ...], int]] = [
     (("agent", "list"), 0),
@@ -115,13 +113,13 @@ def test_the_style_follows_the_terminals_encoding(run: Any, encoding: str, mark:
     assert (done.returncode, done.stdout.decode(encoding, "replace").startswith(mark)) == (0, True)
 
 
-@needs("OUT-1", "OUT-2", "OUT-3")
+@pytest.mark.requirement("OUT-1", "OUT-2", "OUT-3")
 def test_a_task_is_shown_with_its_three_sections(run: Any) -> None:
     out = run("ask", "/code-review x").out
     assert out.index("[Logic Trace]") < out.index("[Action Vector]") < out.index("[State Update]")
 
 
-@needs("OUT-4")
+@pytest.mark.requirement("OUT-4")
 @pytest.mark.parametrize(
     "words",
     [
@@ -139,7 +137,7 @@ def test_a_message_may_come_from_a_pipe(run: Any) -> None:
     assert run("ask", typed="/code-review x\n").code == run("ask", "-", typed="/code-review x\n").code == 0
 
 
-@needs("STA-3")
+@pytest.mark.requirement("STA-3")
 def test_the_reminder_is_beside_the_data(run: Any) -> None:
     done = run("ask", "/code-review x")
     assert ("skills-mapping.md" in done.err, "skills-mapping.md" in done.out) == (True, False)
@@ -148,7 +146,7 @@ def test_the_reminder_is_beside_the_data(run: Any) -> None:
 # why
 
 
-@needs("OUT-1", "INT-7")
+@pytest.mark.requirement("OUT-1", "INT-7")
 def test_why_tells_the_newest_choice(run: Any) -> None:
     run("ask", "/word-count one two")
     run("ask", "review this code: x = 1")
@@ -169,7 +167,7 @@ def test_why_tells_a_named_run(run: Any) -> None:
 # route
 
 
-@needs("INT-1")
+@pytest.mark.requirement("INT-1")
 @pytest.mark.parametrize(
     ("text", "kind", "entity", "tier"),
     [
@@ -219,7 +217,7 @@ def test_a_setting_is_written_where_it_was_asked_for_and_comments_stay(run: Any,
     assert "# mine" in text and "# so" in text and "timeout = 7" in text
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_a_project_cannot_set_servers_or_models(run: Any, root: Path) -> None:
     (root / "navigator.toml").write_text('[mcp.servers.evil]\ncommand = "/bin/sh"\n[models.aliases]\nclaude = "x:y"\n')
     told = run("config", "list", "--json").document()
@@ -239,7 +237,7 @@ def test_a_broken_settings_file_is_a_clear_error(run: Any, root: Path, words: tu
 # init, gc
 
 
-@needs("REG-5", "REG-8")
+@pytest.mark.requirement("REG-5", "REG-8")
 def test_init_makes_a_project_in_which_a_message_is_answered(run: Any, tmp_path: Path) -> None:
     place = tmp_path / "fresh"
     place.mkdir()
@@ -256,7 +254,7 @@ def test_init_leaves_alone_what_is_there(run: Any, tmp_path: Path) -> None:
     assert (tmp_path / "docs" / "commands.md").read_text() == "mine\n"
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_a_dry_run_of_init_writes_nothing(run: Any, tmp_path: Path) -> None:
     place = tmp_path / "fresh"
     place.mkdir()

@@ -11,7 +11,6 @@ import pytest
 
 from skill_repositories import snapshot
 
-needs = pytest.mark.requirement
 MANAGER = "skill_manager.py"
 
 
@@ -22,7 +21,7 @@ def installed(run: Any, repo: Path) -> Path:
     return repo
 
 
-@needs("LIF-2")
+@pytest.mark.requirement("LIF-2")
 @pytest.mark.parametrize("script", [MANAGER, ""])
 def test_a_skill_of_a_repository_is_installed(run: Any, root: Path, repo: Path, script: str) -> None:
     done = run(*(() if script else ("skill",)), "install", f"file://{repo}", "--skill", "alpha-one", script=script)
@@ -32,28 +31,28 @@ def test_a_skill_of_a_repository_is_installed(run: Any, root: Path, repo: Path, 
     assert not (root / ".claude" / "skills" / "beta-two").exists()
 
 
-@needs("LIF-2")
+@pytest.mark.requirement("LIF-2")
 def test_an_install_tells_of_itself_as_json(run: Any, repo: Path) -> None:
     told = run("install", f"file://{repo}", "--skill", "alpha-one", "--json", script=MANAGER).document()
     assert (told["changed"], [one["name"] for one in told["skills"]]) == (True, ["alpha-one"])
     assert len(told["commit"]) == 40
 
 
-@needs("LIF-2")
+@pytest.mark.requirement("LIF-2")
 def test_several_skills_are_installed_at_once(run: Any, root: Path, repo: Path) -> None:
     done = run("install", f"file://{repo}", "--skill", "alpha-one", "--skill", "beta-two", script=MANAGER)
     assert done.code == 0
     assert {"alpha-one", "beta-two"} <= {path.name for path in (root / ".claude" / "skills").iterdir()}
 
 
-@needs("LIF-4")
+@pytest.mark.requirement("LIF-4")
 def test_what_is_installed_is_listed(run: Any, installed: Path) -> None:
     done = run("list", script=MANAGER)
     assert done.code == 0
     assert any(line.split()[0] == "alpha-one" for line in done.out.splitlines())
 
 
-@needs("LIF-4")
+@pytest.mark.requirement("LIF-4")
 def test_a_list_is_one_json_document(run: Any, installed: Path) -> None:
     told = run("list", "--json", script=MANAGER).document()
     mine = next(one for one in told["skills"] if one["name"] == "alpha-one")
@@ -61,33 +60,33 @@ def test_a_list_is_one_json_document(run: Any, installed: Path) -> None:
     assert told["count"] == len(told["skills"])
 
 
-@needs("LIF-3")
+@pytest.mark.requirement("LIF-3")
 @pytest.mark.parametrize("words", [("alpha",), ("first", "two"), ("ALPHA-ONE",)])
 def test_what_is_installed_is_found(run: Any, installed: Path, words: tuple[str, ...]) -> None:
     done = run("search", *words, script=MANAGER)
     assert (done.code, "alpha-one" in done.out) == (0, True)
 
 
-@needs("LIF-3", "LIF-16")
+@pytest.mark.requirement("LIF-3", "LIF-16")
 def test_a_search_tells_its_scores_as_json(run: Any, installed: Path) -> None:
     told = run("search", "alpha-one", "--json", script=MANAGER).document()
     assert [(one["name"], one["score"], one["reason"]) for one in told["skills"]] == [("alpha-one", 100, "exact")]
 
 
-@needs("LIF-3")
+@pytest.mark.requirement("LIF-3")
 def test_a_search_that_finds_nothing_succeeds_with_nothing(run: Any, installed: Path) -> None:
     done = run("search", "zzzzqq", "--json", script=MANAGER)
     assert (done.code, done.document()["skills"]) == (0, [])
 
 
-@needs("LIF-1")
+@pytest.mark.requirement("LIF-1")
 def test_a_repository_is_told_before_anything_is_installed(run: Any, root: Path, repo: Path) -> None:
     done = run("info", f"file://{repo}", script=MANAGER)
     assert (done.code, "alpha-one" in done.out, "beta-two" in done.out) == (0, True, True)
     assert not (root / ".claude" / "skills" / "alpha-one").exists()
 
 
-@needs("LIF-1")
+@pytest.mark.requirement("LIF-1")
 def test_what_is_told_of_a_repository_is_one_json_document(run: Any, repo: Path) -> None:
     told = run("info", f"file://{repo}", "--json", script=MANAGER).document()
     assert (told["count"], [one["name"] for one in told["skills"]]) == (2, ["alpha-one", "beta-two"])
@@ -99,7 +98,7 @@ def test_an_installed_skill_is_told_by_its_name(run: Any, installed: Path, form:
     assert (done.code, "first of the two" in done.out) == (0, True)
 
 
-@needs("LIF-5")
+@pytest.mark.requirement("LIF-5")
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_an_installed_skill_is_uninstalled(run: Any, root: Path, installed: Path, form: tuple[str, ...]) -> None:
     done = run("uninstall", "alpha-one", *form, script=MANAGER)
@@ -116,7 +115,7 @@ def test_a_skill_is_switched(run: Any, installed: Path, operation: str) -> None:
     assert (told["name"], told["enabled"]) == ("alpha-one", operation == "enable")
 
 
-@needs("REG-4")
+@pytest.mark.requirement("REG-4")
 def test_a_disabled_skill_cannot_be_called(run: Any, installed: Path) -> None:
     run("skill", "disable", "alpha-one")
     assert run("ask", "/alpha-one now").code == 4
@@ -163,7 +162,7 @@ def test_a_mistake_has_its_exit_code_and_says_what_to_do(
         assert done.err.startswith("error: ") and "hint: " in done.err
 
 
-@needs("LIF-2")
+@pytest.mark.requirement("LIF-2")
 def test_a_wrong_name_comes_with_suggestions(run: Any, repo: Path) -> None:
     told = run("install", f"file://{repo}", "--skill", "alpha-on", "--json", script=MANAGER).document()
     assert told["error"]["suggestions"][0] == "alpha-one"
@@ -179,7 +178,7 @@ def test_a_repository_without_skills_says_so(run: Any, tmp_path: Path) -> None:
 # A damaged database
 
 
-@needs("LIF-13")
+@pytest.mark.requirement("LIF-13")
 @pytest.mark.parametrize("form", [(), ("--json",)])
 @pytest.mark.parametrize(
     "words",
@@ -198,7 +197,7 @@ def test_a_damaged_database_is_reported_and_left_untouched(
     assert snapshot(root / ".claude") == before
 
 
-@needs("LIF-13")
+@pytest.mark.requirement("LIF-13")
 def test_doctor_finds_a_damaged_database_and_repair_rebuilds_it(run: Any, root: Path, installed: Path) -> None:
     database = root / ".claude" / "skills" / "skills.db"
     good = json.loads(database.read_text())
@@ -214,7 +213,7 @@ def test_doctor_finds_a_damaged_database_and_repair_rebuilds_it(run: Any, root: 
     assert run("doctor").code == 0
 
 
-@needs("LIF-13")
+@pytest.mark.requirement("LIF-13")
 def test_a_deleted_database_is_rebuilt(run: Any, root: Path, installed: Path) -> None:
     (root / ".claude" / "skills" / "skills.db").unlink()
     assert run("doctor", "--repair").code == 0

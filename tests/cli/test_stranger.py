@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-needs = pytest.mark.requirement
-
 TOUCH = "import pathlib\npathlib.Path({canary!r}).write_text('executed')\n"
 
 COMMANDS: list[tuple[str, ...]] = [
@@ -110,7 +108,7 @@ def entry(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONSAFEPATH": "1"}
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("words", COMMANDS, ids=[" ".join(words) for words in COMMANDS])
 def test_no_command_executes_anything_of_a_strangers(
     run: Any, stranger: Path, canary: Path, tmp_path: Path, words: tuple[str, ...]
@@ -120,14 +118,14 @@ def test_no_command_executes_anything_of_a_strangers(
     assert "Traceback" not in done.err
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_a_conversation_executes_nothing_either(run: Any, stranger: Path, canary: Path, tmp_path: Path) -> None:
     text = "hello\n/evil now\nno\nbe evil for me\nmcp run evil\n/skills\n/why\nweb-scraper\n@evil.md\n"
     run("chat", cwd=stranger, typed=text, env=entry(tmp_path))
     assert not canary.exists()
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("form", [(), ("--json",)])
 @pytest.mark.parametrize("name", ["evil", "evil-flat", "code-review"])
 def test_a_strangers_command_waits_for_a_yes(
@@ -137,20 +135,20 @@ def test_a_strangers_command_waits_for_a_yes(
     assert not canary.exists()
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_nothing_of_a_strangers_settings_is_granted(run: Any, stranger: Path, tmp_path: Path) -> None:
     told = run("config", "list", "--json", cwd=stranger, env=entry(tmp_path)).document()
     assert (told["servers"], told["aliases"]) == ([], {})
 
 
-@needs("AGT-1")
+@pytest.mark.requirement("AGT-1")
 def test_a_strangers_agents_are_named_and_not_loaded(run: Any, stranger: Path, tmp_path: Path) -> None:
     told = run("plugin", "list", "--json", cwd=stranger, env=entry(tmp_path)).document()
     assert told["untrusted"] == [str(stranger / "agents")]
     assert not any("evil" in name for name in told["plugins"])
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_trust_in_a_strangers_agents_ends_with_the_first_changed_byte(
     run: Any, stranger: Path, canary: Path, tmp_path: Path
 ) -> None:
@@ -165,7 +163,7 @@ def test_trust_in_a_strangers_agents_ends_with_the_first_changed_byte(
     assert not canary.exists()
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_trust_in_a_strangers_skill_ends_with_the_first_changed_byte(
     run: Any, stranger: Path, canary: Path, tmp_path: Path
 ) -> None:
@@ -180,7 +178,7 @@ def test_trust_in_a_strangers_skill_ends_with_the_first_changed_byte(
     assert not canary.exists()
 
 
-@needs("SAF-1", "SAF-2")
+@pytest.mark.requirement("SAF-1", "SAF-2")
 @pytest.mark.parametrize("name", ["temp", "logs/runs", "workspace"])
 @pytest.mark.parametrize("words", [("gc", "--days", "0"), ("chat",)], ids=["gc", "chat"])
 def test_a_strangers_link_costs_nobody_a_file(
@@ -200,7 +198,7 @@ def test_a_strangers_link_costs_nobody_a_file(
     assert {str(path.relative_to(outside)) for path in outside.rglob("*")} >= {"dear.txt", "deep", "deep/dear.txt"}
 
 
-@needs("SAF-2")
+@pytest.mark.requirement("SAF-2")
 @pytest.mark.parametrize("name", ["mybox", "mybox/logs", "mybox/workspace", "mybox/state"])
 def test_a_strangers_link_leads_no_write_outside(run: Any, stranger: Path, tmp_path: Path, name: str) -> None:
     import shutil

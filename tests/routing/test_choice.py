@@ -8,15 +8,13 @@ import pytest
 
 from navigator_kernel.values.route import Direct, NeedClarification, Script, Skills
 
-needs = pytest.mark.requirement
-
 
 def test_there_are_two_hundred_others(crowd: Any) -> None:
     assert len(crowd.catalogue.list_resources()) >= 204
     assert crowd.catalogue.diagnostics() == ()
 
 
-@needs("INT-1", "INT-9", "COV-1", "COV-3", "RTE-1", "PRE-23")
+@pytest.mark.requirement("INT-1", "INT-9", "COV-1", "COV-3", "RTE-1", "PRE-23")
 @pytest.mark.parametrize(
     ("text", "name"),
     [
@@ -52,20 +50,20 @@ def test_the_skill_that_is_meant_is_picked_without_its_name(crowd: Any, text: st
     assert (decision.kind, decision.agent, decision.entity) == ("skills", "skills", name)
 
 
-@needs("RTE-49")
+@pytest.mark.requirement("RTE-49")
 @pytest.mark.parametrize("text", ["Please run the test suite", "run the tests", "运行测试"])
 def test_run_the_test_suite_is_the_skill_and_not_the_worker(crowd: Any, text: str) -> None:
     assert crowd.decide(text).result == Skills(names=("test-runner",))
 
 
-@needs("SEN-4", "RTE-2")
+@pytest.mark.requirement("SEN-4", "RTE-2")
 def test_run_skill_manager_list_is_the_worker(crowd: Any) -> None:
     decision = crowd.decide("run skill_manager list")
     assert decision.result == Script(name="skill_manager", args=("list",))
     assert (decision.kind, decision.agent) == ("script", "worker")
 
 
-@needs("INT-11", "COV-4", "RTE-2")
+@pytest.mark.requirement("INT-11", "COV-4", "RTE-2")
 @pytest.mark.parametrize(
     "text",
     [
@@ -99,7 +97,7 @@ def test_a_message_that_needs_no_skill_goes_direct(crowd: Any, text: str) -> Non
     assert (decision.kind, decision.agent) == ("direct", None)
 
 
-@needs("PRE-22", "COV-2")
+@pytest.mark.requirement("PRE-22", "COV-2")
 @pytest.mark.parametrize("text", ["/code-review @a.py", "/code_review", "@@code-review x"])
 def test_a_skill_that_is_called_is_not_routed(crowd: Any, text: str) -> None:
     (crowd.root / "a.py").write_text("print(1)\n")
@@ -112,7 +110,7 @@ def test_a_skill_that_is_called_is_not_routed(crowd: Any, text: str) -> None:
 # The intent's own rules
 
 
-@needs("INT-12", "CAN-1")
+@pytest.mark.requirement("INT-12", "CAN-1")
 def test_at_most_three_candidates_stand_behind_the_best_in_falling_order(crowd: Any) -> None:
     intent = crowd.intent("review this code")
     assert intent.entity == "code-review"
@@ -123,13 +121,13 @@ def test_at_most_three_candidates_stand_behind_the_best_in_falling_order(crowd: 
     assert scores == sorted(scores, reverse=True)
 
 
-@needs("INT-11")
+@pytest.mark.requirement("INT-11")
 def test_no_clear_match_is_backend_without_an_entity(crowd: Any) -> None:
     intent = crowd.intent("why is the sky blue?")
     assert (intent.mode, intent.entity, intent.task_type) == ("BACKEND", None, "unknown")
 
 
-@needs("INT-5", "INT-7")
+@pytest.mark.requirement("INT-5", "INT-7")
 @pytest.mark.parametrize(
     "text", ["review this code", "hello", "/code-review", "install a/b", "代码", "", "code review git csv"]
 )
@@ -141,7 +139,7 @@ def test_a_confidence_lies_between_none_and_certain_and_has_a_reason(crowd: Any,
         assert 0.0 <= candidate.confidence <= 1.0
 
 
-@needs("INT-9")
+@pytest.mark.requirement("INT-9")
 @pytest.mark.parametrize("where", ["description", "tags", "keywords_cn", "examples", "body"])
 def test_words_are_matched_wherever_a_skill_writes_them(village: Any, where: str) -> None:
     extra = "" if where in {"description", "body"} else f"{where}: zorblify\n"
@@ -154,7 +152,7 @@ def test_words_are_matched_wherever_a_skill_writes_them(village: Any, where: str
     assert place.router.retrieve("zorblify").candidates[0].name == "alpha"
 
 
-@needs("INT-10")
+@pytest.mark.requirement("INT-10")
 @pytest.mark.parametrize("first", ["alpha", "beta"])
 def test_of_two_equal_ones_the_higher_priority_is_first(village: Any, first: str) -> None:
     same = "paints watercolours of boats"
@@ -162,7 +160,7 @@ def test_of_two_equal_ones_the_higher_priority_is_first(village: Any, first: str
     assert place.router.retrieve("paint a watercolour of boats").candidates[0].name == first
 
 
-@needs("LIF-10")
+@pytest.mark.requirement("LIF-10")
 def test_a_name_counts_for_more_than_a_description_than_a_tag(village: Any) -> None:
     place = village(
         {
@@ -174,13 +172,13 @@ def test_a_name_counts_for_more_than_a_description_than_a_tag(village: Any) -> N
     assert [c.name for c in place.router.retrieve("zebra").candidates] == ["zebra", "second", "third"]
 
 
-@needs("LIF-11")
+@pytest.mark.requirement("LIF-11")
 def test_a_single_top_score_is_executed(village: Any) -> None:
     place = village({"boat-painter": "paints boats", "zebra": "draws"})
     assert place.decide("paint boats please").result == Skills(names=("boat-painter",))
 
 
-@needs("LIF-11", "RTE-2")
+@pytest.mark.requirement("LIF-11", "RTE-2")
 def test_several_equal_ones_are_listed_for_a_choice(village: Any) -> None:
     place = village({"alpha": "paints watercolours of boats", "beta": "paints watercolours of boats", "gamma": "sings"})
     result = place.decide("paint watercolours of boats").result
@@ -189,7 +187,7 @@ def test_several_equal_ones_are_listed_for_a_choice(village: Any) -> None:
     assert "alpha" in result.question and "beta" in result.question
 
 
-@needs("LIF-11")
+@pytest.mark.requirement("LIF-11")
 def test_a_choice_is_asked_for_in_the_persons_language(village: Any) -> None:
     place = village({"alpha": "绘制水彩船只图画", "beta": "绘制水彩船只图画"})
     result = place.decide("绘制水彩船只图画").result
@@ -197,7 +195,7 @@ def test_a_choice_is_asked_for_in_the_persons_language(village: Any) -> None:
     assert result.question.startswith("请选择")
 
 
-@needs("INT-14")
+@pytest.mark.requirement("INT-14")
 @pytest.mark.parametrize("text", ["review this code", "hello", "/x", "install a/b", "你好"])
 def test_without_any_resource_a_message_is_still_understood(village: Any, text: str) -> None:
     place = village({})
@@ -205,7 +203,7 @@ def test_without_any_resource_a_message_is_still_understood(village: Any, text: 
     assert place.decide(text).kind in {"direct", "clarify", "install"}
 
 
-@needs("REG-5", "REG-1")
+@pytest.mark.requirement("REG-5", "REG-1")
 def test_a_skill_that_is_dropped_is_chosen_from_then_on(village: Any) -> None:
     place = village({"other": "sings songs"})
     assert place.decide("zorblify the boats").result == Direct()
@@ -213,7 +211,7 @@ def test_a_skill_that_is_dropped_is_chosen_from_then_on(village: Any) -> None:
     assert place.decide("zorblify the boats").result == Skills(names=("zorb",))
 
 
-@needs("REG-4")
+@pytest.mark.requirement("REG-4")
 @pytest.mark.parametrize("extra", ["enabled: false\n", "disable-model-invocation: true\n"])
 def test_a_skill_that_must_not_be_offered_is_not_chosen(village: Any, extra: str) -> None:
     place = village({"zorb": ("zorblify boats", extra), "other": "sings"})
@@ -225,19 +223,19 @@ def test_a_skill_that_is_not_offered_for_its_words_can_be_called(village: Any) -
     assert place.decide("/zorb-it now").result == Skills(names=("zorb-it",), arguments=("now",), direct_call=True)
 
 
-@needs("COV-5")
+@pytest.mark.requirement("COV-5")
 def test_an_exact_name_wins_over_words_that_fit_another_better(crowd: Any) -> None:
     decision = crowd.decide("use code-coverage to review this code for bugs and security")
     assert (decision.result.names, decision.tier) == (("code-coverage",), "exact")
 
 
-@needs("COV-6", "RTE-3")
+@pytest.mark.requirement("COV-6", "RTE-3")
 @pytest.mark.parametrize("text", ["review this code", "/code-review", "summarise this csv file"])
 def test_one_skill_that_covers_the_need_is_one_step(crowd: Any, text: str) -> None:
     assert len(crowd.decide(text).result.names) == 1
 
 
-@needs("COV-7")
+@pytest.mark.requirement("COV-7")
 def test_an_installed_skill_wins_over_an_offer_to_install(village: Any) -> None:
     place = village({"web-scraper": "scrapes pages"})
     assert place.decide("web-scraper").result == Skills(names=("web-scraper",))

@@ -8,8 +8,6 @@ import pytest
 
 from navigator_kernel.values.route import Direct, Lifecycle, Mcp, Script, Skills
 
-needs = pytest.mark.requirement
-
 
 def life(operation: Any, source: str = "", skills: tuple[str, ...] = (), query: str = "") -> Lifecycle:
     return Lifecycle(operation=operation, source=source, skills=skills, query=query)
@@ -18,7 +16,7 @@ def life(operation: Any, source: str = "", skills: tuple[str, ...] = (), query: 
 # The documents' intent tree
 
 
-@needs("SEN-3", "LIF-7")  # X-28
+@pytest.mark.requirement("SEN-3", "LIF-7")  # X-28
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -167,7 +165,7 @@ def test_a_bare_verb_and_an_ordinary_sentence_are_left_to_retrieval(crowd: Any, 
 # Names as objects
 
 
-@needs("LIF-9", "COV-2")
+@pytest.mark.requirement("LIF-9", "COV-2")
 @pytest.mark.parametrize(
     ("text", "name", "arguments"),
     [
@@ -221,7 +219,7 @@ def test_a_skill_with_an_ordinary_word_for_a_name_can_be_called(village: Any, te
 # Scripts
 
 
-@needs("SEN-4")
+@pytest.mark.requirement("SEN-4")
 @pytest.mark.parametrize(
     ("text", "name", "args"),
     [
@@ -255,7 +253,7 @@ def test_a_script_that_is_not_listed_and_a_plain_word_are_no_script(crowd: Any, 
 # MCP
 
 
-@needs("SEN-5")
+@pytest.mark.requirement("SEN-5")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -279,7 +277,7 @@ def test_mcp_run_goes_to_the_mcp_agent(crowd: Any, text: str, expected: Mcp) -> 
 # Precedence (X-28)
 
 
-@needs("COV-5")
+@pytest.mark.requirement("COV-5")
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -296,7 +294,7 @@ def test_a_skills_name_wins_over_mcp_over_a_script_over_a_verb(village: Any, tex
     assert isinstance(village({"skill_manager": "a skill with a script's name"}).says(text), kind)
 
 
-@needs("LIF-9")
+@pytest.mark.requirement("LIF-9")
 @pytest.mark.parametrize("text", ["uninstall word-count", "卸载 word-count", "disable word-count", "停用word-count"])
 def test_removing_a_skill_never_runs_it(crowd: Any, text: str) -> None:
     assert isinstance(crowd.says(text), Lifecycle)
@@ -305,7 +303,7 @@ def test_removing_a_skill_never_runs_it(crowd: Any, text: str) -> None:
 # Names of skills that are not installed
 
 
-@needs("SEN-6", "LIF-8", "COV-7")  # X-35
+@pytest.mark.requirement("SEN-6", "LIF-8", "COV-7")  # X-35
 @pytest.mark.parametrize(
     "text",
     [
@@ -324,24 +322,24 @@ def test_the_name_of_a_known_sub_skill_is_an_offer_to_install_it(crowd: Any, tex
     assert crowd.says(text) == life("install", "acme/skills", ("web-scraper",))
 
 
-@needs("SEN-6")
+@pytest.mark.requirement("SEN-6")
 def test_a_known_sub_skill_may_have_a_chinese_name(crowd: Any) -> None:
     assert crowd.says("论文润色") == life("install", "acme/papers", ("论文润色",))
 
 
-@needs("SEN-6")
+@pytest.mark.requirement("SEN-6")
 @pytest.mark.parametrize("text", ["web-scrapers", "scrape the web", "install web-scrapers"])
 def test_an_unknown_name_is_not_guessed(crowd: Any, text: str) -> None:
     assert crowd.says(text) is None
 
 
-@needs("LIF-8")
+@pytest.mark.requirement("LIF-8")
 @pytest.mark.parametrize("text", ["install the frobnicate skill", "安装 frobnicate 技能"])
 def test_a_skill_of_no_known_repository_is_installed_once_its_source_is_told(crowd: Any, text: str) -> None:
     assert crowd.says(text) == life("install", skills=("frobnicate",))
 
 
-@needs("COV-7")
+@pytest.mark.requirement("COV-7")
 def test_an_installed_skill_wins_over_one_that_could_be_installed(village: Any) -> None:
     place = village({"web-scraper": "ours"})
     assert place.says("web-scraper") == Skills(names=("web-scraper",))
@@ -350,7 +348,7 @@ def test_an_installed_skill_wins_over_one_that_could_be_installed(village: Any) 
 # What it can do
 
 
-@needs("OUT-5", "SEN-3")
+@pytest.mark.requirement("OUT-5", "SEN-3")
 @pytest.mark.parametrize(
     "text",
     [

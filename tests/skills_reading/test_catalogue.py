@@ -14,7 +14,6 @@ from navigator_kernel.assembly.places import shipped_home
 from navigator_kernel.errors import NotLoadable, SkillNotFound
 from navigator_kernel.skills.catalogue import FILE_LIMIT, ResourceCatalogue, Root
 
-needs = pytest.mark.requirement
 Put = Callable[..., Path]
 
 
@@ -29,14 +28,14 @@ def codes(catalogue: ResourceCatalogue) -> list[str]:
 # A file that is dropped works
 
 
-@needs("REG-1", "REG-5", "REG-8")
+@pytest.mark.requirement("REG-1", "REG-5", "REG-8")
 def test_a_file_that_is_dropped_is_there_without_a_restart(catalogue: ResourceCatalogue, put: Put) -> None:
     assert names(catalogue) == []
     put("alpha")
     assert names(catalogue) == ["alpha"]
 
 
-@needs("REG-5")
+@pytest.mark.requirement("REG-5")
 @pytest.mark.parametrize("name", ["SKILL.md", "skill.md"])
 def test_the_manifest_may_be_written_in_either_case(catalogue: ResourceCatalogue, skills: Path, name: str) -> None:
     (skills / "alpha").mkdir()
@@ -44,13 +43,13 @@ def test_the_manifest_may_be_written_in_either_case(catalogue: ResourceCatalogue
     assert names(catalogue) == ["alpha"]
 
 
-@needs("REG-5")
+@pytest.mark.requirement("REG-5")
 def test_a_flat_file_is_a_skill(catalogue: ResourceCatalogue, skills: Path) -> None:
     (skills / "task_manager.md").write_text("---\nname: task_manager\ndescription: tasks\n---\nGo.\n")
     assert names(catalogue) == ["task_manager"]
 
 
-@needs("REG-8")
+@pytest.mark.requirement("REG-8")
 def test_an_edit_is_seen(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha", "before")
     assert catalogue.list_resources()[0].description == "before"
@@ -96,7 +95,7 @@ def test_a_root_that_is_not_there_is_empty(tmp_path: Path) -> None:
 # Names
 
 
-@needs("REG-2")
+@pytest.mark.requirement("REG-2")
 def test_a_namespace_is_type_and_name(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha")
     assert catalogue.exists("skill:alpha")
@@ -105,7 +104,7 @@ def test_a_namespace_is_type_and_name(catalogue: ResourceCatalogue, put: Put) ->
     assert not catalogue.exists("skill:beta")
 
 
-@needs("REG-2")
+@pytest.mark.requirement("REG-2")
 def test_the_same_name_may_stand_for_resources_of_several_types(tmp_path: Path, home: Path) -> None:
     for folder, text in {"skills": "s", "commands": "c", "agents": "a", "prompts": "p"}.items():
         path = tmp_path / ".claude" / folder / "same.md"
@@ -116,7 +115,7 @@ def test_the_same_name_may_stand_for_resources_of_several_types(tmp_path: Path, 
     assert found == {"skill:same": "s", "command:same": "c", "agent:same": "a", "prompt:same": "p"}
 
 
-@needs("REG-2")
+@pytest.mark.requirement("REG-2")
 @pytest.mark.parametrize("asked", ["code-fix", "code_fix", "Code_Fix", "code fix", "cf"])
 def test_a_name_is_found_however_it_is_spelled(catalogue: ResourceCatalogue, put: Put, asked: str) -> None:
     put("code-fix", extra="aliases: cf\n")
@@ -149,7 +148,7 @@ def test_near_names_are_suggested_nearest_first(catalogue: ResourceCatalogue, pu
 # Who wins
 
 
-@needs("REG-1")
+@pytest.mark.requirement("REG-1")
 def test_the_project_wins_over_the_person(tmp_path: Path, home: Path) -> None:
     for base, text in ((tmp_path, "project"), (home, "person")):
         path = base / ".claude" / "skills" / "same" / "SKILL.md"
@@ -162,7 +161,7 @@ def test_the_project_wins_over_the_person(tmp_path: Path, home: Path) -> None:
     assert "shadowed" in codes(catalogue)
 
 
-@needs("REG-1")
+@pytest.mark.requirement("REG-1")
 @pytest.mark.parametrize("host", [".claude", ".agents", ".gemini", ".opencode", ".codex"])
 @pytest.mark.parametrize("level", ["project", "user"])
 def test_every_documented_root_is_read(tmp_path: Path, home: Path, host: str, level: str) -> None:
@@ -175,7 +174,7 @@ def test_every_documented_root_is_read(tmp_path: Path, home: Path, host: str, le
     assert found.level == level
 
 
-@needs("REG-1")
+@pytest.mark.requirement("REG-1")
 def test_a_folder_of_a_plugin_is_read(tmp_path: Path, put: Put) -> None:
     put("theirs", folder=tmp_path / "plugin")
     found = open_catalogue(tmp_path / "elsewhere", (tmp_path / "plugin",)).find("theirs")
@@ -214,14 +213,14 @@ def test_every_shipped_skill_is_read_without_a_note() -> None:
 # Disabled
 
 
-@needs("REG-3", "REG-4")
+@pytest.mark.requirement("REG-3", "REG-4")
 def test_a_skill_that_its_file_disables_is_never_offered(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha", extra="enabled: false\n")
     assert (names(catalogue), names(catalogue, enabled_only=False)) == ([], ["alpha"])
     assert (catalogue.find("alpha"), catalogue.exists("skill:alpha")) == (None, False)
 
 
-@needs("REG-4")
+@pytest.mark.requirement("REG-4")
 def test_a_skill_that_a_person_disables_is_never_offered(skills: Path, put: Put) -> None:
     off: set[str] = set()
     catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),), disabled=lambda: frozenset(off))
@@ -233,14 +232,14 @@ def test_a_skill_that_a_person_disables_is_never_offered(skills: Path, put: Put)
     assert names(catalogue) == ["alpha"]
 
 
-@needs("REG-4")
+@pytest.mark.requirement("REG-4")
 def test_a_disabled_skill_cannot_be_executed(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha", extra="enabled: false\n")
     with pytest.raises(SkillNotFound):
         catalogue.create_executor("skill:alpha")
 
 
-@needs("REG-4")
+@pytest.mark.requirement("REG-4")
 def test_a_disabled_skill_is_not_suggested(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha", extra="enabled: false\n")
     assert catalogue.suggest("alpha") == ()
@@ -259,7 +258,7 @@ BROKEN = [
 ]
 
 
-@needs("REG-9", "FMT-7")
+@pytest.mark.requirement("REG-9", "FMT-7")
 @pytest.mark.parametrize(("text", "code"), BROKEN, ids=[f"{code}-{at}" for at, (_, code) in enumerate(BROKEN)])
 def test_a_broken_file_has_a_code_and_the_others_work(
     catalogue: ResourceCatalogue, put: Put, text: str, code: str
@@ -272,21 +271,21 @@ def test_a_broken_file_has_a_code_and_the_others_work(
     assert (note.code, note.level, note.path) == (code, "error", str(path))
 
 
-@needs("REG-9")
+@pytest.mark.requirement("REG-9")
 def test_an_executor_of_a_broken_file_says_why_it_cannot_be_had(catalogue: ResourceCatalogue, put: Put) -> None:
     put("bad").write_text("---\nname: bad\n")
     with pytest.raises(NotLoadable, match="never closes"):
         catalogue.create_executor("skill:bad")
 
 
-@needs("REG-9")
+@pytest.mark.requirement("REG-9")
 def test_a_folder_called_skill_md_is_no_skill(catalogue: ResourceCatalogue, skills: Path) -> None:
     (skills / "odd" / "SKILL.md").mkdir(parents=True)
     (skills / "odd.md").mkdir()
     assert names(catalogue) == []
 
 
-@needs("REG-9")
+@pytest.mark.requirement("REG-9")
 @pytest.mark.timeout(10)
 def test_a_fifo_in_place_of_a_manifest_is_not_waited_for(catalogue: ResourceCatalogue, put: Put, skills: Path) -> None:
     put("good")
@@ -296,7 +295,7 @@ def test_a_fifo_in_place_of_a_manifest_is_not_waited_for(catalogue: ResourceCata
     assert names(catalogue) == ["good"]
 
 
-@needs("REG-9")
+@pytest.mark.requirement("REG-9")
 def test_a_dangling_link_is_passed_over(catalogue: ResourceCatalogue, put: Put, skills: Path) -> None:
     put("good")
     (skills / "odd.md").symlink_to("nowhere.md")
@@ -315,14 +314,14 @@ def test_a_broken_file_that_is_mended_is_there(catalogue: ResourceCatalogue, put
 # Executors
 
 
-@needs("REG-2", "REG-6")
+@pytest.mark.requirement("REG-2", "REG-6")
 def test_an_executor_makes_the_request_into_a_prompt(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha")
     made = catalogue.create_executor("skill:alpha")
     assert made.prompt("my need", (), {}) == "Do it.\n\nmy need"
 
 
-@needs("REG-2", "CAN-2")
+@pytest.mark.requirement("REG-2", "CAN-2")
 def test_an_executor_of_nothing_names_it_and_its_neighbours(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha")
     with pytest.raises(SkillNotFound) as raised:
@@ -338,7 +337,7 @@ def test_a_digest_changes_with_any_file_of_the_folder(catalogue: ResourceCatalog
     assert catalogue.create_executor("skill:alpha").digest != first
 
 
-@needs("REG-3", "INT-10")
+@pytest.mark.requirement("REG-3", "INT-10")
 def test_a_priority_is_part_of_what_is_offered(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha", extra="priority: 80\ntags: one, two\n")
     [offered] = catalogue.list_resources()
@@ -348,7 +347,7 @@ def test_a_priority_is_part_of_what_is_offered(catalogue: ResourceCatalogue, put
 # The count
 
 
-@needs("STA-2")
+@pytest.mark.requirement("STA-2")
 def test_the_count_is_of_folders_and_flat_files(catalogue: ResourceCatalogue, put: Put, skills: Path) -> None:
     put("alpha")
     put("beta")
@@ -356,7 +355,7 @@ def test_the_count_is_of_folders_and_flat_files(catalogue: ResourceCatalogue, pu
     assert catalogue.count() == 3
 
 
-@needs("STA-2")
+@pytest.mark.requirement("STA-2")
 def test_the_count_leaves_the_files_unread(catalogue: ResourceCatalogue, put: Put) -> None:
     put("alpha").write_bytes(b"\xff\x00 no manifest at all")
     put("beta").write_text("")

@@ -11,7 +11,6 @@ import pytest
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.context import SkillsContext
 
-needs = pytest.mark.requirement
 Put = Callable[..., Path]
 
 
@@ -21,7 +20,7 @@ def loaded(folder: Path) -> SkillsContext:
     return context
 
 
-@needs("CTX-1", "CTX-7")
+@pytest.mark.requirement("CTX-1", "CTX-7")
 def test_the_prompt_has_one_tool_a_line(skills: Path, put: Put) -> None:
     put("alpha", "first", "required_params:\n  - {name: url, prompt: which page}\n  - {name: n, required: false}\n")
     put("beta", "second")
@@ -37,7 +36,7 @@ def test_the_prompt_has_one_tool_a_line(skills: Path, put: Put) -> None:
     }
 
 
-@needs("CTX-2")
+@pytest.mark.requirement("CTX-2")
 def test_a_skill_can_be_registered(skills: Path, put: Put, catalogue: ResourceCatalogue) -> None:
     put("alpha")
     context = SkillsContext()
@@ -45,7 +44,7 @@ def test_a_skill_can_be_registered(skills: Path, put: Put, catalogue: ResourceCa
     assert '"alpha"' in context.get_skills_prompt()
 
 
-@needs("CTX-2")
+@pytest.mark.requirement("CTX-2")
 def test_a_skill_of_the_same_name_is_replaced(skills: Path, put: Put, catalogue: ResourceCatalogue) -> None:
     context = SkillsContext()
     for text in ("before", "after"):
@@ -55,21 +54,21 @@ def test_a_skill_of_the_same_name_is_replaced(skills: Path, put: Put, catalogue:
     assert "before" not in context.get_skills_prompt()
 
 
-@needs("CTX-3", "CTX-4")
+@pytest.mark.requirement("CTX-3", "CTX-4")
 def test_a_directory_is_scanned(skills: Path, put: Put) -> None:
     put("alpha")
     put("beta")
     assert list(loaded(skills).skills) == ["alpha", "beta"]
 
 
-@needs("CTX-3")
+@pytest.mark.requirement("CTX-3")
 def test_a_broken_skill_is_left_out_and_the_rest_is_loaded(skills: Path, put: Put) -> None:
     put("alpha")
     put("bad").write_text("---\n")
     assert list(loaded(skills).skills) == ["alpha"]
 
 
-@needs("CTX-5")
+@pytest.mark.requirement("CTX-5")
 def test_a_session_keeps_what_it_loaded(skills: Path, put: Put) -> None:
     put("alpha", "before")
     context = loaded(skills)
@@ -79,20 +78,20 @@ def test_a_session_keeps_what_it_loaded(skills: Path, put: Put) -> None:
     assert context.get_skills_prompt() == first
 
 
-@needs("CTX-8")
+@pytest.mark.requirement("CTX-8")
 def test_an_agent_without_skills_is_told_so_in_both_languages() -> None:
     context = SkillsContext()
     assert context.get_skills_prompt() == "no skill available yet"
     assert context.get_skills_prompt("zh") == "暂无可用 skill"
 
 
-@needs("CTX-8", "REG-4")
+@pytest.mark.requirement("CTX-8", "REG-4")
 def test_a_disabled_skill_is_beyond_the_boundary(skills: Path, put: Put) -> None:
     put("alpha", extra="enabled: false\n")
     assert loaded(skills).get_skills_prompt() == "no skill available yet"
 
 
-@needs("CTX-9")
+@pytest.mark.requirement("CTX-9")
 def test_a_skill_is_told_apart_from_the_tools_it_uses(skills: Path, put: Put) -> None:
     put("alpha", extra="tools: [task_get, task_list]\n")
     [tool] = [json.loads(line) for line in loaded(skills).get_skills_prompt().split("\n")]

@@ -11,13 +11,10 @@ from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.values.resource import ParamSpec
 from skills_reading.manifests import codes, meta, read
 
-needs = pytest.mark.requirement
-
-
 # The canonical form
 
 
-@needs("FMT-9")
+@pytest.mark.requirement("FMT-9")
 def test_the_open_specifications_keys_are_read() -> None:
     skill = read(
         "---\nname: x\ndescription: >\n  does a thing,\n  well\nlicense: MIT\ncompatibility: any\n"
@@ -28,12 +25,12 @@ def test_the_open_specifications_keys_are_read() -> None:
     assert codes(skill) == []
 
 
-@needs("FMT-8")
+@pytest.mark.requirement("FMT-8")
 def test_the_text_below_the_metadata_is_the_sop() -> None:
     assert meta("license: MIT", "# Role\n\n1. Look.\n2. Act.").sop == "# Role\n\n1. Look.\n2. Act."
 
 
-@needs("FMT-10")
+@pytest.mark.requirement("FMT-10")
 def test_a_skills_meta_has_name_description_source_and_content_hash() -> None:
     shown = read("---\nname: x\ndescription: d\n---\nGo.\n", level="shipped").meta
     assert (shown.name, shown.description, shown.source) == ("x", "d", "shipped")
@@ -58,7 +55,7 @@ OURS: list[tuple[str, str, str, object]] = [
 ]
 
 
-@needs("FMT-9", "REG-3")
+@pytest.mark.requirement("FMT-9", "REG-3")
 @pytest.mark.parametrize(("key", "written", "attribute", "value"), OURS)
 def test_our_keys_are_read_at_top_level(key: str, written: str, attribute: str, value: object) -> None:
     skill = meta(f"{key}: {written}")
@@ -66,7 +63,7 @@ def test_our_keys_are_read_at_top_level(key: str, written: str, attribute: str, 
     assert codes(skill) == []
 
 
-@needs("FMT-9", "REG-3")
+@pytest.mark.requirement("FMT-9", "REG-3")
 @pytest.mark.parametrize(("key", "written", "attribute", "value"), OURS)
 def test_our_keys_are_read_as_strings_under_metadata(key: str, written: str, attribute: str, value: object) -> None:
     skill = meta(f"metadata:\n  navigator-{key}: {written}")
@@ -96,7 +93,7 @@ def test_a_list_may_be_written_in_any_way(written: str) -> None:
     assert meta(written).tags == ("a", "b")
 
 
-@needs("FMT-9")
+@pytest.mark.requirement("FMT-9")
 @pytest.mark.parametrize(
     "written",
     [
@@ -109,13 +106,13 @@ def test_an_example_may_hold_commas(written: str) -> None:
     assert meta(written).examples == ("review this, please", "审查代码")
 
 
-@needs("FMT-6", "AGT-3")
+@pytest.mark.requirement("FMT-6", "AGT-3")
 @pytest.mark.parametrize(("lines", "kind"), [("license: MIT", "B"), ("command: tool {x}", "A")])
 def test_a_command_makes_a_skill_type_a(lines: str, kind: str) -> None:
     assert meta(lines).kind == kind
 
 
-@needs("AGT-2")
+@pytest.mark.requirement("AGT-2")
 def test_defaults_where_nothing_is_said() -> None:
     skill = meta("license: MIT")
     assert (skill.enabled, skill.priority, skill.inherit_history, skill.implicit) == (True, 50, True, True)
@@ -181,7 +178,7 @@ def test_a_param_without_a_name_is_named(written: str) -> None:
 # The legacy forms
 
 
-@needs("FMT-1", "FMT-2", "REG-7")
+@pytest.mark.requirement("FMT-1", "FMT-2", "REG-7")
 def test_the_legacy_block_and_its_sections_are_read() -> None:
     skill = read(
         "# code-optimize\n\ndescription: makes code fast\nenabled: true\npriority: 80\nbackend: claude\ntags: perf, code\n\n"
@@ -193,19 +190,19 @@ def test_the_legacy_block_and_its_sections_are_read() -> None:
     assert (skill.system_prompt, skill.user_template) == ("You optimise.", "Optimise {request}")
 
 
-@needs("FMT-1")
+@pytest.mark.requirement("FMT-1")
 def test_the_block_ends_at_the_first_blank_line() -> None:
     skill = read("# t\ndescription: d\n\npriority: 99\n")
     assert (skill.priority, "priority: 99" in skill.sop) == (50, True)
 
 
-@needs("FMT-1")
+@pytest.mark.requirement("FMT-1")
 @pytest.mark.parametrize("text", ["# t\ndescription：中文冒号\n\nbody\n", "description: 中文冒号\n\nbody\n"])
 def test_the_block_may_have_a_wide_colon_or_no_title(text: str) -> None:
     assert read(text).description == "中文冒号"
 
 
-@needs("FMT-2")
+@pytest.mark.requirement("FMT-2")
 @pytest.mark.parametrize("form", ["---\nname: x\ndescription: d\n---\n", "# x\ndescription: d\n\n", "Just text.\n\n"])
 @pytest.mark.parametrize(
     ("system", "user"),
@@ -225,7 +222,7 @@ def test_a_heading_inside_a_fence_is_no_section() -> None:
     assert skill.system_prompt == "real"
 
 
-@needs("FMT-6")
+@pytest.mark.requirement("FMT-6")
 def test_a_flat_file_is_a_skill_of_one_file() -> None:
     text = "---\nname: task_manager\ndescription: tasks\ntools: [task_get, task_list]\ninherit_history: false\n---\n# Role\n"
     skill = read_manifest(text.encode(), path=Path("/s/task_manager.md"), folder=None)
@@ -233,12 +230,12 @@ def test_a_flat_file_is_a_skill_of_one_file() -> None:
     assert skill.inherit_history is False
 
 
-@needs("FMT-6")
+@pytest.mark.requirement("FMT-6")
 def test_history_is_inherited_by_default() -> None:
     assert read("---\nname: x\ndescription: d\n---\n").inherit_history is True
 
 
-@needs("FMT-7")
+@pytest.mark.requirement("FMT-7")
 def test_a_file_without_metadata_is_read_and_named() -> None:
     skill = read("# A title of several words\n\nThe first sentence.\n")
     assert (skill.name, skill.description) == ("x", "The first sentence.")
@@ -246,7 +243,7 @@ def test_a_file_without_metadata_is_read_and_named() -> None:
 
 
 @pytest.mark.parametrize("type", ["skill", "command", "agent", "prompt"])
-@needs("REG-2")
+@pytest.mark.requirement("REG-2")
 def test_the_namespace_is_type_and_name(type: Any) -> None:
     assert read("---\nname: x\ndescription: d\n---\n", type=type).namespace == f"{type}:x"
 

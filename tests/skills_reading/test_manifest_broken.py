@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 from navigator_kernel.errors import NotLoadable
 from skills_reading.manifests import codes, meta, read
 
-needs = pytest.mark.requirement
-
-
 # What is forgiven
 
 
@@ -39,7 +36,7 @@ def test_what_is_odd_is_read_and_has_a_code(text: str, code: str) -> None:
     assert code in codes(read(text))
 
 
-@needs("FMT-9")
+@pytest.mark.requirement("FMT-9")
 def test_an_unquoted_colon_costs_nothing_but_a_note() -> None:
     skill = read("---\nname: x\ndescription: use when: asked\ntags:\n  - a\n  - b\n---\nGo.\n")
     assert (skill.description, skill.tags) == ("use when: asked", ("a", "b"))
@@ -78,7 +75,7 @@ def test_names_of_any_script_are_names(name: str) -> None:
 # What is refused
 
 
-@needs("FMT-7", "REG-9")
+@pytest.mark.requirement("FMT-7", "REG-9")
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -15,7 +15,6 @@ from navigator_kernel.skills.executor import SkillExecutor
 from navigator_kernel.skills.template import Filling, fill, fill_argv
 from navigator_kernel.values.resource import SkillDef
 
-needs = pytest.mark.requirement
 ROOT = Path("/skills/x")
 
 
@@ -26,26 +25,26 @@ def filled(template: str, **given: Any) -> str:
 @pytest.mark.parametrize(
     ("template", "expected"),
     [
-        pytest.param("$1", "one", marks=needs("PRE-10")),
-        pytest.param("$2 then $1", "two then one", marks=needs("PRE-10")),
-        pytest.param("a$1b", "aoneb", marks=needs("PRE-10")),
-        pytest.param("$3", "$3", marks=needs("PRE-10")),
+        pytest.param("$1", "one", marks=pytest.mark.requirement("PRE-10")),
+        pytest.param("$2 then $1", "two then one", marks=pytest.mark.requirement("PRE-10")),
+        pytest.param("a$1b", "aoneb", marks=pytest.mark.requirement("PRE-10")),
+        pytest.param("$3", "$3", marks=pytest.mark.requirement("PRE-10")),
         pytest.param("$0", "$0"),
         pytest.param("$10", "$10"),
         pytest.param("$1.50", "one.50"),
         pytest.param("\\$1", "$1"),
         pytest.param("cost: \\$5", "cost: $5"),
-        pytest.param("$ARGUMENTS", "one 'two", marks=needs("PRE-11")),
-        pytest.param("<$ARGUMENTS>", "<one 'two>", marks=needs("PRE-11")),
+        pytest.param("$ARGUMENTS", "one 'two", marks=pytest.mark.requirement("PRE-11")),
+        pytest.param("<$ARGUMENTS>", "<one 'two>", marks=pytest.mark.requirement("PRE-11")),
         pytest.param("$ARGUMENTSX", "$ARGUMENTSX"),
         pytest.param("\\$ARGUMENTS", "$ARGUMENTS"),
-        pytest.param("${SKILL_ROOT}/run.py", "/skills/x/run.py", marks=needs("PRE-12")),
+        pytest.param("${SKILL_ROOT}/run.py", "/skills/x/run.py", marks=pytest.mark.requirement("PRE-12")),
         pytest.param("${HOME}", "${HOME}"),
         pytest.param("\\${SKILL_ROOT}", "${SKILL_ROOT}"),
-        pytest.param("{request}", "please", marks=needs("FMT-3")),
-        pytest.param("{{request}}", "please", marks=needs("FMT-3")),
-        pytest.param("{{ request }}", "please", marks=needs("FMT-3")),
-        pytest.param("{k} {{k}}", "v v", marks=needs("FMT-3")),
+        pytest.param("{request}", "please", marks=pytest.mark.requirement("FMT-3")),
+        pytest.param("{{request}}", "please", marks=pytest.mark.requirement("FMT-3")),
+        pytest.param("{{ request }}", "please", marks=pytest.mark.requirement("FMT-3")),
+        pytest.param("{k} {{k}}", "v v", marks=pytest.mark.requirement("FMT-3")),
         pytest.param("{unknown} {{unknown}}", "{unknown} {{unknown}}"),
         pytest.param('{"json": 1}', '{"json": 1}'),
         pytest.param("", ""),
@@ -56,13 +55,13 @@ def test_a_placeholder_with_a_value_is_replaced_and_any_other_stays(template: st
     assert filled(template, **given_) == expected
 
 
-@needs("PRE-13")
+@pytest.mark.requirement("PRE-13")
 def test_one_template_serves_arguments_root_and_request_at_once() -> None:
     text = filled("run ${SKILL_ROOT}/x with $1 of $ARGUMENTS for {request}", request="r", arguments=("a",), raw="a b")
     assert text == "run /skills/x/x with a of a b for r"
 
 
-@needs("FMT-3")  # X-26
+@pytest.mark.requirement("FMT-3")  # X-26
 @pytest.mark.parametrize(
     "hostile", ["$1", "$ARGUMENTS", "{request}", "{{k}}", "${SKILL_ROOT}", "\\$1", "@file", "!`id`"]
 )
@@ -81,7 +80,7 @@ def argv(command: str, **given: Any) -> tuple[str, ...]:
     return fill_argv(command, Filling(root=ROOT, **given))
 
 
-@needs("AGT-8")
+@pytest.mark.requirement("AGT-8")
 @pytest.mark.parametrize(
     "value", ["a b", "a;rm -rf /", "$(id)", "`id`", "'", '"', "a\nb", "*", "~", "|", "&&", "", "$HOME", "{other}"]
 )
@@ -90,7 +89,7 @@ def test_a_value_is_one_whole_argument(value: str) -> None:
     assert argv("tool {x} end", params={"x": value}) == expected
 
 
-@needs("AGT-8")
+@pytest.mark.requirement("AGT-8")
 @pytest.mark.parametrize(
     "command",
     [
@@ -108,14 +107,14 @@ def test_a_placeholder_glued_to_other_text_is_refused(command: str) -> None:
         argv(command, params={"x": "v"}, arguments=("v",), raw="v")
 
 
-@needs("AGT-8")
+@pytest.mark.requirement("AGT-8")
 @pytest.mark.parametrize("command", ["tool --x={x}", "tool {x}.txt"])
 def test_a_glued_placeholder_is_refused_whether_or_not_it_has_a_value(command: str) -> None:
     with pytest.raises(NotLoadable, match="glue"):
         fill_argv(command, Filling(root=ROOT, params={"x": None}))
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("value", ["-rf", "--exec=id", "-", "--"])
 @pytest.mark.parametrize("command", ["tool {x}", "tool -q {x}", "tool $1", "tool --top {x}"])
 def test_a_value_that_looks_like_an_option_is_refused(command: str, value: str) -> None:
@@ -154,7 +153,7 @@ def test_a_placeholder_of_nobody_never_reaches_the_program() -> None:
     assert "{top}" not in argv("tool --top {top} {text}", params={"text": "hi"})
 
 
-@needs("PRE-12")
+@pytest.mark.requirement("PRE-12")
 @pytest.mark.parametrize("word", ["${SKILL_ROOT}", "${SKILL_ROOT}/run.py", "--data=${SKILL_ROOT}/d"])
 def test_the_skills_own_folder_may_stand_anywhere(word: str) -> None:
     assert argv(f"tool {word}") == ("tool", word.replace("${SKILL_ROOT}", str(ROOT)))
@@ -193,40 +192,40 @@ def executor(**given: Any) -> SkillExecutor:
     return SkillExecutor(skill=skill)
 
 
-@needs("FMT-4", "REG-6")
+@pytest.mark.requirement("FMT-4", "REG-6")
 def test_system_part_blank_line_user_part() -> None:
     made = executor(sop="s", system_prompt="You review.", user_template="Review: {request}")
     assert made.prompt("my code", (), {}) == "You review.\n\nReview: my code"
 
 
-@needs("FMT-4")
+@pytest.mark.requirement("FMT-4")
 def test_without_a_template_the_request_is_the_user_part() -> None:
     assert executor(sop="s", system_prompt="You review.").prompt("my code", (), {}) == "You review.\n\nmy code"
 
 
-@needs("FMT-4")
+@pytest.mark.requirement("FMT-4")
 def test_without_a_system_part_there_is_the_user_part_only() -> None:
     assert executor(sop="s", user_template="Do {request}").prompt("it", (), {}) == "Do it"
 
 
-@needs("REG-6")
+@pytest.mark.requirement("REG-6")
 def test_without_sections_the_text_is_the_system_part() -> None:
     assert executor(sop="Do it well.").prompt("this", (), {}) == "Do it well.\n\nthis"
 
 
-@needs("FMT-3")
+@pytest.mark.requirement("FMT-3")
 def test_parameters_are_put_in() -> None:
     made = executor(user_template="{request} in {{language}} and {style}")
     assert made.prompt("write", (), {"language": "en", "style": "plain"}) == "write in en and plain"
 
 
-@needs("PRE-11", "PRE-12")
+@pytest.mark.requirement("PRE-11", "PRE-12")
 def test_text_that_places_the_arguments_itself_gets_no_second_copy() -> None:
     made = executor(sop="Read ${SKILL_ROOT}/a for $ARGUMENTS.")
     assert made.prompt("x y", ("x", "y"), {}) == "Read /skills/x/a for x y."
 
 
-@needs("PRE-10", "PRE-13")
+@pytest.mark.requirement("PRE-10", "PRE-13")
 def test_a_custom_command_has_positional_arguments() -> None:
     made = executor(type="command", sop="Compare $1 with $2.")
     assert made.prompt("a b", ("a", "b"), {}).startswith("Compare a with b.")

@@ -29,7 +29,6 @@ from navigator_kernel.values.route import (
 )
 from navigator_kernel.values.wording import SENTENCES, because_of, say
 
-needs = pytest.mark.requirement
 RAN = RouteDecision(
     result=Skills(names=("x",)), entity="x", candidates=("y",), tier="retrieval", confidence=0.9, reason="leader"
 )
@@ -86,7 +85,7 @@ def ran(state: Any = "success", **given: Any) -> Reply:
 # What the kernel answers itself
 
 
-@needs("OUT-4", "RET-2")  # X-33
+@pytest.mark.requirement("OUT-4", "RET-2")  # X-33
 def test_without_a_model_nothing_is_ever_a_success() -> None:
     made = reply(RouteDecision(result=Direct(), candidates=("alpha", "beta", "gamma")))
     assert (made.report.state, made.report.exit_code, made.report.data["reason"]) == ("pending", 9, "no_model")
@@ -99,7 +98,7 @@ def test_what_can_be_done_without_a_model_is_said_in_the_persons_language(text: 
     assert words in reply(RouteDecision(result=Direct()), text=text).report.summary
 
 
-@needs("RET-9", "SEN-2")
+@pytest.mark.requirement("RET-9", "SEN-2")
 def test_a_question_is_pending_and_lists_what_is_required() -> None:
     asked = NeedClarification(question="x needs: a; b", missing=("a", "b"), optional=("c",))
     made = reply(RouteDecision(result=asked))
@@ -107,7 +106,7 @@ def test_a_question_is_pending_and_lists_what_is_required() -> None:
     assert (made.report.data["required"], made.report.data["optional"]) == (["a", "b"], ["c"])
 
 
-@needs("SEN-2")
+@pytest.mark.requirement("SEN-2")
 def test_a_question_waits_for_its_answer() -> None:  # X-11
     made = reply(
         RouteDecision(result=NeedClarification(question="which?", missing=("a",))), text="/x\nplease", rounds=1
@@ -141,7 +140,7 @@ def test_what_is_not_there_is_an_error_that_names_it(result: Any, code: int, tex
         assert name in made.report.summary
 
 
-@needs("OUT-5", "OUT-6")
+@pytest.mark.requirement("OUT-5", "OUT-6")
 @pytest.mark.parametrize("text", ["what can you do", "你能做什么"])
 def test_abilities_are_three_lines_of_giving_and_getting_without_commands(text: str) -> None:
     made = reply(RouteDecision(result=Direct(topic="capabilities")), text=text)
@@ -151,7 +150,7 @@ def test_abilities_are_three_lines_of_giving_and_getting_without_commands(text: 
         assert not re.search(r"`|--|python|bin/|navigator |skill_manager|/\w+", line)
 
 
-@needs("OUT-6")
+@pytest.mark.requirement("OUT-6")
 def test_the_three_lines_go_from_a_link_over_a_source_to_a_name() -> None:
     link, source, name = say("capabilities", "en").split("\n")
     assert ("repository" in link, "skills are in it" in link) == (True, True)
@@ -169,7 +168,7 @@ def test_a_release_and_a_no_are_confirmed(topic: Any, key: str, text: str, langu
 # Sections (X-24)
 
 
-@needs("OUT-1")
+@pytest.mark.requirement("OUT-1")
 def test_the_logic_trace_says_what_was_chosen_and_why() -> None:
     trace = ran().sections.logic_trace
     assert trace[0] == "skills: x"
@@ -177,19 +176,19 @@ def test_the_logic_trace_says_what_was_chosen_and_why() -> None:
     assert trace[2] == "y"
 
 
-@needs("OUT-2", "PKT-1")
+@pytest.mark.requirement("OUT-2", "PKT-1")
 def test_the_action_vector_is_the_call_as_the_document_writes_it() -> None:
     assert ran().sections.action_vector == ('Task(subagent_type="skills", prompt="run x a b")',)
 
 
-@needs("OUT-2")
+@pytest.mark.requirement("OUT-2")
 def test_there_is_one_action_for_each_step_that_was_started() -> None:
     plan = plan_of(order(target="skill:a"), order(target="skill:b"), order(target="skill:c"))
     made = reply(RAN, report(), report("error"), plan=plan)
     assert [action.split('prompt="')[1] for action in made.sections.action_vector] == ['run skill:a")', 'run skill:b")']
 
 
-@needs("OUT-3")
+@pytest.mark.requirement("OUT-3")
 @pytest.mark.parametrize(
     ("effects", "line"), [((), "nothing changed"), (("install x", "install y"), "changed: install x, install y")]
 )
@@ -198,24 +197,24 @@ def test_the_state_update_says_what_is_different_now(effects: tuple[str, ...], l
     assert made.sections.state_update[0] == line
 
 
-@needs("OUT-3")
+@pytest.mark.requirement("OUT-3")
 def test_the_state_update_says_where_follow_ups_go() -> None:
     assert "skills (x)" in ran().sections.state_update[1]
 
 
-@needs("OUT-3", "SAF-5")
+@pytest.mark.requirement("OUT-3", "SAF-5")
 def test_two_failures_in_a_row_are_told_with_a_question() -> None:
     assert say("ask.failed_twice", "en") in ran("error", session=Session(id="s", failures=1)).sections.state_update
     assert say("ask.failed_twice", "en") not in ran("error").sections.state_update
 
 
-@needs("OUT-1", "OUT-2", "OUT-3")
+@pytest.mark.requirement("OUT-1", "OUT-2", "OUT-3")
 def test_sections_are_in_the_language_of_the_message() -> None:
     made = ran(text="说话")
     assert made.sections.state_update[0] == "无状态变更"
 
 
-@needs("OUT-4")
+@pytest.mark.requirement("OUT-4")
 @pytest.mark.parametrize(
     "result",
     [
@@ -231,7 +230,7 @@ def test_there_are_no_sections_where_no_task_ran(result: Any) -> None:  # X-24
     assert made.sections.to_dict() == {"logic_trace": [], "action_vector": [], "state_update": []}
 
 
-@needs("OUT-4")
+@pytest.mark.requirement("OUT-4")
 @pytest.mark.parametrize("key", list(SENTENCES))
 def test_no_sentence_is_a_pleasantry(key: str) -> None:
     text = " ".join(SENTENCES[key]).lower()
@@ -247,24 +246,24 @@ def test_every_turn_is_counted() -> None:
     assert ran(session=Session(id="s", turn=4)).session.turn == 5
 
 
-@needs("STA-3")
+@pytest.mark.requirement("STA-3")
 def test_a_notice_that_was_shown_is_not_shown_again() -> None:
     made = ran(notice=Notice(code="few_skills", count=3))
     assert (made.notice, made.session.notice_shown) == (Notice(code="few_skills", count=3), True)
 
 
-@needs("STA-4")
+@pytest.mark.requirement("STA-4")
 def test_a_notice_blocks_nothing() -> None:
     assert ran(notice=Notice(code="few_skills", count=0)).report.state == "success"
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 @pytest.mark.parametrize("state", ["success", "partial"])
 def test_a_skill_that_answered_has_the_follow_ups(state: str) -> None:
     assert ran(state).session.sticky == Sticky(agent="skills", target="x")
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 def test_an_mcp_server_that_answered_has_the_follow_ups() -> None:
     packet = order("mcp", "file:///a.txt", required={"server": "files", "uri": "file:///a.txt"})
     decision = RouteDecision(result=Mcp(operation="read", server="files", uri="file:///a.txt"))
@@ -272,25 +271,25 @@ def test_an_mcp_server_that_answered_has_the_follow_ups() -> None:
     assert made.session.sticky == Sticky(agent="mcp", target="files")
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 @pytest.mark.parametrize("state", ["error", "timeout"])
 def test_a_skill_that_failed_does_not(state: str) -> None:
     assert ran(state).session.sticky is None
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 def test_a_skill_that_waits_for_a_yes_has_no_follow_ups_yet() -> None:
     waits = report("pending", data={"reason": "consent", "subject": "type_a:x@sha256:1"})
     assert reply(RAN, waits, plan=plan_of(order())).session.sticky is None
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 def test_a_worker_has_no_follow_ups() -> None:
     decision = RouteDecision(result=Lifecycle(operation="list"))
     assert reply(decision, report(agent="worker"), plan=plan_of(order("worker", "skills"))).session.sticky is None
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 def test_a_release_ends_follow_ups_and_failures() -> None:
     before = Session(id="s", sticky=Sticky(agent="skills", target="x"), failures=2)
     after = reply(RouteDecision(result=Direct(topic="released")), session=before).session
@@ -307,7 +306,7 @@ def test_failures_in_a_row_are_counted(state: str, failures: int) -> None:
     assert ran(state, session=Session(id="s", failures=1)).session.failures == failures
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_what_needs_a_yes_waits_with_the_steps_behind_it() -> None:
     plan = plan_of(order(target="skill:a"), order(target="skill:b"), order(target="skill:c"))
     stopped = report("pending", data={"reason": "consent", "subject": "type_a:b@sha256:1"})
@@ -334,7 +333,7 @@ def test_a_reply_is_one_json_document(result: Any) -> None:
     assert {"run", "session", "route", "report", "reports", "sections", "notice", "exit_code"} <= set(told)
 
 
-@needs("RET-5")
+@pytest.mark.requirement("RET-5")
 def test_the_kernels_own_report_says_who_gave_it_and_when() -> None:
     meta = reply(RouteDecision(result=Direct())).report.meta
     assert (meta.agent, meta.time, meta.ts) == ("kernel", 0.25, "2026-01-31T09:30:00.000Z")

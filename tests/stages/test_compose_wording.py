@@ -10,8 +10,6 @@ import pytest
 
 from navigator_kernel.values.wording import SENTENCES, because_of, say
 
-needs = pytest.mark.requirement
-
 
 def fields(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
@@ -62,7 +60,7 @@ def test_every_reason_that_the_stages_give_has_words(code: str, language: Any) -
     assert because_of(code, language, name="x", confidence="0.9") != code
 
 
-@needs("OUT-1", "OUT-2", "OUT-3")
+@pytest.mark.requirement("OUT-1", "OUT-2", "OUT-3")
 @pytest.mark.parametrize(
     ("key", "title"),
     [("logic_trace", "[Logic Trace]"), ("action_vector", "[Action Vector]"), ("state_update", "[State Update]")],

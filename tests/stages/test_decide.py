@@ -23,8 +23,6 @@ from navigator_kernel.values.route import (
 )
 from routing.place import Routing, routing_at, write_skills
 
-needs = pytest.mark.requirement
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Routing:
@@ -45,7 +43,7 @@ def test_a_skill_that_is_named_and_not_there_is_never_direct(place: Routing, tex
     assert len(result.suggestions) <= 3
 
 
-@needs("COV-2")
+@pytest.mark.requirement("COV-2")
 def test_the_nearest_name_is_suggested_first(place: Routing) -> None:
     result = place.decide("/boat-paint").result
     assert isinstance(result, Unknown)
@@ -57,7 +55,7 @@ def test_a_name_is_known_with_either_hyphen(place: Routing, text: str) -> None: 
     assert place.decide(text).result == Skills(names=("code-fix",), arguments=("a",), direct_call=True)
 
 
-@needs("PRE-13", "REG-1")
+@pytest.mark.requirement("PRE-13", "REG-1")
 @pytest.mark.parametrize(("folder", "type"), [("commands", "command"), ("prompts", "prompt")])
 def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, type: Any) -> None:
     from navigator_kernel.assembly.parts import open_catalogue
@@ -74,7 +72,7 @@ def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, t
 # Files
 
 
-@needs("PRE-8")
+@pytest.mark.requirement("PRE-8")
 @pytest.mark.parametrize(
     "text", ["paint @missing.png", "/boat-painter @missing.png", "look @missing.png and @gone.txt"]
 )
@@ -93,7 +91,7 @@ def test_every_missing_file_is_named_at_once(place: Routing) -> None:
 # One matter a message
 
 
-@needs("PRE-4")
+@pytest.mark.requirement("PRE-4")
 @pytest.mark.parametrize("text", ["/boat-painter a\n/song-writer b", "!ls\n!pwd", "/boat-painter\n!ls"])
 def test_several_instructions_are_asked_about_and_none_is_dropped(place: Routing, text: str) -> None:
     result = place.decide(text).result
@@ -118,7 +116,7 @@ KINDS: list[tuple[Any, str, str | None]] = [
 ]
 
 
-@needs("RTE-2")
+@pytest.mark.requirement("RTE-2")
 @pytest.mark.parametrize(("result", "kind", "agent"), KINDS)
 def test_a_decision_has_one_kind_and_one_agent(result: Any, kind: str, agent: str | None) -> None:
     decision = RouteDecision(result=result)
@@ -143,19 +141,19 @@ def test_a_decision_is_json(place: Routing, text: str) -> None:
     assert set(told) == {"kind", "entity", "candidates", "confidence", "tier", "reason"}
 
 
-@needs("COV-5", "RTE-1")
+@pytest.mark.requirement("COV-5", "RTE-1")
 def test_an_exact_name_is_certain(place: Routing) -> None:
     decision = place.decide("boat-painter")
     assert (decision.tier, decision.confidence) == ("exact", 1.0)
 
 
-@needs("RTE-3", "COV-6")
+@pytest.mark.requirement("RTE-3", "COV-6")
 def test_a_follow_up_is_one_step_to_the_same_skill(place: Routing) -> None:
     session = Session(id="s", sticky=Sticky(agent="skills", target="boat-painter"))
     assert place.decide("again", session).result == Skills(names=("boat-painter",))
 
 
-@needs("CAN-1")
+@pytest.mark.requirement("CAN-1")
 def test_candidates_never_repeat_what_was_chosen(place: Routing) -> None:
     decision = place.decide("paint watercolours of boats in code")
     assert decision.entity not in decision.candidates
@@ -164,7 +162,7 @@ def test_candidates_never_repeat_what_was_chosen(place: Routing) -> None:
 # A sub-skill that is not installed
 
 
-@needs("SEN-6", "LIF-8", "COV-7")
+@pytest.mark.requirement("SEN-6", "LIF-8", "COV-7")
 def test_a_known_sub_skill_is_an_order_to_install_it(place: Routing) -> None:
     decision = place.decide("web-scraper")
     assert decision.result == Lifecycle(operation="install", source="acme/skills", skills=("web-scraper",))

@@ -24,8 +24,6 @@ from navigator_kernel.values.route import (
 from routing.place import Routing
 from stages.orders import asked, of, order, packet, place_at, planned
 
-needs = pytest.mark.requirement
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Routing:
@@ -35,7 +33,7 @@ def place(tmp_path: Path) -> Routing:
 # The packet
 
 
-@needs("PKT-1", "PKT-2", "PKT-3", "PKT-4", "PKT-5", "PKT-6")
+@pytest.mark.requirement("PKT-1", "PKT-2", "PKT-3", "PKT-4", "PKT-5", "PKT-6")
 def test_a_packet_has_every_mandatory_part(place: Routing) -> None:
     made = packet(place, "/text-one hello there")
     assert made.to_dict() == {
@@ -51,7 +49,7 @@ def test_a_packet_has_every_mandatory_part(place: Routing) -> None:
     }
 
 
-@needs("PKT-6")
+@pytest.mark.requirement("PKT-6")
 @pytest.mark.parametrize("section", ["subagent_type", "task_spec", "params", "constraints", "return_spec", "context"])
 def test_a_packet_without_a_section_is_none(place: Routing, section: str) -> None:
     raw = packet(place, "/plain-one").to_dict()
@@ -60,7 +58,7 @@ def test_a_packet_without_a_section_is_none(place: Routing, section: str) -> Non
         packet_from(raw)
 
 
-@needs("PKT-1")
+@pytest.mark.requirement("PKT-1")
 @pytest.mark.parametrize(
     "text", ["/text-one 'a: b'", "/text-one 你好\u2028x", "/text-one 1e3", "/plain-one @data.csv", "mcp run files"]
 )
@@ -69,13 +67,13 @@ def test_the_prompt_says_exactly_what_the_packet_says(place: Routing, text: str)
     assert packet_from_yaml(made.to_yaml()) == made
 
 
-@needs("PKT-5")
+@pytest.mark.requirement("PKT-5")
 @pytest.mark.parametrize("form", get_args(Format))
 def test_the_wanted_format_is_in_the_packet(place: Routing, form: Any) -> None:
     assert packet(place, "/plain-one", format=form).return_spec.format == form
 
 
-@needs("PKT-4")
+@pytest.mark.requirement("PKT-4")
 @pytest.mark.parametrize(
     ("text", "limit"),
     [("/plain-one", 60.0), ("/slow-one", 30.0), ("/slowest-one", 90.0), ("run doctor", 60.0), ("mcp run files", 60.0)],
@@ -84,7 +82,7 @@ def test_every_packet_has_a_time_limit(place: Routing, text: str, limit: float) 
     assert packet(place, text).constraints.timeout == limit
 
 
-@needs("PKT-7")
+@pytest.mark.requirement("PKT-7")
 @pytest.mark.parametrize(
     ("text", "prompt"),
     [
@@ -99,13 +97,13 @@ def test_a_skills_prompt_is_run_skill_arguments(place: Routing, text: str, promp
     assert packet(place, text).params.value("prompt") == prompt
 
 
-@needs("PKT-8", "RTE-2")
+@pytest.mark.requirement("PKT-8", "RTE-2")
 @pytest.mark.parametrize("text", ["/plain-one", "@@plain-one", "run plain-one", "/text-one hello"])
 def test_a_chosen_skill_goes_to_the_skills_agent(place: Routing, text: str) -> None:
     assert packet(place, text).agent == "skills"
 
 
-@needs("PRE-20", "REG-6")
+@pytest.mark.requirement("PRE-20", "REG-6")
 @pytest.mark.parametrize(
     ("text", "request_"),
     [
@@ -122,7 +120,7 @@ def test_the_request_is_the_arguments_or_the_message_or_else_the_name(place: Rou
     assert packet(place, text).params.value("request") == request_
 
 
-@needs("PRE-9")
+@pytest.mark.requirement("PRE-9")
 @pytest.mark.parametrize("text", ["/plain-one @data.csv", "run plain-one on @data.csv"])
 def test_a_file_reaches_the_skill_as_text_and_as_a_path(place: Routing, text: str) -> None:
     made = packet(place, text)
@@ -133,7 +131,7 @@ def test_a_file_reaches_the_skill_as_text_and_as_a_path(place: Routing, text: st
 # Who gets it
 
 
-@needs("RTE-2", "PKT-9", "AGT-6")
+@pytest.mark.requirement("RTE-2", "PKT-9", "AGT-6")
 @pytest.mark.parametrize(
     ("text", "agent", "operation", "required"),
     [
@@ -159,7 +157,7 @@ def test_an_order_goes_to_its_agent_with_all_it_needs(
     assert (made.agent, made.task_spec.operation, dict(made.params.required)) == (agent, operation, required)
 
 
-@needs("RTE-3")
+@pytest.mark.requirement("RTE-3")
 @pytest.mark.parametrize("text", ["/plain-one", "run doctor", "mcp run files", "list skills", "install a/b", "!ls"])
 def test_a_single_matter_is_a_single_step(place: Routing, text: str) -> None:
     found = planned(place, text)
@@ -167,7 +165,7 @@ def test_a_single_matter_is_a_single_step(place: Routing, text: str) -> None:
     assert len(found.steps) == 1
 
 
-@needs("RTE-2")
+@pytest.mark.requirement("RTE-2")
 @pytest.mark.parametrize(
     "result",
     [
@@ -185,7 +183,7 @@ def test_what_the_kernel_answers_itself_is_not_dispatched(place: Routing, result
 # Missing
 
 
-@needs("SEN-2", "PKT-10", "LIF-12")
+@pytest.mark.requirement("SEN-2", "PKT-10", "LIF-12")
 @pytest.mark.parametrize(
     ("text", "missing"),
     [
@@ -212,13 +210,13 @@ def test_what_is_missing_or_unfit_is_asked_for_before_any_dispatch(
     assert asked(place, text).missing == missing
 
 
-@needs("SEN-2", "PKT-10")
+@pytest.mark.requirement("SEN-2", "PKT-10")
 def test_one_question_names_all_that_is_missing_in_the_skills_own_words(place: Routing) -> None:
     question = asked(place, "/many-one").question
     assert all(word in question for word in ("many-one", "the url", "the to", "the input"))
 
 
-@needs("LIF-12")
+@pytest.mark.requirement("LIF-12")
 def test_the_question_is_in_the_language_of_the_message(place: Routing) -> None:
     assert "需要" in asked(place, "执行 text-one").question
 
@@ -227,7 +225,7 @@ def test_optional_parameters_are_told_with_the_question(place: Routing) -> None:
     assert asked(place, "/calm-one").optional == ("top",)
 
 
-@needs("PKT-3")
+@pytest.mark.requirement("PKT-3")
 def test_a_default_is_filled_in_and_never_asked_for(place: Routing) -> None:
     assert dict(packet(place, "/calm-one hello").params.required) == {"text": "hello", "style": "plain"}
 
@@ -235,7 +233,7 @@ def test_a_default_is_filled_in_and_never_asked_for(place: Routing) -> None:
 # Lifecycle and MCP
 
 
-@needs("PKT-9", "LIF-12")
+@pytest.mark.requirement("PKT-9", "LIF-12")
 @pytest.mark.parametrize(
     ("result", "missing"),
     [
@@ -256,20 +254,20 @@ def test_an_order_that_lacks_something_is_a_question(place: Routing, result: Any
     assert found.missing == missing
 
 
-@needs("PKT-9")
+@pytest.mark.requirement("PKT-9")
 def test_a_question_for_a_server_names_those_that_there_are(place: Routing) -> None:
     found = of(place, Mcp(operation="list"), servers=("files", "search"))
     assert isinstance(found, NeedClarification)
     assert "files" in found.question and "search" in found.question
 
 
-@needs("PKT-9")
+@pytest.mark.requirement("PKT-9")
 @pytest.mark.parametrize("operation", ["uninstall", "enable", "disable"])
 def test_a_removal_of_nothing_is_a_question(place: Routing, operation: Any) -> None:
     assert isinstance(of(place, Lifecycle(operation=operation)), NeedClarification)
 
 
-@needs("PKT-9")
+@pytest.mark.requirement("PKT-9")
 def test_a_search_for_nothing_is_a_question(place: Routing) -> None:
     assert isinstance(of(place, Lifecycle(operation="search")), NeedClarification)
 
@@ -277,7 +275,7 @@ def test_a_search_for_nothing_is_a_question(place: Routing) -> None:
 # Candidates
 
 
-@needs("CAN-1")
+@pytest.mark.requirement("CAN-1")
 def test_candidates_follow_the_best_in_the_same_step(place: Routing) -> None:
     decision = RouteDecision(
         result=Skills(names=("plain-one",)), candidates=("slow-one", "slowest-one"), tier="retrieval"
@@ -291,7 +289,7 @@ def test_candidates_follow_the_best_in_the_same_step(place: Routing) -> None:
     ]
 
 
-@needs("CAN-1", "PKT-10")
+@pytest.mark.requirement("CAN-1", "PKT-10")
 def test_a_candidate_that_lacks_something_is_left_out(place: Routing) -> None:
     decision = RouteDecision(result=Skills(names=("plain-one",)), candidates=("url-one", "slow-one"), tier="retrieval")
     found = plan(decision, place.request("paint"), place.catalogue, order())
@@ -299,7 +297,7 @@ def test_a_candidate_that_lacks_something_is_left_out(place: Routing) -> None:
     assert [p.task_spec.target for p in found.steps[0].packets] == ["skill:plain-one", "skill:slow-one"]
 
 
-@needs("LIF-9")
+@pytest.mark.requirement("LIF-9")
 def test_a_skill_that_was_called_has_no_stand_in(place: Routing) -> None:
     result = Skills(names=("plain-one",), direct_call=True)
     found = plan(RouteDecision(result=result, candidates=("slow-one",)), place.request("x"), place.catalogue, order())
@@ -307,7 +305,7 @@ def test_a_skill_that_was_called_has_no_stand_in(place: Routing) -> None:
     assert len(found.steps[0].packets) == 1
 
 
-@needs("PKT-1")
+@pytest.mark.requirement("PKT-1")
 def test_the_packets_of_one_step_have_keys_of_their_own(place: Routing) -> None:
     decision = RouteDecision(result=Skills(names=("plain-one",)), candidates=("slow-one",), tier="retrieval")
     found = plan(decision, place.request("paint"), place.catalogue, order())

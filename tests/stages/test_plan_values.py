@@ -12,15 +12,13 @@ from navigator_kernel.values.route import NeedClarification, RouteDecision, Skil
 from routing.place import Routing
 from stages.orders import order, packet, place_at
 
-needs = pytest.mark.requirement
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Routing:
     return place_at(tmp_path)
 
 
-@needs("SEN-2")
+@pytest.mark.requirement("SEN-2")
 @pytest.mark.parametrize(
     ("text", "name", "value"),
     [
@@ -51,7 +49,7 @@ def test_a_value_is_taken_from_what_was_said(place: Routing, text: str, name: st
     assert packet(place, text).params.required[name] == value
 
 
-@needs("SEN-2")
+@pytest.mark.requirement("SEN-2")
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -69,7 +67,7 @@ def test_a_value_may_be_quoted_or_follow_a_colon(place: Routing, text: str, valu
     assert found.steps[0].packets[0].params.required["text"] == value
 
 
-@needs("SEN-2")
+@pytest.mark.requirement("SEN-2")
 @pytest.mark.parametrize(
     "text",
     [

@@ -13,7 +13,6 @@ from navigator_kernel.values.request import Session
 from navigator_kernel.values.wording import say
 from routing.place import routing_at, write_skills
 
-needs = pytest.mark.requirement
 NEW = Session(id="s")
 
 
@@ -26,19 +25,19 @@ def catalogue_of(root: Path, count: int) -> ResourceCatalogue:
     return routing_at(root).catalogue
 
 
-@needs("STA-2", "STA-3")
+@pytest.mark.requirement("STA-2", "STA-3")
 @pytest.mark.parametrize(("count", "due"), [(0, True), (1, True), (9, True), (10, False), (11, False), (200, False)])
 def test_a_reminder_is_due_below_ten(tmp_path: Path, count: int, due: bool) -> None:
     notice = precheck(catalogue_of(tmp_path, count), NEW, nobody)
     assert notice == (Notice(code="few_skills", count=count) if due else None)
 
 
-@needs("STA-3")
+@pytest.mark.requirement("STA-3")
 def test_a_reminder_is_shown_once_a_session(tmp_path: Path) -> None:
     assert precheck(catalogue_of(tmp_path, 1), Session(id="s", notice_shown=True), nobody) is None
 
 
-@needs("STA-2")
+@pytest.mark.requirement("STA-2")
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xfe\x00", b"---\nname: &a x\n---\n", b"---\n"], ids=["empty", "binary", "hostile", "open"]
 )
@@ -51,7 +50,7 @@ def test_the_count_is_of_the_directory_and_no_file_is_read(tmp_path: Path, conte
     assert notice.count == 3
 
 
-@needs("STA-2")
+@pytest.mark.requirement("STA-2")
 def test_a_skill_that_is_added_counts_at_once(tmp_path: Path) -> None:
     catalogue = catalogue_of(tmp_path, 9)
     assert precheck(catalogue, NEW, nobody) is not None
@@ -69,7 +68,7 @@ def test_what_is_no_notice_is_left_out(tmp_path: Path, odd: object) -> None:
     assert precheck(catalogue_of(tmp_path, 20), NEW, lambda count: odd) is None
 
 
-@needs("STA-3")
+@pytest.mark.requirement("STA-3")
 @pytest.mark.parametrize(("language", "words"), [("en", "GitHub repository"), ("zh", "GitHub 仓库")])
 def test_the_reminder_says_what_can_be_done(language: str, words: str) -> None:
     text = say("notice.few_skills", "zh" if language == "zh" else "en", count=3)

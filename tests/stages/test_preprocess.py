@@ -15,8 +15,6 @@ from navigator_kernel.stages.preprocess import Preprocessor, preprocess
 from navigator_kernel.values.request import Message, PreprocessingResult
 from stages.messages import calls, project, take
 
-needs = pytest.mark.requirement
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -26,27 +24,27 @@ def root(tmp_path: Path) -> Path:
 # The documents' own examples
 
 
-@needs("PRE-14")
+@pytest.mark.requirement("PRE-14")
 def test_hello_world_has_no_commands_and_does_not_halt(root: Path) -> None:
     found = take(root, "hello world")
     assert (found.commands, found.should_halt_conversation) == ((), False)
 
 
-@needs("PRE-5", "PRE-7", "PRE-15")
+@pytest.mark.requirement("PRE-5", "PRE-7", "PRE-15")
 def test_commit_with_a_quoted_message_is_a_skill_and_halts(root: Path) -> None:
     found = take(root, "/commit -m 'wip'")
     assert calls(found) == [("skill", "commit", ("-m", "wip"))]
     assert found.should_halt_conversation is True
 
 
-@needs("PRE-16")
+@pytest.mark.requirement("PRE-16")
 def test_ls_after_an_exclamation_mark_is_a_shell_command_and_halts(root: Path) -> None:
     found = take(root, "!ls -la")
     assert [(c.type, c.name) for c in found.commands] == [("shell", "ls -la")]
     assert found.should_halt_conversation is True
 
 
-@needs("PRE-17")  # X-5
+@pytest.mark.requirement("PRE-17")  # X-5
 def test_a_file_after_a_skill_is_read_although_routing_halts(root: Path) -> None:
     found = take(root, "/review @src/index.ts")
     assert calls(found) == [("skill", "review", ("src/index.ts",))]
@@ -54,27 +52,27 @@ def test_a_file_after_a_skill_is_read_although_routing_halts(root: Path) -> None
     assert found.should_halt_conversation is True
 
 
-@needs("PRE-17")
+@pytest.mark.requirement("PRE-17")
 def test_a_file_after_a_skill_that_is_not_there_was_looked_for(root: Path) -> None:
     found = take(root, "/review @src/other.ts")
     assert [(file.written, bool(file.problem)) for file in found.files] == [("src/other.ts", True)]
 
 
-@needs("PRE-8", "PRE-18")
+@pytest.mark.requirement("PRE-8", "PRE-18")
 def test_a_file_in_a_sentence_is_replaced_by_its_content(root: Path) -> None:
     found = take(root, "check this @file")
     assert "content of file" in found.cleaned_content
     assert "@file" not in found.cleaned_content
 
 
-@needs("PRE-9")
+@pytest.mark.requirement("PRE-9")
 def test_routing_reads_the_bare_path_where_the_model_reads_the_content(root: Path) -> None:
     found = take(root, "check this @file now")
     assert found.need == "check this file now"
     assert found.cleaned_content.startswith("check this <file") and found.cleaned_content.endswith(" now")
 
 
-@needs("PRE-9")
+@pytest.mark.requirement("PRE-9")
 def test_a_path_resolves_to_the_real_file(root: Path) -> None:
     assert take(root, "see @src/../src/index.ts").files[0].path == root / "src" / "index.ts"
 
@@ -82,7 +80,7 @@ def test_a_path_resolves_to_the_real_file(root: Path) -> None:
 # The result
 
 
-@needs("PRE-2")
+@pytest.mark.requirement("PRE-2")
 def test_execute_is_async_and_yields_the_result(root: Path) -> None:
     tool = Preprocessor(ProjectFiles(root, root))
     assert inspect.iscoroutinefunction(tool.execute)
@@ -91,7 +89,7 @@ def test_execute_is_async_and_yields_the_result(root: Path) -> None:
     assert found == take(root, "/commit -m wip")
 
 
-@needs("PRE-3")
+@pytest.mark.requirement("PRE-3")
 @pytest.mark.parametrize(
     ("text", "left"),
     [
@@ -107,7 +105,7 @@ def test_what_is_left_has_no_instruction_in_it(root: Path, text: str, left: str)
     assert take(root, text).cleaned_content == left
 
 
-@needs("PRE-4")
+@pytest.mark.requirement("PRE-4")
 @pytest.mark.parametrize(
     ("text", "type", "name", "args", "original"),
     [
@@ -126,7 +124,7 @@ def test_an_instruction_has_a_name_its_words_a_type_and_the_source_text(
     assert (command.type, command.name, command.args, command.original_string) == (type, name, args, original)
 
 
-@needs("PRE-5")
+@pytest.mark.requirement("PRE-5")
 @pytest.mark.parametrize(
     ("text", "halt"),
     [
@@ -146,7 +144,7 @@ def test_it_halts_where_all_is_an_instruction(root: Path, text: str, halt: bool)
     assert take(root, text).should_halt_conversation is halt
 
 
-@needs("PRE-21")
+@pytest.mark.requirement("PRE-21")
 @pytest.mark.parametrize(
     "text",
     [
@@ -172,7 +170,7 @@ def test_no_text_makes_it_raise(text: str) -> None:
 # Skills, subagents, workflows
 
 
-@needs("PRE-7")
+@pytest.mark.requirement("PRE-7")
 @pytest.mark.parametrize(
     ("text", "name", "args"),
     [
@@ -199,7 +197,7 @@ def test_a_skill_is_named_after_a_slash_with_its_arguments(
     assert calls(take(root, text)) == [("skill", name, args)]
 
 
-@needs("PRE-24")
+@pytest.mark.requirement("PRE-24")
 @pytest.mark.parametrize(
     ("text", "type"),
     [("@@tester do it", "subagent"), ("/tester do it", "skill"), ("#tester do it", "workflow")],
@@ -242,7 +240,7 @@ def test_a_command_may_start_any_line(root: Path) -> None:
 # Shell
 
 
-@needs("PRE-6")  # X-4
+@pytest.mark.requirement("PRE-6")  # X-4
 @pytest.mark.parametrize("text", ["!touch made", "! touch made", "!`touch made`"])
 def test_a_shell_command_is_taken_out_and_not_run(root: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
@@ -251,7 +249,7 @@ def test_a_shell_command_is_taken_out_and_not_run(root: Path, text: str, monkeyp
     assert not (root / "made").exists()
 
 
-@needs("PRE-6")
+@pytest.mark.requirement("PRE-6")
 def test_a_shell_command_keeps_its_line_as_it_was_typed(root: Path) -> None:
     [command] = take(root, "!grep -c 'a  b' x | sort > y && echo $HOME").commands
     assert command.name == "grep -c 'a  b' x | sort > y && echo $HOME"
@@ -264,7 +262,7 @@ def test_files_named_in_a_shell_command_are_the_shells_own(root: Path) -> None:
 # The prefix
 
 
-@needs("PRE-19")
+@pytest.mark.requirement("PRE-19")
 @pytest.mark.parametrize(
     "text", ["需求理解：写一个函数", "需求理解:写一个函数", "  需求理解 ： 写一个函数", "需求理解：\n写一个函数"]
 )
@@ -273,13 +271,13 @@ def test_the_prefix_is_stripped(root: Path, text: str) -> None:
     assert (found.cleaned_content, found.need) == ("写一个函数", "写一个函数")
 
 
-@needs("PRE-19")
+@pytest.mark.requirement("PRE-19")
 @pytest.mark.parametrize("text", ["请看需求理解：写", "需求理解不对"])
 def test_the_prefix_counts_at_the_start_and_with_its_colon_only(root: Path, text: str) -> None:
     assert take(root, text).cleaned_content == text
 
 
-@needs("PRE-19")
+@pytest.mark.requirement("PRE-19")
 @pytest.mark.parametrize("text", ["/master-orchestrator 需求理解：写 测试", "/master-orchestrator 需求理解: 写 测试"])
 def test_the_prefix_is_stripped_after_a_command_too(root: Path, text: str) -> None:
     assert calls(take(root, text)) == [("skill", "master-orchestrator", ("写", "测试"))]
@@ -306,7 +304,7 @@ def test_a_language_that_was_set_wins(root: Path) -> None:
     assert preprocess(Message(text="review", language="zh"), files).language == "zh"
 
 
-@needs("PRE-4")
+@pytest.mark.requirement("PRE-4")
 def test_the_original_is_kept_whole(root: Path) -> None:
     text = "需求理解：see @file\n/review"
     assert take(root, text).original == text

@@ -10,33 +10,31 @@ import pytest
 from navigator_kernel.adapters.project_files import FILE_LIMIT
 from stages.messages import calls, project, take
 
-needs = pytest.mark.requirement
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return project(tmp_path)
 
 
-@needs("PRE-8")
+@pytest.mark.requirement("PRE-8")
 @pytest.mark.parametrize("text", ['read @"a b.txt"', "read @'a b.txt'", 'read @"a b.txt".', '/review @"a b.txt"'])
 def test_a_quoted_path_may_have_spaces(root: Path, text: str) -> None:
     assert [(f.written, f.content) for f in take(root, text).files] == [("a b.txt", "spaces in its name")]
 
 
-@needs("PRE-17")
+@pytest.mark.requirement("PRE-17")
 @pytest.mark.parametrize("word", ["input=@file", "--input=@file"])
 def test_a_path_may_be_the_value_of_a_named_argument(root: Path, word: str) -> None:
     found = take(root, f"/review {word}")
     assert (calls(found), len(found.files)) == ([("skill", "review", (word.replace("@", ""),))], 1)
 
 
-@needs("PRE-17")
+@pytest.mark.requirement("PRE-17")
 def test_a_quoted_path_is_one_argument(root: Path) -> None:
     assert calls(take(root, '/review @"a b.txt" now')) == [("skill", "review", ("a b.txt", "now"))]
 
 
-@needs("PRE-8")
+@pytest.mark.requirement("PRE-8")
 def test_several_files_are_read_in_order_and_each_once(root: Path) -> None:
     found = take(root, "compare @file with @notes.md and @file")
     assert [file.written for file in found.files] == ["file", "notes.md"]
@@ -52,7 +50,7 @@ def test_punctuation_round_a_path_is_no_part_of_it(root: Path, text: str) -> Non
     assert found.need == text.replace("@", "")
 
 
-@needs("PRE-8")
+@pytest.mark.requirement("PRE-8")
 @pytest.mark.parametrize("name", ["missing.py", "src/missing", "no/such/file.txt"])
 def test_a_missing_file_is_named(root: Path, name: str) -> None:
     [file] = take(root, f"look at @{name}").files
@@ -77,7 +75,7 @@ def test_an_address_stays_text(root: Path, text: str) -> None:
     assert (found.cleaned_content, found.files) == (text, ())
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("written", ["../secret.txt", "/etc/hostname", "link.txt", "out/secret.txt"])
 def test_a_file_outside_the_project_is_refused_by_name(root: Path, written: str) -> None:
     (root.parent / "secret.txt").write_text("s3cret")

@@ -7,8 +7,6 @@ import pytest
 from navigator_kernel.stages.resume import resume
 from navigator_kernel.values.request import Message, PendingApproval, PendingQuestion, Session, Sticky
 
-needs = pytest.mark.requirement
-
 APPROVAL = PendingApproval(packets=(), subject="shell:ls@sha256:1")
 ASKED = Session(id="s", approval=APPROVAL)
 
@@ -19,7 +17,7 @@ def waiting(original: str = "/word-count", rounds: int = 1) -> Session:
     )
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize(
     "text",
     [
@@ -50,14 +48,14 @@ def test_a_yes_lets_what_waits_go_on(text: str) -> None:
     assert resume(Message(text=text), ASKED).approved == APPROVAL
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("text", ["no", "No.", "n", "cancel", "don't", "否", "不", "不用", "不要", "取消", "不同意！"])
 def test_a_no_declines(text: str) -> None:
     found = resume(Message(text=text), ASKED)
     assert (found.approved, found.declined) == (None, True)
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize(
     "text",
     [
@@ -83,7 +81,7 @@ def test_what_is_neither_agrees_to_nothing(text: str) -> None:
     assert (found.approved, found.declined, found.message.text) == (None, False, text)
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("text", ["yes", "no", "something else"])
 def test_an_approval_is_used_up_by_the_next_message(text: str) -> None:
     assert resume(Message(text=text), ASKED).session.approval is None
@@ -98,7 +96,7 @@ def test_a_yes_that_nobody_asked_for_is_a_message(text: str) -> None:
 # Questions
 
 
-@needs("SEN-2", "LIF-12")
+@pytest.mark.requirement("SEN-2", "LIF-12")
 @pytest.mark.parametrize(
     ("original", "answer", "merged"),
     [
@@ -138,7 +136,7 @@ def test_a_question_is_used_up_by_the_next_message() -> None:
     assert resume(Message(text="/code-review"), waiting()).session.question is None
 
 
-@needs("SEN-2")
+@pytest.mark.requirement("SEN-2")
 @pytest.mark.parametrize(("rounds", "text"), [(1, "/word-count hm"), (2, "/word-count hm"), (3, "hm")])
 def test_after_two_rounds_a_message_stands_for_itself(rounds: int, text: str) -> None:
     assert resume(Message(text="hm"), waiting(rounds=rounds)).message.text == text

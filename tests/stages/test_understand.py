@@ -24,8 +24,6 @@ from navigator_kernel.values.route import (
 )
 from routing.place import Routing, routing_at, write_skills
 
-needs = pytest.mark.requirement
-
 PAINT = Session(id="s", turn=1, sticky=Sticky(agent="skills", target="boat-painter"))
 SERVER = Session(id="s", turn=1, sticky=Sticky(agent="mcp", target="files"))
 
@@ -39,7 +37,7 @@ def place(tmp_path: Path) -> Routing:
     return routing_at(tmp_path)
 
 
-@needs("INT-2", "INT-6")
+@pytest.mark.requirement("INT-2", "INT-6")
 def test_an_intent_that_says_nothing_has_the_documents_defaults() -> None:
     intent = Intent()
     assert intent.to_dict() == {
@@ -54,13 +52,13 @@ def test_an_intent_that_says_nothing_has_the_documents_defaults() -> None:
     }
 
 
-@needs("INT-3", "INT-4")
+@pytest.mark.requirement("INT-3", "INT-4")
 def test_the_words_of_an_intent_are_the_documents() -> None:
     assert get_args(Mode) == ("SKILL", "COMMAND", "AGENT", "PROMPT", "BACKEND")
     assert get_args(Complexity) == ("simple", "medium", "complex")
 
 
-@needs("INT-2", "INT-3")
+@pytest.mark.requirement("INT-2", "INT-3")
 @pytest.mark.parametrize(
     ("text", "mode", "tier", "kind"),
     [
@@ -86,14 +84,14 @@ def test_the_cheapest_tier_that_is_sure_says_what_is_meant(
     assert isinstance(intent.action, kind)
 
 
-@needs("PRE-22")
+@pytest.mark.requirement("PRE-22")
 def test_an_instruction_is_understood_without_a_router(place: Routing) -> None:
     nobody = None
     intent = understand_locally(place.request("/boat-painter a"), Session(id="s"), nobody)  # type: ignore[arg-type]  # never asked
     assert intent.action == Skills(names=("boat-painter",), arguments=("a",), direct_call=True)
 
 
-@needs("PRE-20")
+@pytest.mark.requirement("PRE-20")
 @pytest.mark.parametrize(
     ("text", "words"),
     [("/boat-painter a b", ("a", "b")), ("/boat-painter", ()), ("/boat-painter a\nwith a red sail", ("a",))],
@@ -104,13 +102,13 @@ def test_the_words_behind_a_command_are_its_arguments(place: Routing, text: str,
     assert action.arguments == words
 
 
-@needs("INT-4")
+@pytest.mark.requirement("INT-4")
 @pytest.mark.parametrize(("length", "complexity"), [(10, "simple"), (200, "medium"), (600, "complex")])
 def test_complexity_is_simple_medium_or_complex(place: Routing, length: int, complexity: str) -> None:
     assert place.intent("zq " * (length // 3)).complexity == complexity
 
 
-@needs("PRE-1", "INT-1")
+@pytest.mark.requirement("PRE-1", "INT-1")
 def test_the_async_door_yields_the_same_intent(place: Routing) -> None:
     request = place.request("paint watercolours of boats")
     intent = asyncio.run(understand(request, Session(id="s"), place.router))
@@ -120,7 +118,7 @@ def test_the_async_door_yields_the_same_intent(place: Routing) -> None:
 # Follow-ups (SEN-7, X-12)
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 @pytest.mark.parametrize(
     "text",
     [
@@ -147,7 +145,7 @@ def test_a_follow_up_goes_back_to_the_same_skill(place: Routing, text: str) -> N
     assert (intent.tier, intent.entity) == ("session", "boat-painter")
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 @pytest.mark.parametrize(
     "text", ["write a song about rain", "I would like to know which of the two theories of light is the older one"]
 )
@@ -155,12 +153,12 @@ def test_another_matter_does_not_go_back(place: Routing, text: str) -> None:
     assert place.intent(text, PAINT).tier == "retrieval"
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 def test_another_skill_that_is_clearly_meant_releases(place: Routing) -> None:
     assert place.intent("write a song", PAINT).entity == "song-writer"
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 @pytest.mark.parametrize(
     "text", ["/song-writer", "run skill_manager list", "song-writer", "!ls", "#flow", "install a/b"]
 )
@@ -168,7 +166,7 @@ def test_a_new_explicit_command_releases(place: Routing, text: str) -> None:
     assert place.intent(text, PAINT).tier in {"syntax", "exact"}
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 @pytest.mark.parametrize(
     "text",
     [
@@ -199,7 +197,7 @@ def test_without_a_last_skill_nothing_is_a_follow_up(place: Routing) -> None:
     assert place.intent("again").tier == "retrieval"
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 @pytest.mark.parametrize("text", ["again", "and the tools", "继续", "now read file:///b.txt"])
 def test_a_follow_up_of_an_mcp_task_goes_back_to_mcp(place: Routing, text: str) -> None:
     action = place.intent(text, SERVER).action

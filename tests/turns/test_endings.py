@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-needs = pytest.mark.requirement
-
 
 def pid_in(root: Path) -> int | None:
     """The process that the dozing skill wrote down, once it has begun."""
@@ -31,7 +29,7 @@ def test_a_time_limit_is_a_state_and_keeps_what_was_printed(talk: Any) -> None:
     assert talk.types()[-1] == "RunCompleted"
 
 
-@needs("EVT-1")
+@pytest.mark.requirement("EVT-1")
 def test_a_surprise_ends_in_run_error_and_is_raised(talker: Any) -> None:
     class Broken:
         def recognise(self, text: str) -> None:

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-needs = pytest.mark.requirement
-
 TURNS: dict[str, tuple[str, ...]] = {
     "capabilities": ("what can you do?",),
     "capabilities-zh": ("你能做什么？",),
@@ -35,7 +33,7 @@ TURNS: dict[str, tuple[str, ...]] = {
 }
 
 
-@needs("EVT-1", "EVT-7")
+@pytest.mark.requirement("EVT-1", "EVT-7")
 @pytest.mark.parametrize("name", list(TURNS))
 def test_a_turns_log_is_what_it_was(talk: Any, name: str) -> None:
     for text in TURNS[name]:
@@ -43,13 +41,13 @@ def test_a_turns_log_is_what_it_was(talk: Any, name: str) -> None:
     talk.matches(name)
 
 
-@needs("EVT-7")
+@pytest.mark.requirement("EVT-7")
 def test_a_failing_skills_log_is_what_it_was(talk: Any) -> None:
     talk.say("/fail-hard now", consent=True)
     talk.matches("failed")
 
 
-@needs("EVT-7")
+@pytest.mark.requirement("EVT-7")
 def test_a_turn_that_is_taken_twice_leaves_the_same_log(talker: Any) -> None:
     first, second = talker(), talker()
     first.say("/csv-report @sales.csv")

@@ -14,10 +14,8 @@ from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import STATES
 from turns.test_golden import TURNS
 
-needs = pytest.mark.requirement
 
-
-@needs("EVT-1")
+@pytest.mark.requirement("EVT-1")
 def test_the_documented_events_exist_by_name() -> None:
     documented = {
         "RunStarted",
@@ -47,7 +45,7 @@ def test_the_documented_events_exist_by_name() -> None:
     assert documented | ours <= set(BODIES)
 
 
-@needs("EVT-1", "EVT-6")
+@pytest.mark.requirement("EVT-1", "EVT-6")
 @pytest.mark.parametrize("name", list(TURNS))
 def test_a_run_begins_with_its_start_and_ends_with_content_and_completion(talk: Any, name: str) -> None:
     for text in TURNS[name]:
@@ -61,7 +59,7 @@ def test_a_run_begins_with_its_start_and_ends_with_content_and_completion(talk: 
         assert (last["state"], last["summary"]) == (reply.report.state, reply.report.summary)
 
 
-@needs("EVT-7")
+@pytest.mark.requirement("EVT-7")
 @pytest.mark.parametrize("name", list(TURNS))
 def test_every_event_has_a_whole_envelope_and_its_place(talk: Any, name: str) -> None:
     for text in TURNS[name]:
@@ -76,7 +74,7 @@ def test_every_event_has_a_whole_envelope_and_its_place(talk: Any, name: str) ->
             assert json.loads(json.dumps(event_from(raw).to_dict())) == raw
 
 
-@needs("EVT-7")
+@pytest.mark.requirement("EVT-7")
 def test_the_log_holds_what_the_listeners_heard_and_before_they_heard_it(talk: Any) -> None:
     lengths: list[int] = []
 
@@ -89,7 +87,7 @@ def test_the_log_holds_what_the_listeners_heard_and_before_they_heard_it(talk: A
     assert json.loads(json.dumps(logged)) == json.loads(json.dumps([event.to_dict() for event in talk.events]))
 
 
-@needs("EVT-7")
+@pytest.mark.requirement("EVT-7")
 def test_a_skill_is_traceable_from_offer_to_use(talk: Any) -> None:
     talk.say("review this code: return a - b")
     wanted = [
@@ -106,7 +104,7 @@ def test_a_skill_is_traceable_from_offer_to_use(talk: Any) -> None:
     assert [kind for kind in talk.types() if kind in wanted] == wanted
 
 
-@needs("EVT-7")
+@pytest.mark.requirement("EVT-7")
 def test_a_tool_call_is_traceable_and_belongs_to_its_step(talk: Any) -> None:
     talk.say("run skill_manager list")
     step, begun, done, end = (
@@ -116,14 +114,14 @@ def test_a_tool_call_is_traceable_and_belongs_to_its_step(talk: Any) -> None:
     assert begun.body.call == done.body.call
 
 
-@needs("PKT-1")
+@pytest.mark.requirement("PKT-1")
 def test_the_packet_in_the_log_is_the_packet_that_was_sent(talk: Any) -> None:
     reply = talk.say("/csv-report @sales.csv")
     logged = next(e for e in talk.kernel.run_log.read(reply.run) if e.type == "StepStarted").to_dict()["data"]["packet"]
     assert packet_from(logged).to_dict() == json.loads(json.dumps(logged))
 
 
-@needs("RET-2")
+@pytest.mark.requirement("RET-2")
 @pytest.mark.parametrize("name", list(TURNS))
 def test_every_reply_is_in_one_of_five_states(talk: Any, name: str) -> None:
     for text in TURNS[name]:
@@ -135,7 +133,7 @@ def test_every_reply_is_in_one_of_five_states(talk: Any, name: str) -> None:
 # The pre-check comes first
 
 
-@needs("STA-1")
+@pytest.mark.requirement("STA-1")
 def test_the_pre_check_comes_before_anything_of_the_message_is_looked_at(talker: Any) -> None:
     seen: list[str] = []
     talk = talker()
@@ -152,7 +150,7 @@ def test_the_pre_check_comes_before_anything_of_the_message_is_looked_at(talker:
     assert seen == ["precheck", "file"]
 
 
-@needs("STA-3", "STA-4")
+@pytest.mark.requirement("STA-3", "STA-4")
 def test_the_reminder_comes_with_the_first_reply_only_and_blocks_nothing(root: Path, talk: Any) -> None:
     import shutil
 
@@ -162,7 +160,7 @@ def test_the_reminder_comes_with_the_first_reply_only_and_blocks_nothing(root: P
     assert (first.report.state, first.notice is not None, second.notice) == ("success", True, None)
 
 
-@needs("PRE-1", "PRE-22")
+@pytest.mark.requirement("PRE-1", "PRE-22")
 def test_an_explicit_order_never_reaches_the_router(talker: Any) -> None:
     class Nobody:
         def recognise(self, text: str) -> None:
@@ -174,7 +172,7 @@ def test_an_explicit_order_never_reaches_the_router(talker: Any) -> None:
     assert talker(router=Nobody()).say("/code-review @a.py").report.state == "success"
 
 
-@needs("PRE-23")
+@pytest.mark.requirement("PRE-23")
 def test_a_skill_is_activated_by_name_and_by_meaning(talk: Any) -> None:
     for text in ("/code-review x", "code-review x", "review this code: x", "审查这段代码：x"):
         talk.events.clear()
@@ -185,7 +183,7 @@ def test_a_skill_is_activated_by_name_and_by_meaning(talk: Any) -> None:
 # Consent
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize(("yes", "said"), [("yes", "HELLO"), ("是", "HELLO")])
 def test_a_yes_runs_what_waited(talk: Any, yes: str, said: str) -> None:
     first = talk.say("/shout-loud hello")
@@ -193,7 +191,7 @@ def test_a_yes_runs_what_waited(talk: Any, yes: str, said: str) -> None:
     assert talk.say(yes).report.data["output"] == said
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("no", ["no", "否", "取消"])
 def test_a_no_runs_nothing(talk: Any, root: Path, no: str) -> None:
     talk.say("!touch ../made")
@@ -204,7 +202,7 @@ def test_a_no_runs_nothing(talk: Any, root: Path, no: str) -> None:
     assert talk.say("yes").report.data.get("reason") != "consent"
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_another_message_agrees_to_nothing(talk: Any, root: Path) -> None:
     talk.say("!touch ../made")
     talk.say("what can you do?")
@@ -220,7 +218,7 @@ def test_a_no_is_logged_with_what_it_was_about(talk: Any) -> None:
     assert (resolved.subject, resolved.granted) == (requested, False)
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_a_yes_covers_the_bytes_that_were_shown_and_no_others(talk: Any, root: Path) -> None:
     talk.say("/shout-loud hello")
     (root / ".claude" / "skills" / "shout-loud" / "run.py").write_text("print('other')\n")
@@ -228,14 +226,14 @@ def test_a_yes_covers_the_bytes_that_were_shown_and_no_others(talk: Any, root: P
     assert (reply.report.state, reply.report.data.get("reason")) == ("pending", "consent")
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_a_yes_is_for_one_run(talk: Any) -> None:
     talk.say("/shout-loud hello")
     talk.say("yes")
     assert talk.say("/shout-loud hello").report.data["reason"] == "consent"
 
 
-@needs("SAF-1")
+@pytest.mark.requirement("SAF-1")
 def test_what_was_declined_is_not_followed_up(talk: Any) -> None:
     talk.say("/shout-loud hello")
     talk.say("no")
@@ -245,14 +243,14 @@ def test_what_was_declined_is_not_followed_up(talk: Any) -> None:
 # Questions
 
 
-@needs("SEN-2", "LIF-12")
+@pytest.mark.requirement("SEN-2", "LIF-12")
 def test_an_answer_completes_what_was_asked_for(talk: Any) -> None:
     first = talk.say("/word-count")
     assert (first.report.state, first.report.data["required"]) == ("pending", ["text"])
     assert talk.say("to be or not to be").report.data["words"] == 6
 
 
-@needs("SEN-1")
+@pytest.mark.requirement("SEN-1")
 def test_what_is_wanted_stays_the_same_through_question_and_answer(talk: Any) -> None:
     talk.say("/word-count")
     talk.say("to be or not to be")
@@ -261,21 +259,21 @@ def test_what_is_wanted_stays_the_same_through_question_and_answer(talk: Any) ->
     assert (spec["target"], spec["intent"]) == ("skill:word-count", "/word-count to be or not to be")
 
 
-@needs("SEN-2")
+@pytest.mark.requirement("SEN-2")
 def test_a_question_that_is_left_is_forgotten(talk: Any) -> None:
     talk.say("/word-count")
     talk.say("/code-review @a.py")
     assert talk.session.question is None
 
 
-@needs("LIF-11")
+@pytest.mark.requirement("LIF-11")
 def test_an_answer_to_a_choice_picks_it(talk: Any) -> None:
     first = talk.say("paint watercolours of boats")
     assert set(first.report.data["options"]) == {"ada-painter", "bob-painter"}
     assert talk.say("bob-painter").decision.entity == "bob-painter"
 
 
-@needs("LIF-8", "SEN-6")
+@pytest.mark.requirement("LIF-8", "SEN-6")
 def test_a_skill_of_no_known_source_is_asked_for_and_the_answer_is_an_order(talk: Any) -> None:
     first = talk.say("install the frobnicate skill")
     assert first.report.data["required"] == ["source"]
@@ -283,7 +281,7 @@ def test_a_skill_of_no_known_source_is_asked_for_and_the_answer_is_an_order(talk
     assert (second.decision.kind, second.report.data.get("reason")) == ("install", "consent")
 
 
-@needs("SEN-7")
+@pytest.mark.requirement("SEN-7")
 def test_a_release_word_ends_follow_ups(talk: Any) -> None:
     talk.say("/code-review @a.py")
     assert talk.say("and again").decision.entity == "code-review"
@@ -294,7 +292,7 @@ def test_a_release_word_ends_follow_ups(talk: Any) -> None:
 # Candidates
 
 
-@needs("CAN-1", "CAN-3", "CAN-8")
+@pytest.mark.requirement("CAN-1", "CAN-3", "CAN-8")
 def test_a_candidate_stands_in_and_has_the_follow_ups(talk: Any, root: Path) -> None:
     text = (root / ".claude" / "skills" / "ada-painter" / "SKILL.md").read_text()
     broken = text.replace("Paints", "Zorblifies and paints").replace(
@@ -312,7 +310,7 @@ def test_a_candidate_stands_in_and_has_the_follow_ups(talk: Any, root: Path) -> 
 # What a turn leaves behind
 
 
-@needs("SAF-2")
+@pytest.mark.requirement("SAF-2")
 @pytest.mark.parametrize(
     "text", ["/code-review @a.py", "hello", "/csv-report @sales.csv", "run skill_manager list", "!echo x", "/nope"]
 )
