@@ -7,7 +7,7 @@ import pytest
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.skills.source import Source, parse_source
 
-BASE = Path("/work/project")
+BASE = Path("/srv/project")
 
 
 def parsed(text: str) -> tuple[str, str, str, str, str]:
@@ -40,7 +40,7 @@ def test_every_form_of_a_repository_is_read(text: str, url: str, ref: str, subpa
     assert parsed(text) == ("git", url, ref, subpath, label or url)
 
 
-@pytest.mark.parametrize(("text", "url"), [("./a", "/work/project/a"), ("../b", "/work/b"), ("/srv/c", "/srv/c")])
+@pytest.mark.parametrize(("text", "url"), [("./a", "/srv/project/a"), ("../b", "/srv/b"), ("/srv/c", "/srv/c")])
 def test_a_path_with_a_prefix_is_a_folder(text: str, url: str) -> None:
     assert parsed(text)[:2] == ("folder", url)
 
