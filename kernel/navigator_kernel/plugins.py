@@ -81,6 +81,10 @@ class Plugins:
         self.failures.append(Failure(plugin=plugin, hook=hook, error=text))
         self._tell(f"{hook} {plugin} failed: {text}")
 
+    def note_agent(self, agent: str, error: str) -> None:
+        """An agent that raised while it worked on a packet."""
+        self.failures.append(Failure(plugin=agent, hook="handle", error=clean(error, lines=False)))
+
     def names(self) -> list[str]:
         return [name for name, _ in self.manager.list_name_plugin()]
 

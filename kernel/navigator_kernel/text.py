@@ -43,10 +43,6 @@ def language_of(text: str) -> Language:
     return "zh" if han and han >= len(_LATIN_WORD.findall(text)) else "en"
 
 
-def has_cjk(text: str) -> bool:
-    return _CJK.search(text) is not None
-
-
 def fold(name: str) -> str:
     """The form in which two names are the same name: NFKC, lower case, `_` and space as `-` (X-29)."""
     return re.sub(r"[\s_]+", "-", unicodedata.normalize("NFKC", name).strip().casefold())

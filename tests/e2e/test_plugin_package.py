@@ -131,5 +131,6 @@ def test_an_agent_that_raises_ends_in_a_named_report(answers: dict[str, dict[str
 
 def test_a_hook_that_raises_is_named_and_the_rest_goes_on(answers: dict[str, object]) -> None:
     failure = {"plugin": "echo", "hook": "kernel_precheck", "error": "RuntimeError: the echo plugin cannot count"}
-    assert answers["failures"] == [failure]
+    raised = {"plugin": "echo", "hook": "handle", "error": "ValueError: told to raise"}
+    assert answers["failures"] == [raised, failure]
     assert {"echo", "worker", "skills", "mcp"} <= set(answers["agents"])  # type: ignore[call-overload]  # JSON of the driver

@@ -50,7 +50,8 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kern
         mapping=mapping,
         router=plugins.first("kernel_register_routers", catalogue) or own,
         agents=agents,
-        dispatcher=plugins.first("kernel_register_dispatchers", agents) or InProcessDispatcher(agents, clock),
+        dispatcher=plugins.first("kernel_register_dispatchers", agents)
+        or InProcessDispatcher(agents, clock, plugins.note_agent),
         consents=consents,
         files=ProjectFiles(root, Path.cwd()),
         run_log=open_run_log(root),

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from navigator_kernel.dispatch.answer import failure, report_from
-from navigator_kernel.errors import Interrupted, NotFound
+from navigator_kernel.errors import Interrupted, KernelError, NotFound
 from navigator_kernel.events import Event
 from navigator_kernel.ports import Agent, Clock
 from navigator_kernel.values.packet import Packet
@@ -90,7 +90,7 @@ class InProcessDispatcher:
                 self._abandon()
                 return self._timeout(held)
             report = failure(error, self._meta(held), packet.context.language)
-            if self.observe is not None:
+            if self.observe is not None and not isinstance(error, KernelError):
                 self.observe(packet.agent, report.summary)
             return report
         return report_from(answer, self._meta(held), packet.context.language)

@@ -35,13 +35,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "section.state_update": ("[State Update]", "[State Update] 状态变更"),
     "state.unchanged": ("nothing changed", "无状态变更"),
     "state.effect": ("changed: {what}", "已变更：{what}"),
-    "state.failures": ("{count} failures in a row", "连续失败 {count} 次"),
     "state.sticky": ("follow-ups go to {agent} ({target})", "后续请求由 {agent} 处理（{target}）"),
-    "state.released": ("follow-ups are free again", "会话已释放"),
     "state.waiting": ("waiting for: {what}", "等待：{what}"),
     "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
-    "action.packet": ("{agent} {operation} {target}", "{agent} {operation} {target}"),
-    "action.none": ("no dispatch", "不派发"),
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
     "ask.which": ("which of these: {options}?", "请选择：{options}？"),
     "ask.one_instruction": (
@@ -57,7 +53,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "连续失败 2 次，已停止。重试前需要调整什么？",
     ),
     "ask.approve": ("this needs your agreement: {what}. Go on? (yes/no)", "需要您的授权：{what}。是否继续？（是/否）"),
-    "ask.install": ("{name} is not installed; run: install {repo} --skill {name}?", "{name} 未安装，是否执行：install {repo} --skill {name}？"),
     "declined": ("not done, as you wish", "已取消"),
     "direct.no_model": (
         "no skill is needed and no model is set up, so nothing answered. Nearest skills: {skills}; to use one write /name. "
