@@ -59,13 +59,24 @@ class SkillsAgent:
             timeout=packet.constraints.timeout,
             shipped=self.ports.catalogue.is_shipped(skill),
             reads=(skill.folder or skill.path, *(Path(path) for path in packet.params.value("files", ()))),
+            env=_environment(packet),
         )
         return await self.ports.sandbox.run(job)
+
+
+def _environment(packet: Packet) -> dict[str, str]:
+    """In a workflow, where the report of the step before is: a JSON file."""
+    previous = str(packet.params.value("previous", ""))
+    return {"NAVIGATOR_PREVIOUS": previous} if previous else {}
 
 
 def _prompt(executor: Executor, packet: Packet, text: str) -> Mapping[str, Any]:
     skill = executor.skill
     backend = executor.backend(str(packet.params.value("backend", "")))
+    memory = [str(item) for item in packet.params.value("memory", ())]
+    if memory:
+        head = say("prompt.memory", packet.context.language)
+        text = "\n".join([text, "", head, *(f"- {item}" for item in memory)])
     data: dict[str, Any] = {"skill": skill.name, "kind": "B", "backend": backend, "prompt": text}
     summary = say("skills.prompt", packet.context.language, skill=skill.name)
     return {"state": "success", "summary": summary, "data": data, "raw": text}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from navigator_kernel.events import Event
 from navigator_kernel.settings import Settings
+from navigator_kernel.values.context import Memory
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 from navigator_kernel.values.route import Action, Retrieval
+from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
 
 
 class Clock(Protocol):
@@ -146,6 +149,33 @@ class LifecyclePort(Protocol):
     def writes(self, operation: str) -> bool: ...
 
 
+class Journal(Protocol):
+    """What became of workflow runs. Every entry is durable when its call returns; NotFound for an unknown token."""
+
+    def propose(self, token: str, session: str, plan: WorkflowPlan) -> None: ...
+
+    def load(self, token: str) -> WorkflowRun: ...
+
+    def listed(self) -> Sequence[WorkflowRun]:
+        """Newest first."""
+
+    def mark(self, token: str, state: RunState, granted: Sequence[str] = (), plan: WorkflowPlan | None = None) -> None:
+        """The run's state; `granted` is added to what the person agreed to; `plan` is its plan under its last name."""
+
+    def begin(self, token: str, step: int, attempt: int, digest: str) -> None:
+        """A try of `step` is about to start, with `digest` of its order."""
+
+    def end(self, token: str, step: int, attempt: int, report: Report) -> None: ...
+
+    def hold(self, token: str) -> AbstractContextManager[None]:
+        """One process at a time runs a workflow; Busy for the others."""
+
+
+class Recall(Protocol):
+    def recall(self, message: str) -> tuple[Memory, ...]:
+        """What is worth knowing for `message`, best first, 1,000 tokens at most (X-30)."""
+
+
 class McpServers(Protocol):
     """Configured MCP servers. Typed failures: NotFound, TimedOut, ConsentNeeded, FetchFailed (AGT-9)."""
 
@@ -208,7 +238,8 @@ class Dispatcher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """Every part that a turn needs, put together once by `assemble`."""
+    """Every part that a turn needs, put together once by `assemble`. `files` reads paths from where the person is,
+    `root_files` from the project's root."""
 
     root: Path
     settings: Settings
@@ -219,6 +250,9 @@ class Kernel:
     dispatcher: Dispatcher
     consents: Consents
     files: FileReader
+    root_files: FileReader
+    journal: Journal
+    memory: Recall
     run_log: RunLog
     writer: Writer
     clock: Clock

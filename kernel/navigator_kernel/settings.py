@@ -18,6 +18,7 @@ SCALARS: Mapping[str, tuple[tuple[str, ...] | type[float], str | float, str, boo
     "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
     "format": (("summary", "detail", "raw"), "detail", "how much of a report is shown", True),
     "timeout": (float, 60.0, "seconds that one step may take", True),
+    "steps": (("1", "2", "3", "4", "5", "6"), "3", "most steps of a workflow; more than 3 is warned of", True),
 }
 TABLES: Mapping[str, str] = {
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
@@ -40,6 +41,7 @@ class Settings:
     style: str = "auto"
     format: str = "detail"
     timeout: float = 60.0
+    steps: str = "3"
     aliases: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +76,7 @@ def checked(key: str, value: Any) -> str | float:
         raise UsageProblem(f"no setting is called {key!r}", hint=f"settings: {', '.join(SCALARS)}")
     allowed = SCALARS[key][0]
     if isinstance(allowed, tuple):
-        if value in allowed:
+        if str(value) in allowed:
             return str(value)
         raise UsageProblem(f"{value!r} is no value of {key!r}", hint=f"one of: {', '.join(allowed)}")
     try:

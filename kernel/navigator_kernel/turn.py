@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
+from navigator_kernel.course import Course, Follower
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import (
     ApprovalRequested,
     ApprovalResolved,
+    Body,
     Emit,
+    RouteDecided,
     RunCancelled,
     RunCompleted,
     RunContent,
@@ -20,17 +23,28 @@ from navigator_kernel.stages.compose import Told, compose
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.deliver import Delivery, deliver
 from navigator_kernel.stages.narrate import narrate
-from navigator_kernel.stages.plan import Order, plan
+from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.precheck import precheck
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.resume import Resumed, resume
 from navigator_kernel.stages.understand import understand
 from navigator_kernel.text import language_of
+from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, PreprocessingResult, Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision
+from navigator_kernel.work import PLAN, Work, with_answer, work_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Routed:
+    """What the turn will do: orders of its own, or a workflow."""
+
+    decision: RouteDecision
+    orders: Plan = field(default_factory=lambda: Plan(steps=()))
+    work: Work | None = None
 
 
 async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emit) -> Reply:
@@ -45,15 +59,23 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # every turn, shown once a session
         resumed = resume(message, session, kernel.clock.now())  # a yes, an answer, or something new
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
-        decision, orders = await _routed(resumed, request, kernel, emit, run)
-        if message.consent:
-            kernel.consents.allow(run, "*")
-        reports = await deliver(orders, _delivery(kernel), emit)  # serial, stops at a failure
+        context = _context(resumed.message, request, kernel, run)  # made anew, handed to all that follows
+        routed = await _routed(resumed, request, context, kernel, emit)
+        course = await _done(routed, message, context, kernel, emit)  # serial, stops at a failure
         elapsed = kernel.clock.monotonic() - began
         told = Told(
-            run=run, request=request, session=resumed.session, notice=notice, elapsed=elapsed, rounds=resumed.rounds
+            run=run,
+            request=request,
+            session=resumed.session,
+            notice=notice,
+            elapsed=elapsed,
+            rounds=resumed.rounds,
+            workflow=course.view,
+            waits_for=course.waits_for,
+            question=course.question,
         )
-        reply = compose(decision, orders, reports, told, kernel.clock)
+        reply = compose(routed.decision, course.orders, course.reports, told, kernel.clock)
+        reply = with_answer(reply, request)  # /master-orchestrator answers in a form of its own
     except BaseException as error:
         emit(_ending(error))
         raise
@@ -62,38 +84,63 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
 
 
 async def _routed(
-    resumed: Resumed, request: PreprocessingResult, kernel: Kernel, emit: Emit, run: str
-) -> tuple[RouteDecision, Plan]:
-    """What to do: what was just agreed to, or what the message is understood to want."""
+    resumed: Resumed, request: PreprocessingResult, context: TurnContext, kernel: Kernel, emit: Emit
+) -> _Routed:
+    """What to do: what was just agreed to, a workflow, or what the message is understood to want."""
     if resumed.declined:
         emit(ApprovalResolved(subject=resumed.subject, granted=False))
-        return RouteDecision(result=Direct(topic="declined"), tier="session", confidence=1.0, reason="declined"), Plan(
-            steps=()
-        )
+        if resumed.workflow and resumed.subject == PLAN:
+            kernel.journal.mark(resumed.workflow, "aborted")
+        return _Routed(decision=_agreed(Direct(topic="declined"), "declined"))
     if resumed.approved is not None:
-        approval = resumed.approved
-        emit(ApprovalResolved(subject=approval.subject, granted=True))
-        kernel.consents.allow(run, approval.subject)
-        steps = tuple(Step(packets=(_again(packet, run),)) for packet in approval.packets)
-        return RouteDecision(result=Direct(), tier="session", confidence=1.0, reason="approved"), Plan(steps=steps)
+        emit(ApprovalResolved(subject=resumed.approved.subject, granted=True))
+    work = work_of(resumed, request, kernel, context.run)  # several steps in so many words, #name, a yes to a plan
+    if isinstance(work, Work):
+        emit(RouteDecided(decision=work.decision.to_dict(), trace=(work.decision.tier, work.decision.reason)))
+        return _Routed(decision=work.decision, work=work)
+    if resumed.approved is not None:
+        kernel.consents.allow(context.run, resumed.approved.subject)
+        steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
+        return _Routed(decision=_agreed(Direct(), "approved"), orders=Plan(steps=steps))
     intent = await understand(request, resumed.session, kernel.router)  # syntax, exact name, retrieval, model
-    decision = decide(intent, request, kernel.catalogue)
-    orders = plan(decision, request, kernel.catalogue, _order(resumed.message, request, kernel, run))
+    decision = decide(intent, request, kernel.catalogue) if work is None else work
+    orders = plan(decision, request, kernel.catalogue, context)
     if isinstance(orders, NeedClarification):
         decision, orders = replace(decision, result=orders), Plan(steps=())
     for body in narrate(intent, decision, kernel.catalogue.count()):
         emit(body)
-    return decision, orders
+    return _Routed(decision=decision, orders=orders)
 
 
-def _order(message: Message, request: PreprocessingResult, kernel: Kernel, run: str) -> Order:
-    return Order(
+async def _done(routed: _Routed, message: Message, context: TurnContext, kernel: Kernel, emit: Emit) -> Course:
+    """The reports of what was ordered; none of a plan that nobody agreed to yet."""
+    delivery, work = _delivery(kernel), routed.work
+    if work is None:
+        if message.consent:
+            kernel.consents.allow(context.run, "*")
+        return Course(view=None, orders=routed.orders, reports=await deliver(routed.orders, delivery, emit))
+    if work.agreed is None and not message.consent:
+        return Course(view=work.view, orders=Plan(steps=()), reports=(), waits_for=PLAN)
+    if message.consent:
+        kernel.consents.allow(work.view.token, "*")
+    follower = Follower(kernel=kernel, delivery=delivery, context=context, emit=emit)
+    agreed = PLAN if work.agreed is None else work.agreed
+    return await follower.follow(work.view.token, agreed, left=work.view.left)
+
+
+def _context(message: Message, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:
+    return TurnContext(
         run=run,
         timeout=kernel.settings.timeout,
         language=request.language,
         format=message.format,
         servers=tuple(kernel.settings.servers),
+        memories=kernel.memory.recall(message.text),
     )
+
+
+def _agreed(result: Direct, reason: str) -> RouteDecision:
+    return RouteDecision(result=result, tier="session", confidence=1.0, reason=reason)
 
 
 def _again(packet: Packet, run: str) -> Packet:
@@ -122,13 +169,13 @@ def _delivery(kernel: Kernel) -> Delivery:
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
     if reply.session.approval is not None:
-        emit(ApprovalRequested(subject=reply.session.approval.subject, detail=reply.report.summary))
+        emit(ApprovalRequested(subject=reply.session.approval.subject, detail=reply.question or reply.report.summary))
     emit(RunContent(text=reply.report.summary))
     emit(RunCompleted(state=reply.report.state, summary=reply.report.summary))
     kernel.finish_hook(reply)
 
 
-def _ending(error: BaseException) -> RunCancelled | RunError:
+def _ending(error: BaseException) -> Body:
     import asyncio
 
     if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):

@@ -1,12 +1,20 @@
+"""The catalogue of skills that are not installed: how it is read and grows, and the page that is shipped."""
+
 from __future__ import annotations
 
+import json
+import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from navigator_kernel.cli.main import run
 from navigator_kernel.errors import Damaged
+from navigator_kernel.skills import mapping as mapping_module
 from navigator_kernel.skills.mapping import BEGIN, END, Row, SkillMapping
+from navigator_kernel.text import fold
 
 TABLE = """# Skills mapping
 
@@ -30,6 +38,16 @@ OLD = """# 映射
 |---|---|
 | lost | belongs nowhere |
 """
+
+PAGE = Path(__file__).parents[2] / "docs" / "skills-mapping.md"
+KNOWN = Path(__file__).parents[3] / "shared" / "skill-repositories.tsv"  # beside the project, where somebody put it
+PAGE_ROW = re.compile(r"\| `(.+)` \| (.*) \| \[(.+)\]\(https://github\.com/(.+)\) \| `(.+)` \|")
+ORDINARY = """access board browser build chat clean clear commit configure connect coverage dask data debug deploy design
+diagnose diff docker email evaluate exit explain export extract fetch find fix format generate git go graphql help image
+init java jira kubernetes linear lint list login loop matplotlib memory merge migrate modal networkx new node notes numpy
+open pandas performance plan planning playground playwright polars postgresql prd python quit react read receipts refactor
+release remember report resume review run rust save scan scrape search seo server session setup ship skill skills sql
+status stop summary sympy test tests todo transformers translate update verify video weather worker write""".split()
 
 
 def mapping(tmp_path: Path, *texts: str) -> SkillMapping:
@@ -142,3 +160,80 @@ def test_a_hostile_file_is_read_in_time(tmp_path: Path) -> None:
     start = time.process_time()
     held.find("a")
     assert time.process_time() - start < 2
+
+
+@pytest.mark.requirement("LIF-14", "SEN-6")
+def test_a_second_look_up_does_not_read_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, reads = mapping(tmp_path, TABLE, OLD), list[Path]()
+    reader = mapping_module.read_bounded
+
+    def counted(path: Path, limit: int) -> bytes:
+        reads.append(path)
+        return reader(path, limit)
+
+    monkeypatch.setattr(mapping_module, "read_bounded", counted)
+    assert [held.find(name) is not None for name in ("web", "xlsx", "nothing", "web")] == [True, True, False, True]
+    assert sorted(reads) == sorted(held._paths)
+
+
+# The page that is shipped (X-35)
+
+
+def page_rows() -> list[Row]:
+    """The rows kept by hand; the observed region of the source tree belongs to whoever works in it."""
+    hits = PAGE_ROW.findall(PAGE.read_text("utf-8").partition(BEGIN)[0])
+    assert all(repo == linked for _, _, repo, linked, _ in hits)
+    return [Row(name, description, repo, subpath) for name, description, repo, _, subpath in hits]
+
+
+@pytest.mark.requirement("LIF-14")
+def test_the_page_names_at_least_ten_repositories_with_their_sub_skills() -> None:
+    rows = page_rows()
+    assert len({row.repo for row in rows}) >= 10
+    assert len(rows) == PAGE.read_text("utf-8").partition(BEGIN)[0].count("\n| `")
+    assert [row for row in rows if not row.subpath.endswith(f"/{row.name}") and row.subpath != row.name] == []
+
+
+@pytest.mark.requirement("LIF-8", "LIF-14")
+def test_every_name_of_the_page_leads_to_the_repository_of_its_row() -> None:
+    held = SkillMapping([PAGE])
+    assert [row for row in page_rows() if held.find(row.name) != (row.repo, row.name)] == []
+
+
+@pytest.mark.requirement("LIF-14")
+@pytest.mark.skipif(not KNOWN.exists(), reason="the list of what the repositories hold is not here")
+def test_every_row_of_the_page_is_the_one_skill_of_that_name_in_its_repository() -> None:
+    known = [line.split("\t") for line in KNOWN.read_text("utf-8").splitlines()]
+    places: dict[tuple[str, str], list[str]] = {}
+    for repo, subpath, name in known:
+        places.setdefault((repo, fold(name)), []).append(subpath)
+    assert [row for row in page_rows() if places.get((row.repo, fold(row.name))) != [row.subpath]] == []
+
+
+@pytest.mark.requirement("SEN-6")
+def test_no_ordinary_word_is_the_name_of_a_sub_skill() -> None:
+    held = SkillMapping([PAGE])
+    assert [word for word in ORDINARY if held.find(word)] == []
+
+
+@pytest.mark.requirement("LIF-8", "SEN-6")
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("pdf", "anthropics/skills pdf"),
+        ("install pdf", "anthropics/skills pdf"),
+        ("安装 pdf", "anthropics/skills pdf"),
+        ("frontend-design", "anthropics/skills frontend-design"),
+        ("install skill-creator", "anthropics/skills skill-creator"),
+        ("systematic-debugging", "obra/superpowers systematic-debugging"),
+    ],
+)
+def test_a_sub_skills_name_offers_its_most_official_repository_and_asks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, wanted: str
+) -> None:
+    (tmp_path / "mybox").mkdir()
+    code = run(["--root", str(tmp_path), "ask", text, "--json"])
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (code, told["report"]["state"]) == (9, "pending")
+    assert told["report"]["data"]["subject"] == f"skill.install {wanted}"
+    assert not (tmp_path / ".claude").exists()

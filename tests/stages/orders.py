@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.stages.plan import Order, plan
+from navigator_kernel.stages.plan import plan
+from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan
 from navigator_kernel.values.route import NeedClarification, RouteDecision
@@ -42,9 +43,9 @@ def place_at(root: Path) -> Routing:
     return routing_at(root)
 
 
-def order(**given: Any) -> Order:
+def order(**given: Any) -> TurnContext:
     base: dict[str, Any] = {"run": "r1", "timeout": 60.0, "language": "en", "format": "detail"}
-    return Order(**{**base, **given})
+    return TurnContext(**{**base, **given})
 
 
 def planned(place: Routing, text: str, **given: Any) -> Plan | NeedClarification:

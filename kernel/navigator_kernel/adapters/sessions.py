@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from navigator_kernel.adapters.sqlite import opened, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.ports import Clock, Writer
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.session_form import session_from, session_to_dict
 
-WAIT = 30.0  # seconds that a writer waits for another
-
-_SCHEMA = (
+_TABLES = (
     "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL,"
     " turn INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
@@ -53,7 +51,7 @@ class SqliteSessions:
         Busy where another process has taken a turn of the same session in the meantime.
         """
         state, now = json.dumps(session_to_dict(session), ensure_ascii=False), self.clock.now()
-        with self._open() as database, _transaction(database):
+        with self._open() as database, transaction(database):
             row = database.execute("SELECT turn FROM sessions WHERE id = ?", (session.id,)).fetchone()
             if row is not None and row[0] >= session.turn:
                 raise Busy(f"session {session.id!r} went on elsewhere", hint="send the message again")
@@ -85,61 +83,14 @@ class SqliteSessions:
 
     def delete(self, name: str) -> None:
         """The session and its history; NotFound where there is none."""
-        with self._open() as database, _transaction(database):
+        with self._open() as database, transaction(database):
             gone = database.execute("DELETE FROM sessions WHERE id = ?", (name,)).rowcount
             database.execute("DELETE FROM history WHERE session = ?", (name,))
         if not gone:
             raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        self.writer.make_folder(self.file.parent)
-        try:
-            database = sqlite3.connect(self.file, timeout=WAIT, isolation_level=None)
-        except sqlite3.Error as error:
-            raise self._damaged(error) from error
-        try:
-            _prepare(database)
-            yield database
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "busy" in str(error):
-                raise Busy("another process is writing sessions", hint="try again") from error
-            raise self._damaged(error) from error
-        except sqlite3.DatabaseError as error:
-            raise self._damaged(error) from error
-        finally:
-            database.close()
-
-    def _damaged(self, error: sqlite3.Error) -> Damaged:
-        return Damaged(f"{str(self.file)!r} cannot be used: {error}", hint="move the file away; sessions start anew")
-
-
-def _prepare(database: sqlite3.Connection) -> None:
-    """WAL and the tables. Changing the mode needs the file for a moment alone, and SQLite does not wait for that."""
-    deadline = time.monotonic() + WAIT
-    while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-    if database.execute("SELECT count(*) FROM sqlite_master WHERE name IN ('sessions', 'history')").fetchone()[0] < 2:
-        for statement in _SCHEMA:
-            database.execute(statement)
-    database.execute("PRAGMA synchronous = NORMAL")
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    """One write transaction, rolled back on any exception."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        database.execute("ROLLBACK")
-        raise
-    database.execute("COMMIT")
+    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
+        return opened(self.file, self.writer, _TABLES, hint="move the file away; sessions start anew")
 
 
 def _waiting(state: str) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.mcp_client import StdioServers
+from navigator_kernel.adapters.preferences import Preferences
 from navigator_kernel.adapters.process import ProcessRunner
 from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.extensions import Extensions, open_consents, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.assembly.parts import open_catalogue, open_mapping, open_run_log, writer_for
-from navigator_kernel.assembly.places import scripts, shipped_digests
+from navigator_kernel.assembly.parts import open_catalogue, open_journal, open_mapping, open_run_log, writer_for
+from navigator_kernel.assembly.places import preference_files, scripts, shipped_digests
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
 from navigator_kernel.routing.cascade import CascadeRouter
@@ -54,6 +55,9 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kern
         or InProcessDispatcher(agents, clock, plugins.note_agent),
         consents=consents,
         files=ProjectFiles(root, Path.cwd()),
+        root_files=ProjectFiles(root, root),
+        journal=open_journal(root),
+        memory=Preferences(preference_files(root, consents)),
         run_log=open_run_log(root),
         writer=writer,
         clock=clock,

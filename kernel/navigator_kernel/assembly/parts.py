@@ -16,6 +16,7 @@ from navigator_kernel.skills.mapping import SkillMapping
 from navigator_kernel.skills.switches import disabled_names
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.journal import SqliteJournal
     from navigator_kernel.adapters.run_log import JsonLinesLog
     from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.ports import FileReader, Router
@@ -35,7 +36,8 @@ def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalo
 
 def open_mapping(root: Path) -> SkillMapping:
     """The project's own page first, then the shipped one (X-35)."""
-    return SkillMapping([root / "docs" / "skills-mapping.md", shipped_home().docs / "skills-mapping.md"])
+    pages = [folder / "skills-mapping.md" for folder in (root / "docs", shipped_home().docs)]
+    return SkillMapping(list(dict.fromkeys(pages)))
 
 
 def open_run_log(root: Path) -> JsonLinesLog:
@@ -49,6 +51,13 @@ def open_sessions(root: Path) -> SqliteSessions:
     from navigator_kernel.adapters.sessions import SqliteSessions
 
     return SqliteSessions(root / "mybox" / "state" / "sessions.sqlite", writer_for("turn", root), SystemClock())
+
+
+def open_journal(root: Path) -> SqliteJournal:
+    from navigator_kernel.adapters.clock import SystemClock
+    from navigator_kernel.adapters.journal import SqliteJournal
+
+    return SqliteJournal(root / "mybox" / "state" / "workflows.sqlite", writer_for("turn", root), SystemClock())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import navigator_kernel
 from navigator_kernel.errors import NotFound
+from navigator_kernel.ports import Consents
 from navigator_kernel.settings import PROJECT_FILE, user_file, user_state
 from navigator_kernel.skills.catalogue import Root
 from navigator_kernel.values.resource import Level, ResourceType
@@ -96,6 +97,22 @@ def scripts(root: Path) -> Mapping[str, Path]:
     names = sorted(set(_SCRIPT.findall(page)))
     found = {name: path for name in names for path in (home.bin / name, root / "bin" / name) if _is_plain(path)}
     return {name.removesuffix(".py"): path for name, path in found.items()}
+
+
+def preference_files(root: Path, consents: Consents) -> tuple[tuple[str, Path], ...]:
+    """X-30: the person's own page of preferences, and the project's once its bytes are trusted."""
+    from navigator_kernel.skills.digest import file_digest
+
+    found = [("user", user_file().parent / "preferences.md")]
+    own = root / ".claude" / "memory" / "preferences.md"
+    if _is_plain(own) and consents.trusted(memory_subject(own, file_digest(own))):
+        found.append(("project", own))
+    return tuple(found)
+
+
+def memory_subject(path: Path, digest: str) -> str:
+    """What trust in a project's preferences is bound to: its place and every byte of it."""
+    return f"memory:{path}@{digest}"
 
 
 def _text(page: Path) -> str:

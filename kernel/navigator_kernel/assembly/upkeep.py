@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.assembly.parts import open_journal
 
 KEEP_DAYS = 30
 _AGED = ("logs/runs", "workspace")
@@ -17,11 +18,21 @@ def tidy(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> list[st
     box = root / "mybox"
     gone = list(_all(box / "temp"))
     before = time.time() - days * 86_400
-    gone += [path for name in _AGED for path in _all(box / name) if path.lstat().st_mtime < before]
+    aged = [path for name in _AGED for path in _all(box / name) if path.lstat().st_mtime < before]
+    held = _open_runs(root) if aged else frozenset()
+    gone += [path for path in aged if path.name not in held]
     writer = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=root)
     for path in () if dry_run else gone:
         writer.remove(path)
     return [path.relative_to(root).as_posix() for path in gone]
+
+
+def _open_runs(root: Path) -> frozenset[str]:
+    """Workflow runs that may still go on: their workspaces stay, however old (X-19)."""
+    journal = open_journal(root)
+    if not journal.file.exists():
+        return frozenset()
+    return frozenset(run.token for run in journal.listed() if run.state not in {"done", "aborted"})
 
 
 def _all(folder: Path) -> Iterator[Path]:

@@ -130,7 +130,9 @@ def progress(event: Event) -> None:
 def _own(app: App, word: str, replies: list[Reply]) -> None:
     match word:
         case "/help":
-            lines(HELP)
+            from navigator_kernel.workflows.orchestrator import COMMAND
+
+            lines([HELP, f"/{COMMAND.name} need", f"                 {COMMAND.description}"])
         case "/skills":
             lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
         case "/why" if replies:

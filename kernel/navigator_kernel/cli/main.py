@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "route": ("route", "Which skill a message would get, and nothing else"),
     "session": ("session", "Conversations that were kept: list, show, resume, export, delete"),
     "skill": ("skill", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
+    "workflow": ("workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
     "why": ("why", "Why a past turn chose what it chose"),
 }
 

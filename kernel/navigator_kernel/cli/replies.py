@@ -9,6 +9,7 @@ from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.reply import Reply, Sections
 from navigator_kernel.values.report import Format
 from navigator_kernel.values.wording import say
+from navigator_kernel.values.workflow import MAX_STEPS, WorkflowView, outline
 
 
 def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
@@ -17,11 +18,14 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
         document(reply.to_dict())
         return
     language = app.language or reply.language
+    style = style_of(app.settings.style)
     if reply.notice is not None and reply.notice.code == "few_skills":
         note(say("notice.few_skills", language, count=reply.notice.count))
-    lines(render_report(reply.report, form, style_of(app.settings.style)))
-    if reply.session.approval is not None or reply.session.question is not None:
-        note(say("notice.resume", language, session=reply.session.id))
+    if reply.workflow is not None and form != "raw":
+        _workflow(reply.workflow, language)
+        lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
+    lines(render_report(reply.report, form, style))
+    _asked(reply, language)
     if form == "detail":
         lines(sections(reply.sections, language))
 
@@ -38,3 +42,26 @@ def sections(held: Sections, language: Language) -> list[str]:
         if body:
             found += [say(key, language), *(f"  {line}" for line in body)]
     return found
+
+
+def _workflow(view: WorkflowView, language: Language) -> None:
+    """The scope before the plan (WFL-5), the plan (WFL-10), and what it leaves out (WFL-3)."""
+    if view.state == "proposed":
+        note(say("workflow.scope", language))
+    lines(outline(view.plan, language))
+    count = len(view.plan.steps)
+    if view.left:
+        note(say("workflow.left", language, limit=count, steps="; ".join(view.left)))
+    if count > MAX_STEPS:
+        note(say("workflow.many", language, count=count))
+
+
+def _asked(reply: Reply, language: Language) -> None:
+    """What is waited for, and how to answer from a shell."""
+    if reply.question:
+        note(reply.question)
+    approval = reply.session.approval
+    if approval is not None and approval.workflow:
+        note(say("workflow.token", language, token=approval.workflow))
+    elif approval is not None or reply.session.question is not None:
+        note(say("notice.resume", language, session=reply.session.id))

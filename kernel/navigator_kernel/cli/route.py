@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from navigator_kernel.assembly.parts import open_router
+from navigator_kernel.assembly.parts import RouterParts, open_router
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.text import Language
-from navigator_kernel.values.route import Intent, RouteDecision
+from navigator_kernel.values.request import PreprocessingResult
+from navigator_kernel.values.route import Intent, RouteDecision, Workflow
 from navigator_kernel.values.wording import because
 
 
@@ -35,10 +36,30 @@ def command(app: App, *, words: tuple[str, ...], k: int, as_json: bool) -> None:
     session = Session(id="route")
     intent = understand_locally(request, session, parts.router)
     decision = decide(intent, request, parts.catalogue)
+    steps = _steps(request, app, parts)
+    if steps:
+        decision = RouteDecision(result=Workflow(name=""), tier="exact", confidence=1.0, reason="steps")
     if as_json:
-        document(_document(intent, decision, k))
+        document({**_document(intent, decision, k), "steps": steps})
     else:
         _show(intent, decision, k, request.language)
+        lines([f"  Step {at}: {step['text']} → {step['skill']}" for at, step in enumerate(steps, 1)])
+
+
+def _steps(request: PreprocessingResult, app: App, parts: RouterParts) -> list[dict[str, str]]:
+    """What the message spells out, each with what it is bound to; none where it is one order."""
+    from navigator_kernel.proposal import Ground, Proposed, may_spell_out, propose
+
+    if request.commands or not may_spell_out(request.original):
+        return []
+    ground = Ground(
+        catalogue=parts.catalogue, router=parts.router, files=parts.files, relative=str, limit=int(app.settings.steps)
+    )
+    found = propose(request, request.original, ground)
+    if not isinstance(found, Proposed):
+        return []
+    bound = [{"text": step.text, "skill": step.skill, "agent": step.agent} for step in found.plan.steps]
+    return [*bound, *({"text": text, "skill": "", "agent": ""} for text in found.left)]
 
 
 def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ TABLE: tuple[Right, ...] = (
     Right(
         actor="turn",
         reads="skill roots, project",
-        writes=("mybox/state", "mybox/logs", "mybox/workspace"),
+        writes=("mybox/state", "mybox/logs", "mybox/workspace", "mybox/workflows"),
         network="the configured model only",
         consent="none",
     ),

@@ -22,8 +22,8 @@ _FALSE = {"false", "no", "off", "0", "否"}
 _SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 _OUR_KEYS = {
     "command", "required_params", "interrupt_on_missing", "keywords_cn", "tags", "category", "examples", "tools",
-    "enabled", "priority", "backend", "inherit_history", "effects", "confirm", "triggers", "aliases", "timeout",
-    "when_to_use", "disable-model-invocation", "type",
+    "enabled", "priority", "backend", "inherit_history", "effects", "confirm", "idempotent", "triggers",
+    "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
 }  # fmt: skip
 
 
@@ -62,6 +62,7 @@ def read_manifest(
         backend=_text(meta.get("backend")),
         effects=_words(meta.get("effects")),
         confirm=_text(meta.get("confirm")),
+        idempotent=_flag(meta.get("idempotent"), default=False),
         enabled=_flag(meta.get("enabled"), default=True),
         priority=_number(meta.get("priority"), 50, parts, str(path)),
         inherit_history=_flag(meta.get("inherit_history"), default=True),

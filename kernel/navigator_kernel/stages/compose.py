@@ -16,13 +16,15 @@ from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, PreprocessingResult, Said, Session, Sticky
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.wording import because, say
+from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a reply is made of. `elapsed` is the turn's time so far in seconds."""
+    """What a reply is made of. `elapsed` is the turn's time so far in seconds; `waits_for` is what `workflow` needs a
+    yes to before it goes on, and `question` how that is asked."""
 
     run: str
     request: PreprocessingResult
@@ -30,6 +32,9 @@ class Told:
     notice: Notice | None
     elapsed: float
     rounds: int = 0
+    workflow: WorkflowView | None = None
+    waits_for: str = ""
+    question: str = ""
 
 
 def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told: Told, clock: Clock) -> Reply:
@@ -46,6 +51,8 @@ def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told
         language=told.request.language,
         said=_said(report, session, told, clock),
         notice=told.notice,
+        workflow=told.workflow,
+        question=told.question,
     )
 
 
@@ -59,6 +66,8 @@ def own_report(decision: RouteDecision, told: Told, clock: Clock) -> Report:
             return _own("pending", asked.question, {**data, "reason": "clarify"}, told, clock)
         case Unknown() as unknown:
             return _unknown(unknown, told, clock)
+        case Workflow() if told.workflow is not None:
+            return _planned(told.workflow, told, clock)
         case Workflow(name=name):
             return _unknown(Unknown(what="workflow", name=name), told, clock)
         case Direct(topic="capabilities"):
@@ -79,6 +88,16 @@ def own_report(decision: RouteDecision, told: Told, clock: Clock) -> Report:
             near = ", ".join(decision.candidates) or say("direct.none", language)
             data = {"required": ["model"], "optional": [], "reason": "no_model", "nearest": list(decision.candidates)}
             return _own("pending", say("direct.no_model", language, skills=near), data, told, clock)
+
+
+def _planned(view: WorkflowView, told: Told, clock: Clock) -> Report:
+    """The plan, and that nothing was done yet (WFL-5, WFL-10)."""
+    language = told.request.language
+    steps = [f"{step.text} → {step.skill} → {step.agent}_agent" for step in view.plan.steps]
+    data: dict[str, Any] = {"reason": "plan", "required": ["approval"], "optional": [], "token": view.token}
+    data |= {"file": view.plan.file, "steps": steps, "scope": say("workflow.scope", language)}
+    data |= {"left": list(view.left)} if view.left else {}
+    return _own("pending", say("workflow.ask", language, count=len(steps)), data, told, clock)
 
 
 def _unknown(unknown: Unknown, told: Told, clock: Clock) -> Report:
@@ -102,16 +121,27 @@ def _following(
 ) -> Session:
     before = told.session
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
-    session = replace(session, approval=_approval(plan, reports, report, now), question=_question(decision, told, now))
+    approval = _approval(plan, reports, report, now) if told.workflow is None else _workflow(told, now)
+    session = replace(session, approval=approval, question=_question(decision, told, now))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
     if not reports:
         return replace(session, failures=0) if decision.reason == "failed_twice" else session
     failed = report.state in {"error", "timeout"}
     sticky = session.sticky
-    if not failed and session.approval is None:
+    if not failed and session.approval is None and plan.steps:
         sticky = _sticky(_packet_of(plan, reports)) or sticky
-    return replace(session, sticky=sticky, failures=session.failures + 1 if failed else 0)
+    failures = session.failures + 1 if failed else 0
+    retry = _undone(plan, reports) if failed and failures < FAILURES and told.workflow is None else ()
+    return replace(session, sticky=sticky, failures=failures, retry=retry)
+
+
+def _undone(plan: Plan, reports: Sequence[Report]) -> tuple[Packet, ...]:
+    """SAF-7: the order that failed, with what it said of it, and those behind it."""
+    failed = _packet_of(plan, reports)
+    told = {**failed.params.optional, "error": reports[-1].summary}
+    again = replace(failed, params=replace(failed.params, optional=told))
+    return (again, *(step.packets[0] for step in plan.steps[len(reports) :]))
 
 
 def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[Said, ...]:
@@ -133,6 +163,13 @@ def _approval(plan: Plan, reports: Sequence[Report], report: Report, now: str) -
     )
 
 
+def _workflow(told: Told, now: str) -> PendingApproval | None:
+    """A workflow that asks goes on from its journal, and needs no orders here."""
+    if told.workflow is None or not told.waits_for:
+        return None
+    return PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=told.workflow.token)
+
+
 def _question(decision: RouteDecision, told: Told, now: str) -> PendingQuestion | None:
     if not isinstance(decision.result, NeedClarification):
         return None
@@ -141,7 +178,7 @@ def _question(decision: RouteDecision, told: Told, now: str) -> PendingQuestion 
     return PendingQuestion(
         original=original,
         question=asked.question,
-        target=(decision.entity or "") if asked.missing else "",
+        target=asked.target or ((decision.entity or "") if asked.missing else ""),
         missing=asked.missing,
         rounds=told.rounds + 1,
         asked_at=now,
@@ -157,7 +194,7 @@ def _sticky(ran: Packet) -> Sticky | None:
 
 def _packet_of(plan: Plan, reports: Sequence[Report]) -> Packet:
     """The packet that the last report answers: the first of its step, or the candidate that stood in."""
-    packets = plan.steps[len(reports) - 1].packets
+    packets = plan.steps[min(len(reports), len(plan.steps)) - 1].packets  # steps done earlier have none
     return next((packet for packet in packets if packet.task_spec.target == reports[-1].target), packets[0])
 
 
@@ -188,6 +225,8 @@ def _updates(reports: Sequence[Report], session: Session, language: Language) ->
         lines.append(say("state.waiting", language, what=session.approval.subject))
     if session.sticky is not None:
         lines.append(say("state.sticky", language, agent=session.sticky.agent, target=session.sticky.target))
+    if session.retry:
+        lines.append(say("state.retry", language))
     if session.failures >= FAILURES:
         lines.append(say("ask.failed_twice", language))
     return lines

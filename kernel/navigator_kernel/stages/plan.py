@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from navigator_kernel.ports import Catalogue
 from navigator_kernel.text import Language
+from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.parameters import Parameters, parameters
 from navigator_kernel.values.plan import Plan, Step
-from navigator_kernel.values.report import Format
-from navigator_kernel.values.request import PreprocessingResult
+from navigator_kernel.values.request import Handover, PreprocessingResult
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteDecision, Script, Shell, Skills
 from navigator_kernel.values.wording import say
@@ -20,19 +19,8 @@ from navigator_kernel.values.wording import say
 SKILL_LIMIT = 90.0  # seconds (AGT-8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What every packet of a turn has in common. `timeout` in seconds, `servers` the configured MCP servers."""
-
-    run: str
-    timeout: float
-    language: Language
-    format: Format
-    servers: Sequence[str] = ()
-
-
 def plan(
-    decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: Order
+    decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext
 ) -> Plan | NeedClarification:
     """The plan, empty where the kernel answers itself; dispatch is forbidden while something is missing (PKT-10)."""
     match decision.result:
@@ -51,7 +39,7 @@ def plan(
 
 
 def _skills(
-    skills: Skills, decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: Order
+    skills: Skills, decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext
 ) -> Plan | NeedClarification:
     steps: list[Step] = []
     for at, name in enumerate(skills.names):
@@ -68,7 +56,7 @@ def _skills(
 
 
 def _fallbacks(
-    decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: Order, at: int
+    decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext, at: int
 ) -> list[Packet]:
     """CAN-1: the other candidates, as far as they need nothing that is missing."""
     packets: list[Packet] = []
@@ -99,7 +87,7 @@ def _skill_packet(
     skill: SkillDef | None,
     held: Parameters,
     request: PreprocessingResult,
-    order: Order,
+    order: TurnContext,
     at: int,
     *,
     said: str = "",
@@ -109,10 +97,21 @@ def _skill_packet(
     asked = "\n\n".join(part for part in (words, _cleaned(request)) if part) or name
     prompt = say("prompt.skill", order.language, skill=name, args=said).strip()
     optional: dict[str, Any] = {"prompt": prompt, "request": asked, "arguments": list(held.positional)}
-    optional["files"] = [str(file.path) for file in request.files if not file.problem]
+    handed = request.handed
+    files = (*request.files, *handed.files) if handed else request.files
+    optional["files"] = [str(file.path) for file in files if not file.problem]
+    optional |= {"previous": str(handed.report)} if handed else {}
+    if skill is None or skill.kind == "B":
+        optional["request"] = "\n\n".join([asked, *_block(handed)])
+        optional |= {"memory": [memory.text for memory in order.memories]} if order.memories else {}
     limit = min(skill.timeout or order.timeout, SKILL_LIMIT) if skill else order.timeout
     kind = f"{skill.type}:{skill.name}" if skill else f"skill:{name}"
     return _packet("skills", "run", kind, request, order, dict(held.values), optional, at=at, timeout=limit)
+
+
+def _block(handed: Handover | None) -> list[str]:
+    """What the step before said, marked as such: a prompt has no other way to see it."""
+    return [f'<step number="{handed.step}">\n{handed.text}\n</step>'] if handed and handed.text else []
 
 
 def _cleaned(request: PreprocessingResult) -> str:
@@ -124,7 +123,7 @@ def _cleaned(request: PreprocessingResult) -> str:
     )
 
 
-def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: Order) -> Plan | NeedClarification:
+def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: TurnContext) -> Plan | NeedClarification:
     """AGT-6: every skill command goes to the worker; one without its object is asked for it (PKT-9)."""
     needed: Mapping[str, tuple[str, Any]] = {
         "install": ("source", action.source),
@@ -147,7 +146,7 @@ def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: Order) ->
     return _one(_packet("worker", f"skill.{action.operation}", target, request, order, required))
 
 
-def _mcp(action: Mcp, request: PreprocessingResult, order: Order) -> Plan | NeedClarification:
+def _mcp(action: Mcp, request: PreprocessingResult, order: TurnContext) -> Plan | NeedClarification:
     missing = tuple(
         name
         for name, absent in (
@@ -171,13 +170,15 @@ def _packet(
     operation: str,
     target: str,
     request: PreprocessingResult,
-    order: Order,
+    order: TurnContext,
     required: Mapping[str, Any],
     optional: Mapping[str, Any] | None = None,
     *,
     at: int = 0,
     timeout: float | None = None,
 ) -> Packet:
+    again = f"/{order.attempt}" if order.attempt > 1 else ""
+    step = order.step + at
     return Packet(
         agent=agent,
         task_spec=TaskSpec(intent=request.original, operation=operation, target=target),
@@ -185,7 +186,10 @@ def _packet(
         constraints=Constraints(timeout=timeout or order.timeout),
         return_spec=ReturnSpec(format=order.format),
         context=Context(
-            run=order.run, step=at, idempotency_key=f"{order.run}/{at}/{agent}/{target}", language=order.language
+            run=order.run,
+            step=step,
+            idempotency_key=f"{order.run}/{step}/{agent}/{target}{again}",
+            language=order.language,
         ),
     )
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.ports import FileReader
 from navigator_kernel.text import language_of
 from navigator_kernel.values.request import (
@@ -32,6 +32,8 @@ _FILE = re.compile(
     r"(?:(?<=[\s，。：；、（(\u4e00-\u9fff])|^)@(?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s@\"'，。；：、？！（）()<>|]+))",
     re.MULTILINE,
 )
+# Chinese goes on right behind a file name: 统计@a.txt的字数
+_BEFORE_HAN = re.compile(r".+?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
 _ASSIGNED = re.compile(r"(?:--)?[A-Za-z_][\w-]*=")
 _ESCAPED = re.compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
@@ -45,6 +47,11 @@ class Preprocessor:
 
     async def execute(self, content: str) -> PreprocessingResult:
         return preprocess(Message(text=content), self.files)
+
+
+def without_prefix(text: str) -> str:
+    """PRE-19: the message without 需求理解：."""
+    return _PREFIX.sub("", text)
 
 
 def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
@@ -122,6 +129,15 @@ class _Found:
         self.references[written] = held
         return held
 
+    def _is_absent(self, written: str) -> bool:
+        try:
+            self.files.read(written)
+        except NotFound:
+            return True
+        except KernelError:
+            return False
+        return False
+
     def _call(self, hit: re.Match[str]) -> None:
         rest = _PREFIX.sub("", hit["rest"])
         args = tuple(self._argument(word) for word in _split(rest))
@@ -150,6 +166,8 @@ class _Found:
     def take_file(self, hit: re.Match[str]) -> tuple[str, str]:
         """The bare path and the text in its place; both as written where it is no file."""
         written = hit["double"] or hit["single"] or hit["bare"].rstrip(".,;:!?")
+        if hit["bare"] and (short := _BEFORE_HAN.match(written)) and self._is_absent(written):
+            written = short.group()
         tail = "" if hit["bare"] is None else hit["bare"][len(written) :]
         held = self.reference(written)
         if held is None:

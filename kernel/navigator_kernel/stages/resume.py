@@ -9,10 +9,16 @@ from datetime import datetime, timedelta
 from navigator_kernel.values.request import Message, PendingApproval, Session
 
 ROUNDS = 2  # X-10
+FAILURES = 2  # SAF-5
 EXPIRES = timedelta(days=1)
 
 _YES = re.compile(
     r"^\s*(?:y|yes(?:,? please)?|ok|okay|go on|go ahead|do it|sure|是|是的|好|好的|行|可以|同意|确认|继续)\s*[。.!！]*\s*$",
+    re.IGNORECASE,
+)
+_RETRY = re.compile(
+    r"^\s*(?:please\s+)?(?:retry|try (?:it |that )?(?:again|once more)|again|once more)(?:,? please)?\s*[.!]*\s*$"
+    r"|^\s*(?:请)?(?:再试(?:一次|一下|试)?|重试(?:一次|一下)?|再来一次|重来)\s*[。！!]*\s*$",
     re.IGNORECASE,
 )
 _NO = re.compile(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
@@ -25,13 +31,15 @@ _EXPLICIT = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """`message` is what to work on, `approved` what may now go on, `declined` that the person said no to `subject`."""
+    """`message` is what to work on, `approved` what may now go on, `declined` that the person said no to `subject`, which
+    may be of a `workflow`."""
 
     message: Message
     session: Session
     approved: PendingApproval | None = None
     declined: bool = False
     subject: str = ""
+    workflow: str = ""
     rounds: int = 0
 
 
@@ -41,11 +49,15 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     A slot that was asked more than a day before `now` (ISO 8601) is no longer waiting.
     """
     session = _fresh(session, now)
-    free = replace(session, approval=None, question=None)
-    if session.approval is not None and _YES.match(message.text):
-        return Resumed(message=message, session=free, approved=session.approval)
-    if session.approval is not None and _NO.match(message.text):
-        return Resumed(message=message, session=free, declined=True, subject=session.approval.subject)
+    free = replace(session, approval=None, question=None, retry=())
+    held = session.approval
+    again = _RETRY.match(message.text) is not None
+    if held is not None and (_YES.match(message.text) or (again and held.subject.startswith("retry:"))):
+        return Resumed(message=message, session=free, approved=held)
+    if again and session.retry and session.failures < FAILURES:  # SAF-7, bounded by SAF-5
+        return Resumed(message=message, session=free, approved=PendingApproval(packets=session.retry, subject="retry"))
+    if held is not None and _NO.match(message.text):
+        return Resumed(message=message, session=free, declined=True, subject=held.subject, workflow=held.workflow)
     asked = session.question
     if asked is None or asked.rounds > ROUNDS or _EXPLICIT.match(message.text):
         return Resumed(message=message, session=free)

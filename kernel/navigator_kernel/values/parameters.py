@@ -15,6 +15,13 @@ _FLAG = re.compile(r"--([A-Za-z][\w-]*)")
 _URL = re.compile(r"https?://[^\s<>\"'，。）)]+[^\s<>\"'，。）).,;:!?]")
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
 _QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'|“([^”]+)”|「([^」]+)」|`([^`]+)`")
+# Words for what the step before left, which is then meant and not these words
+_REFERS = re.compile(
+    r"(?:(?:on|to|of|with|from|for|into|in)\s+)?(?:it|them|this|that|these|those|(?:the|its|their|that|this|these|those)\s+"
+    r"(?:results?|outputs?|reports?|files?|tables?|texts?|lists?|data|summar(?:y|ies)))"
+    r"|(?:把|对)?(?:它们?|其|(?:这个|这些|该|上一步的?|其|得到的|刚才的)?(?:结果|输出|报告|文件|表格|数据|内容))",
+    re.IGNORECASE,
+)
 _AFTER_COLON = re.compile(r"[:：]\s*(\S.*)$", re.DOTALL)
 
 
@@ -32,6 +39,8 @@ def parameters(
 ) -> Parameters:
     """`named` says that the arguments were written for this skill, so that left-over words are its text."""
     values, positional = _written(specs, arguments)
+    if request.handed is not None and _REFERS.fullmatch(" ".join(positional)):
+        positional.clear()
     files = [file for file in request.files if not file.problem]
     for spec in specs:
         if spec.name not in values:
@@ -87,13 +96,19 @@ def _inferred(
     said = " ".join([*positional, request.need])
     match spec.validation:
         case "file_exists":
-            return _taken(positional, lambda word: Path(word).is_file()) or (str(files[0].path) if files else None)
+            return _taken(positional, lambda word: Path(word).is_file()) or _path_of(files, request)
         case "url_format":
             return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, said)
         case "email":
             return _taken(positional, lambda word: bool(_EMAIL.fullmatch(word))) or _first(_EMAIL, said)
         case _:
             return _as_text(spec, positional, files, request, named=named)
+
+
+def _path_of(files: list[FileReference], request: PreprocessingResult) -> str | None:
+    """The message's own file, else one that the step before wrote."""
+    handed = request.handed.files if request.handed else ()
+    return next((str(file.path) for file in (*files, *handed)), None)
 
 
 def _as_text(
@@ -110,8 +125,9 @@ def _as_text(
         return request.cleaned_content
     if quoted := _QUOTED.search(request.need):
         return next(group for group in quoted.groups() if group)
-    after = _AFTER_COLON.search(request.need)
-    return after.group(1) if after else None
+    if after := _AFTER_COLON.search(request.need):
+        return after.group(1)
+    return request.handed.text or None if request.handed else None
 
 
 def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from navigator_kernel.text import Language
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.route import RouteDecision
+from navigator_kernel.values.workflow import WorkflowView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,8 @@ class Sections:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """`report` is the one that counts: the last that ran. `said` is what the turn adds to the history."""
+    """`report` is the one that counts: the last that ran. `said` is what the turn adds to the history; `workflow` is
+    the one that the turn was about, `question` what a workflow asks before it goes on."""
 
     run: str
     decision: RouteDecision
@@ -49,6 +51,8 @@ class Reply:
     language: Language
     said: tuple[Said, ...] = ()
     notice: Notice | None = None
+    workflow: WorkflowView | None = None
+    question: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `navigator ask --json`."""
@@ -59,4 +63,6 @@ class Reply:
             notice = {"code": self.notice.code, "count": self.notice.count}
         waiting = self.session.approval is not None or self.session.question is not None
         body["resume"] = self.session.id if waiting else None
+        body["workflow"] = None if self.workflow is None else self.workflow.to_dict()
+        body["question"] = self.question or None
         return {**body, "sections": self.sections.to_dict(), "notice": notice, "exit_code": self.report.exit_code}

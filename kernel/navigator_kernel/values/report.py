@@ -67,3 +67,18 @@ class Report:
         if self.raw is not None:
             body["raw"] = self.raw
         return body
+
+
+def report_of(raw: Mapping[str, Any]) -> Report:
+    """The report in a dict of `to_dict`; KeyError or TypeError where it is none."""
+    meta = raw["meta"]
+    return Report(
+        state=raw["state"],
+        summary=raw["summary"],
+        meta=Meta(agent=meta["agent"], time=meta["time"], ts=meta["ts"], cached=meta.get("cached", False)),
+        data=raw["data"],
+        raw=raw.get("raw"),
+        recoverable=raw["recoverable"],
+        effects=tuple(raw.get("effects", ())),
+        target=raw.get("target", ""),
+    )

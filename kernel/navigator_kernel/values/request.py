@@ -50,9 +50,20 @@ class FileReference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """What the step before left: its output as text, the files that it wrote, and its report as a JSON file."""
+
+    step: int
+    text: str
+    files: tuple[FileReference, ...]
+    report: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PreprocessingResult:
     """PRE-2..5. `cleaned_content` is what is left without instructions, files expanded in place;
-    `need` is the same with files as bare paths, which is what routing reads."""
+    `need` is the same with files as bare paths, which is what routing reads. In a workflow, `handed` is what the step
+    before left."""
 
     original: str
     cleaned_content: str
@@ -63,6 +74,7 @@ class PreprocessingResult:
     language: Language
     answer: str = ""
     target: str = ""
+    handed: Handover | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +87,15 @@ class Sticky:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval:
-    """Orders that wait for a yes, with the subject that the yes would cover. `asked_at` in ISO 8601."""
+    """Orders that wait for a yes, with the subject that the yes would cover. `asked_at` in ISO 8601.
+
+    `workflow` is the token of a run that waits instead of orders.
+    """
 
     packets: tuple[Packet, ...]
     subject: str
     asked_at: str = ""
+    workflow: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +123,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What one turn leaves for the next. A turn returns a new one; none is changed in place."""
+    """What one turn leaves for the next. A turn returns a new one; none is changed in place.
+
+    `failures` counts those in a row (SAF-5), `retry` are the orders that the last one left undone (SAF-7).
+    """
 
     id: str
     turn: int = 0
@@ -116,3 +135,4 @@ class Session:
     approval: PendingApproval | None = None
     question: PendingQuestion | None = None
     failures: int = 0
+    retry: tuple[Packet, ...] = ()

@@ -55,7 +55,7 @@ class SkillDef:
 
     `sop` is the text below the metadata; `system_prompt` and `user_template` are its sections where it
     has them (FMT-2). `path` is the file, `folder` the folder that owns it (None for a one-file skill).
-    `extra` keeps every key that the kernel does not know.
+    `extra` keeps every key that the kernel does not know; `idempotent` says that running it twice is as good as once.
     """
 
     name: str
@@ -80,6 +80,7 @@ class SkillDef:
     backend: str = ""
     effects: tuple[str, ...] = ()
     confirm: str = ""
+    idempotent: bool = False
     enabled: bool = True
     priority: int = 50
     inherit_history: bool = True

@@ -73,10 +73,13 @@ class NeedClarification:
     missing: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    target: str = ""  # the skill that asks, where the decision's entity is another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
+    """A stored workflow that was called by `#name`, or steps that a message spells out (WFL-1)."""
+
     name: str
 
 

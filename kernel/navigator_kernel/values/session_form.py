@@ -27,9 +27,11 @@ def session_to_dict(session: Session) -> dict[str, Any]:
             "packets": [packet.to_dict() for packet in approval.packets],
             "subject": approval.subject,
             "asked_at": approval.asked_at,
+            "workflow": approval.workflow,
         },
         "question": None if session.question is None else asdict(session.question),
         "failures": session.failures,
+        "retry": [packet.to_dict() for packet in session.retry],
     }
 
 
@@ -46,9 +48,11 @@ def session_from(raw: Mapping[str, Any]) -> Session:
         approval=None if approval is None else _approval(approval),
         question=None if question is None else PendingQuestion(**{**question, "missing": tuple(question["missing"])}),
         failures=raw["failures"],
+        retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
     )
 
 
 def _approval(raw: Mapping[str, Any]) -> PendingApproval:
     packets = tuple(packet_from(packet) for packet in raw["packets"])
-    return PendingApproval(packets=packets, subject=raw["subject"], asked_at=raw["asked_at"])
+    workflow = raw.get("workflow", "")
+    return PendingApproval(packets=packets, subject=raw["subject"], asked_at=raw["asked_at"], workflow=workflow)

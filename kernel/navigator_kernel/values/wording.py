@@ -23,6 +23,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "reason.released": ("an interruption word", "中断词"),
     "reason.answer": ("the answer to a question of {name}", "对 {name} 提问的回答"),
     "reason.follow_up": ("a follow-up of {name}", "{name} 的后续请求"),
+    "reason.steps": ("several steps in so many words", "消息明确包含多个步骤"),
+    "reason.orchestrated": ("a plan was asked for", "要求制定方案"),
     "reason.declined": ("the person said no", "用户拒绝"),
     "reason.approved": ("the person agreed", "用户同意"),
     "reason.unreadable": ("a named file cannot be read", "指定的文件无法读取"),
@@ -36,6 +38,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "state.unchanged": ("nothing changed", "无状态变更"),
     "state.effect": ("changed: {what}", "已变更：{what}"),
     "state.sticky": ("follow-ups go to {agent} ({target})", "后续请求由 {agent} 处理（{target}）"),
+    "state.retry": ('it failed; "retry" tries it once more', "执行失败；回复“重试”可再试一次"),
     "state.waiting": ("waiting for: {what}", "等待：{what}"),
     "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
@@ -46,6 +49,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "ask.source": ("which repository should {skills} come from?", "请提供 {skills} 所在的仓库"),
     "ask.mcp": ("which MCP server and resource? Missing: {what}", "请提供 MCP 服务器与资源，缺少：{what}"),
+    "prompt.memory": ("[Related memory]", "[相关记忆]"),
     "prompt.skill": ("run {skill} {args}", "执行 {skill} {args}"),
     "ask.release": ("released; what next?", "已停止，请说明下一步"),
     "ask.failed_twice": (
@@ -86,6 +90,48 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "skills.prompt": ("{skill}: prompt ready", "{skill}：提示词已就绪"),
     "skills.failed": ("{skill} ended with exit code {code}", "{skill} 退出码 {code}"),
     "skills.silent": ("{skill} printed nothing", "{skill} 没有输出"),
+    "workflow.scope": (
+        "scope: installed skills; docs/skills-mapping.md has more",
+        "当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md",
+    ),
+    "workflow.unbound": (
+        "no installed skill fits: {steps}. Name one for it ({scope})",
+        "没有已安装的技能适合：{steps}。请指定一个技能（{scope}）",
+    ),
+    "workflow.handed": ("its output and files go to the next step", "输出与文件交给下一步"),
+    "workflow.last": ("the result", "结果"),
+    "workflow.ask": (
+        "{count} steps, nothing done yet; run them? (yes/no)",
+        "共 {count} 步，尚未执行；是否执行？（是/否）",
+    ),
+    "workflow.token": (
+        "to run it: navigator workflow approve {token}",
+        "执行请用：navigator workflow approve {token}",
+    ),
+    "workflow.left": (
+        "a workflow has at most {limit} steps: only the first {limit} are offered; left out: {steps}",
+        "工作流最多 {limit} 步：仅提供前 {limit} 步；未包含：{steps}",
+    ),
+    "workflow.many": (
+        "{count} steps are more than the 3 that a workflow should have",
+        "{count} 步超过工作流建议的 3 步",
+    ),
+    "workflow.doubt": (
+        "step {step} ({text}) was under way when the program ended, and may have acted; repeat it? (yes/no)",
+        "第 {step} 步（{text}）执行中程序中断，可能已产生影响；是否重复执行？（是/否）",
+    ),
+    "workflow.unfit": (
+        "the input of step {step} is no order to {agent}: {text}",
+        "第 {step} 步的输入不是给 {agent} 的指令：{text}",
+    ),
+    "workflow.retry": (
+        "step {step} of {total} did not succeed, the run stopped; try it again? (yes/no; later: navigator workflow resume {token})",
+        "第 {step}/{total} 步未成功，已停止；是否重试？（是/否；稍后可用 navigator workflow resume {token}）",
+    ),
+    "workflow.twice": (
+        "step {step} of {total} failed twice; stopped. Change what it needs, then: navigator workflow resume {token}, or abort",
+        "第 {step}/{total} 步连续失败 2 次，已停止。调整后执行 navigator workflow resume {token}，或用 abort 终止",
+    ),
     "worker.done": ("{what} done", "{what} 执行完成"),
     "worker.failed": ("{what} ended with exit code {code}", "{what} 退出码 {code}"),
     "worker.cut": ("time ran out after {seconds} s; what was printed is kept", "{seconds} 秒后超时；已保留部分输出"),

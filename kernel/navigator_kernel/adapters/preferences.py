@@ -1,0 +1,56 @@
+"""What the person wants borne in mind: their page of preferences, a line a wish (X-30)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.errors import KernelError
+from navigator_kernel.text import clean, language_of
+from navigator_kernel.values.context import Memory
+
+TOKENS = 1_000
+_FILE_LIMIT = 64 * 1024  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """Implements `ports.Recall` over pages of wishes, named by where they are from."""
+
+    files: Sequence[tuple[str, Path]]
+
+    def recall(self, message: str) -> tuple[Memory, ...]:
+        """Every wish in its order; where 1,000 tokens are too few for all, those that share most with `message`."""
+        found = list(self._all())
+        if sum(tokens(memory.text) for memory in found) <= TOKENS:
+            return tuple(found)
+        said = _words(message)
+        room, kept = TOKENS, set[int]()
+        for at in sorted(range(len(found)), key=lambda at: -len(said & _words(found[at].text))):
+            if tokens(found[at].text) <= room:
+                room -= tokens(found[at].text)
+                kept.add(at)
+        return tuple(found[at] for at in sorted(kept))
+
+    def _all(self) -> Iterator[Memory]:
+        for source, path in self.files:
+            try:
+                text = read_bounded(path, _FILE_LIMIT).decode("utf-8-sig", "replace")
+            except (OSError, KernelError):
+                continue
+            for line in clean(text).split("\n"):
+                wish = line.strip().lstrip("-*").strip()
+                if wish and not wish.startswith("#"):
+                    yield Memory(text=wish, source=source)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+|[\u3400-\u9fff]", text.lower()))
+
+
+def tokens(text: str) -> int:
+    """An upper estimate: a token a Chinese character, one for every three others."""
+    return len(text) if language_of(text) == "zh" else len(text) // 3 + 1

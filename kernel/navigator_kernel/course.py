@@ -1,0 +1,200 @@
+"""Follows a plan step by step: journalled, serial, and stopped where a step does not succeed (WFL-6..9)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from navigator_kernel.errors import Refused
+from navigator_kernel.events import Emit
+from navigator_kernel.ports import Kernel
+from navigator_kernel.stages.deliver import Delivery, deliver
+from navigator_kernel.stages.plan import plan as planned
+from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.values.context import TurnContext
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.report import Meta, Report, State
+from navigator_kernel.values.request import Handover, Message, PreprocessingResult, Session
+from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteDecision, RouteResult, Script, Skills
+from navigator_kernel.values.wording import say
+from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowRun, WorkflowStep, WorkflowView
+from navigator_kernel.workflows.handover import handed_over, left_by
+from navigator_kernel.workflows.rights import file_problem, is_idempotent
+
+RETRIES = 2  # SAF-5: a step that failed so many times in a row is not offered again
+REPEAT = "repeat"  # agreement to run a step again that was under way when the program ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What came of it; `view` is None for orders that are no workflow.
+
+    `waits_for` is the subject that the person has to agree to before it goes on, `question` how that is asked; both
+    are empty where it is done.
+    """
+
+    view: WorkflowView | None
+    orders: Plan
+    reports: tuple[Report, ...]
+    waits_for: str = ""
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """One process that follows one run."""
+
+    kernel: Kernel
+    delivery: Delivery
+    context: TurnContext
+    emit: Emit
+
+    async def follow(self, token: str, agreed: str, left: tuple[str, ...] = ()) -> Course:
+        """From the first step that has not succeeded. `agreed` is what the person said yes to.
+
+        NotFound for an unknown token, Busy while another process follows it, Refused for one that has ended.
+        """
+        journal = self.kernel.journal
+        journal.load(token)
+        with journal.hold(token):
+            run = journal.load(token)
+            if run.state in {"done", "aborted"}:
+                raise Refused(f"workflow run {token!r} has ended: {run.state}", hint=f"run it anew: #{run.plan.name}")
+            journal.mark(token, "running")
+            self._allow(run)
+            try:
+                course = await self._steps(run, agreed)
+                return replace(course, view=replace(self._view(token), left=left))
+            except BaseException:
+                journal.mark(token, "stopped")
+                raise
+
+    def _allow(self, run: WorkflowRun) -> None:
+        for subject in run.granted:
+            self.kernel.consents.allow(run.token, subject)
+
+    async def _steps(self, run: WorkflowRun, agreed: str) -> Course:
+        packets: list[Packet] = []
+        reports: list[Report] = []
+        handed: Handover | None = None
+        for number, step in enumerate(run.plan.steps, 1):
+            packet, report = await self._step(run, number, step, handed, agreed)
+            packets += [packet] if packet else []
+            reports.append(report)
+            if report.state != "success":
+                return self._stopped(run, number, packets, reports)
+            handed = handed_over(self.kernel, run.token, number, report)
+        self.kernel.journal.mark(run.token, "done")
+        left_by(self.kernel, run, reports[-1])
+        return Course(view=self._view(run.token), orders=_orders(packets), reports=tuple(reports))
+
+    async def _step(
+        self, run: WorkflowRun, number: int, step: WorkflowStep, handed: Handover | None, agreed: str
+    ) -> tuple[Packet | None, Report]:
+        """The journalled report of a step that has succeeded; else what it comes to now."""
+        last = run.last(number)
+        if last is not None and last.report is not None and last.report.state == "success":
+            return None, replace(last.report, meta=replace(last.report.meta, cached=True))
+        order = self._order(run, number, step, handed, last)
+        if isinstance(order, Report):
+            return None, order
+        packet = order.steps[0].packets[0]
+        if last is not None and last.report is None and agreed != REPEAT and not is_idempotent(packet, self.kernel):
+            return packet, self._own(
+                "pending", say("workflow.doubt", self.context.language, step=number, text=step.text), "in_doubt"
+            )
+        attempt = _attempt(last)
+        digest = f"sha256:{hashlib.sha256(_input(packet)).hexdigest()}"
+        self.kernel.journal.begin(run.token, number, attempt, digest)
+        report = (await deliver(order, self.delivery, self.emit))[0]
+        self.kernel.journal.end(run.token, number, attempt, report)
+        return packet, report
+
+    def _order(
+        self, run: WorkflowRun, number: int, step: WorkflowStep, handed: Handover | None, last: StepRecord | None
+    ) -> Plan | Report:
+        """The step's packet, made from its input as any message is; a report where it cannot be made."""
+        language = self.context.language
+        request = replace(
+            preprocess(Message(text=step.input, language=language), self.kernel.root_files), handed=handed
+        )
+        if problem := file_problem(request, run.plan.sandbox, self.kernel.root):
+            return self._own("error", problem, "refused", exit_code=Refused.exit_code)
+        result = self._bound(request, step)
+        if result is None:
+            text = say("workflow.unfit", language, step=number, agent=step.agent, text=repr(step.input))
+            return self._own("error", text, "unfit")
+        decision = RouteDecision(result=result, entity=step.skill, tier="exact" if _named(result) else "retrieval")
+        limit = run.plan.timeout_seconds or self.context.timeout
+        context = replace(self.context, run=run.token, step=number, attempt=_attempt(last), timeout=limit)
+        order = planned(decision, request, self.kernel.catalogue, context)
+        if isinstance(order, NeedClarification):
+            return self._own("error", order.question, "missing", required=list(order.missing))
+        return order
+
+    def _bound(self, request: PreprocessingResult, step: WorkflowStep) -> RouteResult | None:
+        """What the step's input says of the thing it is bound to; the binding itself is the plan's."""
+        action = understand_locally(request, Session(id=""), self.kernel.router).action
+        if step.agent == "skills":
+            same = isinstance(action, Skills) and action.names[0] == step.skill
+            arguments = action.arguments if same and isinstance(action, Skills) else ()
+            return Skills(names=(step.skill,), arguments=arguments, direct_call=True)
+        wanted = Mcp if step.agent == "mcp" else Lifecycle | Script
+        return action if isinstance(action, wanted) else None
+
+    def _stopped(self, run: WorkflowRun, number: int, packets: list[Packet], reports: list[Report]) -> Course:
+        """WFL-8: what the person is asked, by how the last step ended."""
+        report, language = reports[-1], self.context.language
+        reason = report.data.get("reason")
+        state: RunState = "waiting" if report.state == "pending" else "stopped"
+        self.kernel.journal.mark(run.token, state)
+        waits = question = ""
+        if reason == "consent":
+            waits = str(report.data.get("subject", ""))  # the report asks already
+        elif reason == "in_doubt":
+            waits, question = REPEAT, report.summary
+        else:
+            tries = _failures(self.kernel.journal.load(run.token), number)
+            total = len(run.plan.steps)
+            key = "workflow.retry" if tries < RETRIES else "workflow.twice"
+            question = say(key, language, step=number, total=total, token=run.token)
+            waits = f"retry:{number}" if tries < RETRIES else ""
+        view = self._view(run.token)
+        return Course(view=view, orders=_orders(packets), reports=tuple(reports), waits_for=waits, question=question)
+
+    def _view(self, token: str) -> WorkflowView:
+        run = self.kernel.journal.load(token)
+        return WorkflowView(token=token, state=run.state, plan=run.plan, done=run.done)
+
+    def _own(self, state: State, text: str, reason: str, **data: object) -> Report:
+        meta = Meta(agent="kernel", time=0.0, ts=self.kernel.clock.now())
+        return Report(state=state, summary=text, meta=meta, data={"reason": reason, "msg": text, **data})
+
+
+def _attempt(last: StepRecord | None) -> int:
+    """Which try comes next. Each has an idempotency key of its own: a dispatcher would answer for the one before."""
+    return 1 if last is None else last.attempt + 1
+
+
+def _failures(run: WorkflowRun, number: int) -> int:
+    """How often the step has failed, in this run."""
+    reports = [record.report for record in run.records if record.step == number and record.report is not None]
+    return sum(report.state in {"error", "timeout", "partial"} for report in reports)
+
+
+def _named(result: RouteResult) -> bool:
+    return not isinstance(result, Skills) or bool(result.arguments)
+
+
+def _orders(packets: Sequence[Packet]) -> Plan:
+    return Plan(steps=tuple(Step(packets=(packet,)) for packet in packets))
+
+
+def _input(packet: Packet) -> bytes:
+    """The order without what changes from try to try."""
+    body = {key: value for key, value in packet.to_dict().items() if key != "context"}
+    return json.dumps(body, sort_keys=True, ensure_ascii=False, default=str).encode()

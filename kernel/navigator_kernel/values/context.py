@@ -1,0 +1,35 @@
+"""What every order of a turn has in common, handed on as one plain object (CTX-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from navigator_kernel.text import Language
+from navigator_kernel.values.report import Format
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Something to bear in mind, and where it is from (X-30)."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnContext:
+    """Made anew for every turn, so that nothing of the turn before is in it (RTE-26).
+
+    `run` names the run that the orders belong to, `step` the first step's number, `attempt` which try it is, `timeout`
+    is in seconds, `servers` are the configured MCP servers, `memories` what is recalled for the message.
+    """
+
+    run: str
+    timeout: float
+    language: Language
+    format: Format
+    servers: Sequence[str] = ()
+    memories: tuple[Memory, ...] = ()
+    step: int = 0
+    attempt: int = 1

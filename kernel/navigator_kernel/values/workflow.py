@@ -1,0 +1,155 @@
+"""Work of up to three steps: the plan that is shown and stored, and what its journal says of a run (WFL-1..10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from navigator_kernel.text import Language
+from navigator_kernel.values.report import Report
+
+MAX_STEPS = 3  # WFL-3
+RunState = Literal["proposed", "running", "waiting", "stopped", "done", "aborted"]
+Location = Literal["inline", "file", "both"]
+OutputFormat = Literal["markdown", "json", "text"]
+FOLDER = "mybox/workflows"
+
+_LABELS: Mapping[Language, str] = {"en": "[Workflow]", "zh": "[工作流]"}
+_PLANS: Mapping[Language, str] = {"en": "(plan: {file})", "zh": "(方案: {file})"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowStep:
+    """`text` names the step, `input` is the message that it is given, `skill` what it is bound to: a skill, a script
+    of `bin/` or an MCP server, owned by `agent` (X-39). `output` says in words what it leaves."""
+
+    text: str
+    skill: str
+    agent: str
+    input: str
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandboxed:
+    """Which files a workflow says that it needs, relative to the project."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ("mybox/workspace",)
+    forbidden: tuple[str, ...] = ()
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Where the last step's result goes besides the reply; `file_path` is relative to the run's workspace."""
+
+    location: Location = "inline"
+    format: OutputFormat = "markdown"
+    file_path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowPlan:
+    """Part 3, item 5: a workflow file as values. `timeout_seconds` bounds each step, 0 for the skill's own limit."""
+
+    name: str
+    description: str
+    steps: tuple[WorkflowStep, ...]
+    version: str = "1.0.0"
+    depends_on: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    timeout_seconds: float = 0.0
+    sandbox: Sandboxed = field(default_factory=Sandboxed)
+    output: Output = field(default_factory=Output)
+
+    @property
+    def file(self) -> str:
+        """Where it is stored, relative to the project (WFL-9)."""
+        return f"{FOLDER}/{self.name}.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """One try of a step, counted from 1. Without a report it was under way when the program ended."""
+
+    step: int
+    attempt: int
+    digest: str
+    started: str
+    ended: str = ""
+    report: Report | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowRun:
+    """What the journal knows of one run. `granted` are the subjects that the person agreed to for it."""
+
+    token: str
+    session: str
+    state: RunState
+    plan: WorkflowPlan
+    created: str
+    updated: str
+    granted: tuple[str, ...] = ()
+    records: tuple[StepRecord, ...] = ()
+
+    def last(self, step: int) -> StepRecord | None:
+        """The newest try of `step`."""
+        return next((record for record in reversed(self.records) if record.step == step), None)
+
+    @property
+    def done(self) -> int:
+        """How many steps have succeeded."""
+        return len({r.step for r in self.records if r.report is not None and r.report.state == "success"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowView:
+    """What a reply tells of a workflow. `left` are the steps beyond the limit, in the person's words."""
+
+    token: str
+    state: RunState
+    plan: WorkflowPlan
+    done: int = 0
+    left: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        base: dict[str, Any] = {"token": self.token, "state": self.state, "done": self.done, "file": self.plan.file}
+        steps = [
+            {"step": at, "text": step.text, "skill": step.skill, "agent": step.agent, "input": step.input}
+            for at, step in enumerate(self.plan.steps, 1)
+        ]
+        return {**base, "name": self.plan.name, "steps": steps, "left": list(self.left)}
+
+
+def outline(plan: WorkflowPlan, language: Language) -> list[str]:
+    """WFL-10: the task with its file, and a line a step."""
+    head = f"{_LABELS[language]} {plan.description} {_PLANS[language].format(file=plan.file)}"
+    steps = enumerate(plan.steps, 1)
+    return [head, *(f"  Step {at}: {step.text} → {step.skill} → {step.agent}_agent" for at, step in steps)]
+
+
+def plan_to_dict(plan: WorkflowPlan) -> dict[str, Any]:
+    """The plan as JSON values; `plan_from` is its inverse."""
+    from dataclasses import asdict
+
+    return asdict(plan)
+
+
+def plan_from(raw: Mapping[str, Any]) -> WorkflowPlan:
+    """KeyError or TypeError where `raw` is none."""
+    held, out = raw["sandbox"], raw["output"]
+    lists = {key: tuple(held[key]) for key in ("read", "write", "forbidden")}
+    return WorkflowPlan(
+        name=raw["name"],
+        description=raw["description"],
+        steps=tuple(WorkflowStep(**step) for step in raw["steps"]),
+        version=raw["version"],
+        depends_on=tuple(raw["depends_on"]),
+        tags=tuple(raw["tags"]),
+        timeout_seconds=raw["timeout_seconds"],
+        sandbox=Sandboxed(**lists, network=held["network"]),
+        output=Output(**out),
+    )

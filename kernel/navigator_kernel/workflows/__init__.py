@@ -1,0 +1,1 @@
+"""Work of several steps: told apart in a message, kept in a file, both without a model."""

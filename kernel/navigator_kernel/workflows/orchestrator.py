@@ -1,0 +1,83 @@
+"""The built-in command `/master-orchestrator <need>`: what it is called, and how it answers (CMD-1..6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from navigator_kernel.text import Language, fold
+from navigator_kernel.values.report import Report
+from navigator_kernel.values.request import CommandInstruction
+from navigator_kernel.values.workflow import WorkflowPlan, outline
+
+SKILL = "master-orchestrator"
+_VERBOSE = ("--verbose", "-v")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlashCommand:
+    """CMD-2. `handler` is the function that takes it."""
+
+    name: str
+    type: Literal["skill"]
+    description: str
+    handler: str
+    enabled: bool
+    priority: int
+    source: Literal["builtin"]
+    examples: tuple[str, ...]
+
+
+COMMAND = SlashCommand(
+    name=SKILL,
+    type="skill",
+    description="Plans a need: its parts, what each takes, the steps, and what comes out; then runs the plan",
+    handler="navigator_kernel.work.orchestrated",
+    enabled=True,
+    priority=100,
+    source="builtin",
+    examples=(
+        "/master-orchestrator 需求理解：先统计 @notes.md 的字数，然后检查其中的链接",
+        "/master-orchestrator count the words in @notes.md and then check its links",
+    ),
+)
+
+
+def is_orchestrated(commands: Sequence[CommandInstruction]) -> bool:
+    """Whether the message is this command, spelled either way (X-29)."""
+    called = len(commands) == 1 and commands[0].type == COMMAND.type and fold(commands[0].name) == COMMAND.name
+    return called and COMMAND.enabled
+
+
+def is_verbose(command: CommandInstruction) -> bool:
+    """CMD-4: `--verbose` before the need."""
+    return bool(command.args) and command.args[0] in _VERBOSE
+
+
+def need_of(command: CommandInstruction) -> str:
+    """What was written behind the name, without the prefix 需求理解： and the flag (CMD-6)."""
+    rest = command.original_string.partition(command.name)[2].strip()
+    first, _, more = rest.partition(" ")
+    rest = more.strip() if first in _VERBOSE else rest
+    return rest.removeprefix("需求理解").lstrip("：: ") if rest.startswith("需求理解") else rest
+
+
+def answer(report: Report, plan: WorkflowPlan | None, language: Language, *, verbose: bool) -> Mapping[str, Any]:
+    """CMD-3: `{success, result, skill}`, or `{success: false, error}`; with `verbose` the whole report beside it."""
+    if report.state in {"error", "timeout"}:
+        found: dict[str, Any] = {"success": False, "error": report.summary}
+    else:
+        result = report.data.get("prompt", report.summary) if plan is None else _parts(plan, language)
+        found = {"success": True, "result": result, "skill": SKILL}
+    return {**found, "report": report.to_dict()} if verbose else found
+
+
+def _parts(plan: WorkflowPlan, language: Language) -> dict[str, Any]:
+    """CMD-5: decomposition, required resources, steps, expected result."""
+    return {
+        "decomposition": [step.text for step in plan.steps],
+        "resources": {"skills": list(plan.depends_on), "files": list(plan.sandbox.read)},
+        "steps": [line.strip() for line in outline(plan, language)[1:]],
+        "expected": [f"{step.skill}: {step.output}" for step in plan.steps],
+    }

@@ -1,0 +1,107 @@
+"""Runs the fences of a guide from top to bottom, in a project of its own.
+
+`console` holds commands after `$ ` and lines that they print, in that order; `…` stands for anything, and a comment
+`# exit 9` for another exit code than 0. `text` is what the last command printed. `bash` is a script. A fence with
+`title=<path>` is a file of the project, and Python without a title is a program.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+LIMIT = 60  # seconds that one command may take
+
+_FENCE = re.compile(r"^(`{3,})([^\n`]*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+_EXIT = re.compile(r"\s#\s*exit (\d+)\s*$")
+_NAVIGATOR = 'exec "{python}" -m navigator_kernel.cli.main "$@"'
+# Into a folder of the test's own, of what is here already: `pip install <folder>` and no other use of it.
+_PIP = 'shift; exec "{python}" -m pip install -qq --no-deps --no-build-isolation --no-index --target "{site}" "$@"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    language: str
+    title: str
+    body: str
+
+
+def fences(guide: str) -> Iterator[Fence]:
+    for _, info, body in _FENCE.findall(guide):
+        language, _, rest = info.strip().partition(" ")
+        yield Fence(language=language, title=rest.strip().removeprefix("title=").strip('"'), body=body)
+
+
+@dataclass(slots=True, kw_only=True)
+class Project:
+    """An empty folder, and a PATH on which `navigator`, `python` and `pip` are the tested ones."""
+
+    root: Path
+    env: dict[str, str]
+    printed: str = field(default="")
+
+    def follow(self, guide: str) -> int:
+        """How many fences ran; AssertionError where one does not do what the guide says."""
+        found = list(fences(guide))
+        for fence in found:
+            self._one(fence)
+        return len(found)
+
+    def _one(self, fence: Fence) -> None:
+        if fence.title:
+            path = self.root / fence.title
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(fence.body, encoding="utf-8")
+            return
+        match fence.language:
+            case "console":
+                self._console(fence.body)
+            case "text":
+                self._shown(fence.body.splitlines(), "a text fence")
+            case "bash" | "sh":
+                self._run(["/bin/sh", "-e", "-c", fence.body], 0)
+            case "python":
+                self._run([sys.executable, "-c", fence.body], 0)
+            case other:
+                raise AssertionError(f"a fence of {other!r} is not run: give it a title, or make it console or text")
+
+    def _console(self, body: str) -> None:
+        command, *others = re.split(r"^\$ ", body, flags=re.MULTILINE)
+        assert not command.strip(), f"a console fence begins with a command, not {command!r}"
+        for block in others:
+            line, _, expected = block.partition("\n")
+            hit = _EXIT.search(line)
+            self._run(["/bin/sh", "-c", line], int(hit.group(1)) if hit else 0)
+            self._shown(expected.splitlines(), line)
+
+    def _run(self, argv: list[str], expected: int) -> None:
+        done = subprocess.run(argv, cwd=self.root, env=self.env, capture_output=True, encoding="utf-8", timeout=LIMIT)
+        self.printed = done.stdout + done.stderr
+        assert done.returncode == expected, f"{argv[-1]}\nended with {done.returncode}\n{self.printed}"
+
+    def _shown(self, lines: list[str], command: str) -> None:
+        """Each line, in order, somewhere in what was printed."""
+        patterns = [re.escape(line.strip()).replace("…", ".*") for line in lines if line.strip()]
+        at = 0
+        for pattern in patterns:
+            hit = re.compile(pattern).search(self.printed, at)
+            assert hit, f"{command}\ndid not print {pattern!r} but\n{self.printed}"
+            at = hit.end()
+
+
+def project_in(folder: Path) -> Project:
+    shims, site, root = folder / "bin", folder / "site", folder / "project"
+    for path in (shims, site, root):
+        path.mkdir()
+    for name, line in (("navigator", _NAVIGATOR), ("python", 'exec "{python}" "$@"'), ("pip", _PIP)):
+        (shims / name).write_text(f"#!/bin/sh\n{line.format(python=sys.executable, site=site)}\n")
+        (shims / name).chmod(0o755)
+    kernel = Path(__file__).resolve().parents[2] / "kernel"
+    paths = [str(site), str(kernel), *filter(None, [os.environ.get("PYTHONPATH")])]
+    own = {"PATH": f"{shims}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1"}
+    return Project(root=root, env={**os.environ, **own})

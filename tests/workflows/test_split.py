@@ -1,0 +1,55 @@
+"""Messages of several steps come apart as written, and orders with tempting words stay whole."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from navigator_kernel.workflows.orders import is_order
+from navigator_kernel.workflows.split import split
+from workflows.messages import MULTI, SINGLE
+
+
+def test_there_are_sixty_messages_of_each_kind_in_two_languages() -> None:
+    assert len(dict(MULTI)) == len(set(SINGLE)) == 60
+    assert sum(message.isascii() for message, _ in MULTI) >= 25
+    assert sum(not message.isascii() for message in SINGLE) >= 25
+
+
+@pytest.mark.requirement("WFL-1")
+@pytest.mark.parametrize(("message", "steps"), MULTI)
+def test_steps_in_so_many_words_come_apart_as_written(message: str, steps: tuple[str, ...]) -> None:
+    assert split(message) == steps
+
+
+@pytest.mark.requirement("WFL-2")
+@pytest.mark.parametrize("message", SINGLE)
+def test_one_order_with_tempting_words_stays_whole(message: str) -> None:
+    assert split(message) == (message.strip(),)
+
+
+def test_a_clause_that_only_the_caller_knows_is_an_order() -> None:
+    said = "quux-7 on @a.txt and then list the files"
+    assert split(said) == (said,)
+    assert split(said, lambda clause: clause.startswith("quux-7")) == ("quux-7 on @a.txt", "list the files")
+
+
+@pytest.mark.parametrize("word", ["review", "统计", "把", "please list", "请帮我汇总", "could you check"])
+def test_an_order_begins_with_an_imperative(word: str) -> None:
+    assert is_order(f"{word} the file 检查")
+
+
+@pytest.mark.parametrize(
+    "said", ["what happens", "the server broke", "we cleaned it", "解析的过程", "为什么失败", "", "。"]
+)
+def test_a_question_a_report_and_a_thing_are_no_orders(said: str) -> None:
+    assert not is_order(said)
+
+
+@pytest.mark.parametrize("piece", ["then ", "请", "and then ", "1. a ", "“", "first, ", "再", "the a an some to "])
+def test_no_text_takes_long(piece: str) -> None:
+    """Patterns that look again and again at the same text would take minutes here."""
+    began = time.process_time()
+    split((piece * 4_000)[:4_000])
+    assert time.process_time() - began < 2
