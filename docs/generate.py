@@ -13,7 +13,10 @@ from pathlib import Path
 import click
 
 TOP = Path(__file__).resolve().parent.parent
-SHIPPED_SKILLS = ("code-review", "csv-report", "git-workflow", "word-count")
+SHIPPED_SKILLS = (
+    "code-optimize", "code-review", "csv-report", "folder-inventory", "git-summary", "git-workflow", "json-table",
+    "link-check", "log-summary", "master-orchestrator", "rust-dev", "task_manager", "todo-scan", "word-count",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -66,6 +67,20 @@ def run(root: Path) -> Run:
         return Done(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 
     return start
+
+
+@pytest.fixture(scope="session")
+def lean(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a release that ships four skills only, so that there can be few."""
+    site = tmp_path_factory.mktemp("lean")
+    package = site / "navigator_kernel"
+    plain = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(TOP / "kernel" / "navigator_kernel", package, ignore=plain)
+    for name in ("agents", "bin", "docs"):
+        shutil.copytree(TOP / name, package / "shipped" / name, ignore=plain)
+    for name in ("code-review", "csv-report", "git-workflow", "word-count"):
+        shutil.copytree(TOP / ".claude" / "skills" / name, package / "shipped" / "skills" / name, ignore=plain)
+    return {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": ""}
 
 
 @pytest.fixture

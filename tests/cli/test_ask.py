@@ -10,6 +10,8 @@ import pytest
 
 from cli.support import Place, below, environment, place_in, type_a
 
+Env = dict[str, str]
+
 COUNT = "word count of this: hello world"
 ZH_COUNT = "统计这段文字的字数：你好 世界"
 ZH_TALK = "你好，今天过得怎么样"
@@ -128,8 +130,8 @@ def test_a_chinese_message_is_answered_in_chinese(here: Place) -> None:
     assert "无需技能" in here.run("ask", ZH_TALK).out
 
 
-def test_every_line_about_a_chinese_message_is_chinese(here: Place) -> None:
-    done = here.run("ask", "--format", "detail", ZH_COUNT)
+def test_every_line_about_a_chinese_message_is_chinese(here: Place, lean: Env) -> None:
+    done = here.run("ask", "--format", "detail", ZH_COUNT, env=lean)
     assert "[Logic Trace] 路由逻辑" in done.out
     assert "仅安装了" in done.err
 
@@ -155,18 +157,20 @@ def words(line: str) -> set[str]:
 
 @pytest.mark.requirement("STA-1", "STA-2", "STA-3", "STA-4")
 @pytest.mark.parametrize(("message", "code"), [(COUNT, 0), ("hello there", 9), ("/word-cuont x", 4)])
-def test_few_skills_are_remarked_on_whatever_is_asked_and_block_nothing(here: Place, message: str, code: int) -> None:
-    done = here.run("ask", message)
+def test_few_skills_are_remarked_on_whatever_is_asked_and_block_nothing(
+    here: Place, lean: Env, message: str, code: int
+) -> None:
+    done = here.run("ask", message, env=lean)
     assert (done.code, "docs/skills-mapping.md" in done.err, "only 6 skills" in done.err) == (code, True, True)
-    assert here.run("ask", message, "--json").document["notice"] == {"code": "few_skills", "count": 6}
+    assert here.run("ask", message, "--json", env=lean).document["notice"] == {"code": "few_skills", "count": 6}
 
 
 @pytest.mark.requirement("STA-3")
 @pytest.mark.parametrize(("more", "reminded"), [(3, True), (4, False)])
-def test_ten_skills_are_enough(here: Place, more: int, reminded: bool) -> None:
+def test_ten_skills_are_enough(here: Place, lean: Env, more: int, reminded: bool) -> None:
     for number in range(more):
         here.write(below(f".claude/skills/s{number}", {"SKILL.md": f"---\nname: s{number}\ndescription: x\n---\nx\n"}))
-    assert ("skills-mapping" in here.run("ask", COUNT).err) is reminded
+    assert ("skills-mapping" in here.run("ask", COUNT, env=lean).err) is reminded
 
 
 def test_why_tells_the_way_of_a_choice(here: Place) -> None:

@@ -79,8 +79,8 @@ def test_follow_ups_go_back_until_they_are_released(run: Any) -> None:
 
 
 @pytest.mark.requirement("STA-3")
-def test_the_reminder_is_shown_once_a_session(run: Any) -> None:
-    assert run("chat", typed="/code-review x\n/code-review y\n").err.count("docs/skills-mapping.md") == 1
+def test_the_reminder_is_shown_once_a_session(run: Any, lean: dict[str, str]) -> None:
+    assert run("chat", typed="/code-review x\n/code-review y\n", env=lean).err.count("docs/skills-mapping.md") == 1
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def test_a_message_may_come_from_a_pipe(run: Any) -> None:
 
 
 @pytest.mark.requirement("STA-3")
-def test_the_reminder_is_beside_the_data(run: Any) -> None:
-    done = run("ask", "/code-review x")
+def test_the_reminder_is_beside_the_data(run: Any, lean: dict[str, str]) -> None:
+    done = run("ask", "/code-review x", env=lean)
     assert ("skills-mapping.md" in done.err, "skills-mapping.md" in done.out) == (True, False)
 
 

@@ -14,7 +14,7 @@ from cli.support import Place, place_in
 
 TASK = """\
 ---
-name: task-maker
+name: task_manager
 description: 创建任务，记录待办事项（用户要创建任务、添加待办时使用）
 examples: [创建任务, 新建一个任务]
 required_params:
@@ -44,7 +44,7 @@ def here(tmp_path: Path) -> Place:
     place = place_in(tmp_path)
     place.write(
         {
-            ".claude/skills/task-maker/SKILL.md": TASK,
+            ".claude/skills/task_manager/SKILL.md": TASK,
             ".claude/skills/always-fails/SKILL.md": FAILS,
             ".claude/skills/always-fails/run.py": "raise SystemExit(3)\n",
         }

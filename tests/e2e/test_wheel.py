@@ -12,13 +12,15 @@ from zipfile import ZipFile
 
 import pytest
 
+from navigator_kernel.assembly.places import shipped_digests
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = {"code-review", "git-workflow", "csv-report", "word-count"}
+SHIPPED = {name for name in shipped_digests() if not name.startswith("bin/")}
 WHO_PROVIDES = """
 import agents, kernel, navigator_kernel
 from importlib.metadata import packages_distributions

@@ -206,7 +206,7 @@ def test_a_folder_that_two_roots_share_is_read_once(tmp_path: Path, put: Put) ->
 
 def test_every_shipped_skill_is_read_without_a_note() -> None:
     catalogue = ResourceCatalogue(roots=(Root(path=shipped_home().skills, level="shipped"),))
-    assert len(names(catalogue)) >= 4
+    assert len(names(catalogue)) >= 14
     assert codes(catalogue) == []
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.events import BODIES, Event, SkillActivated, StepStarted, event_from
+from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import STATES
 from turns.test_golden import TURNS
@@ -151,12 +152,10 @@ def test_the_pre_check_comes_before_anything_of_the_message_is_looked_at(talker:
 
 
 @pytest.mark.requirement("STA-3", "STA-4")
-def test_the_reminder_comes_with_the_first_reply_only_and_blocks_nothing(root: Path, talk: Any) -> None:
-    import shutil
-
-    for name in ("fail-hard", "sleep-long", "doze-long", "bob-painter"):
-        shutil.rmtree(root / ".claude" / "skills" / name)
-    first, second = talk.say("/code-review @a.py"), talk.say("/code-review @a.py")
+def test_the_reminder_comes_with_the_first_reply_only_and_blocks_nothing(root: Path, talker: Any) -> None:
+    own = ResourceCatalogue(roots=(Root(path=root / ".claude" / "skills", level="project"),))  # without what is shipped
+    talk = talker(catalogue=own)
+    first, second = talk.say("/ada-painter @a.py"), talk.say("/ada-painter @a.py")
     assert (first.report.state, first.notice is not None, second.notice) == ("success", True, None)
 
 

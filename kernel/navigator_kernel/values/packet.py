@@ -104,10 +104,10 @@ class Packet:
         lines: list[str] = []
         for section, body in self.to_dict().items():
             if isinstance(body, str):
-                lines.append(f"{section}: {_flow(body)}")
+                lines.append(f"{section}: {yaml_flow(body)}")
                 continue
             lines.append(f"{section}:")
-            lines += [f"  {key}: {_flow(value)}" for key, value in body.items()]
+            lines += [f"  {key}: {yaml_flow(value)}" for key, value in body.items()]
         return "\n".join(lines) + "\n"
 
 
@@ -133,7 +133,8 @@ def packet_from_yaml(prompt: str) -> Packet:
     return packet_from(yaml.load(prompt, Loader=loader))  # noqa: S506 - both are safe loaders
 
 
-def _flow(value: Any) -> str:
+def yaml_flow(value: Any) -> str:
+    """A JSON value in YAML's flow style, as JSON that every YAML reader takes for the same."""
     match value:
         case str():
             text = json.dumps(value, ensure_ascii=False)
@@ -143,9 +144,9 @@ def _flow(value: Any) -> str:
                 else _UNSAFE.sub(lambda hit: f"\\u{ord(hit.group()):04x}", text)
             )
         case Mapping():
-            return "{" + ", ".join(f"{_flow(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
+            return "{" + ", ".join(f"{yaml_flow(str(key))}: {yaml_flow(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
-            return "[" + ", ".join(map(_flow, value)) + "]"
+            return "[" + ", ".join(map(yaml_flow, value)) + "]"
         case float():  # YAML 1.1 wants a dot in a float: 1e+30 alone would be a string
             text = json.dumps(value)
             return text.replace("e", ".0e") if "e" in text and "." not in text else text

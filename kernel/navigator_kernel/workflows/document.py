@@ -10,6 +10,7 @@ from typing import Any
 
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.text import Language, clean
+from navigator_kernel.values.packet import yaml_flow
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep, outline
 from navigator_kernel.workflows.head import Head, read_head
 
@@ -96,6 +97,7 @@ def _sections(lines: Sequence[str], start: int, problems: list[tuple[int, str]])
                 problems.append((at, f"step {hit[1]} stands where step {len(found)} belongs"))
         elif line.startswith("## "):
             problems.append((at, f"{line[:60]!r} is no step; write '## Step {len(found) + 1}: …'"))
+            found.append(_Section(number=len(found) + 1, line=at, text=""))  # what stands below belongs to it
         elif found and (item := _ITEM.fullmatch(line.strip())):
             key = _CHINESE.get(item[1], item[1].lower())
             if key in found[-1].items:
@@ -125,6 +127,8 @@ def _steps(sections: Sequence[_Section], problems: list[tuple[int, str]]) -> Ite
 
 
 def _undeclared(head: Head, steps: Sequence[WorkflowStep]) -> list[tuple[int, str]]:
+    if "depends_on" not in head.lines:
+        return []  # said already
     wanted = dict.fromkeys(step.skill for step in steps if step.agent == "skills" and step.skill)
     line = head.line("depends_on")
     return [(line, f"depends_on lacks {name!r}") for name in wanted if name not in head.depends_on]
@@ -137,7 +141,7 @@ def _yaml(value: dict[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{indent}{key}:"
             yield from _yaml(item, indent + "  ")
         else:
-            yield f"{indent}{key}: {json.dumps(item, ensure_ascii=False)}"
+            yield f"{indent}{key}: {yaml_flow(item)}"
 
 
 def _line(text: str) -> str:

@@ -15,7 +15,10 @@ T = TypeVar("T")
 _LOCATIONS: Mapping[str, Location] = {word: word for word in get_args(Location)}
 _FORMATS: Mapping[str, OutputFormat] = {word: word for word in get_args(OutputFormat)}
 _REQUIRED = ("name", "version", "description", "depends_on")
+_TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
+_TABLES = ("sandbox", "sandbox.file_access", "output")
+DEPTH = 8  # levels of nesting that are read
 
 
 @dataclass(slots=True)
@@ -46,25 +49,32 @@ def read_head(lines: Sequence[str], problems: list[tuple[int, str]]) -> Head:
         return head
     head.end = ends[1] + 1
     values = _values("\n".join(lines[1 : ends[1]]), head, problems)
+    if values is None:
+        return head
+    problems += [(head.line(key), f"{key!r} is a table of keys") for key in _TABLES if key in values]
     problems += [(1, f"{key!r} is missing") for key in _REQUIRED if key not in values]
     _fill(head, values, problems)
     return head
 
 
-def _values(source: str, head: Head, problems: list[tuple[int, str]]) -> dict[str, Any]:
-    """Dotted key → string or list of strings."""
+def _values(source: str, head: Head, problems: list[tuple[int, str]]) -> dict[str, Any] | None:
+    """Dotted key → string or list of strings; None where it cannot be read, which is then a problem."""
     import yaml
 
+    depth = 0
     loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(source, Loader=loader)):
-            problems.append((2, "anchors and aliases are not read"))
-            return {}
+        for event in yaml.parse(source, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or depth > DEPTH:
+                line = 2 if event.start_mark is None else event.start_mark.line + 2
+                problems.append((line, "anchors and aliases are not read, nor deep nesting"))
+                return None
         node = yaml.compose(source, Loader=loader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         problems.append((2 if mark is None else mark.line + 2, f"not YAML: {getattr(error, 'problem', '') or error}"))
-        return {}
+        return None
     found: dict[str, Any] = {}
     _collect(node, "", found, head, problems)
     return found
@@ -82,7 +92,7 @@ def _collect(node: Any, prefix: str, found: dict[str, Any], head: Head, problems
         if value.id == "mapping":
             _collect(value, f"{name}.", found, head, problems)
         elif value.id == "sequence":
-            found[name] = [str(item.value) for item in value.value]
+            found[name] = [item.value if item.id == "scalar" else None for item in value.value]
         else:
             found[name] = str(value.value)
 
@@ -134,6 +144,8 @@ def _version(value: Any) -> str:
 def _words(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [word for word in re.split(r"[,，、\s]+", value) if word]
+    if None in value:
+        raise ValueError
     return tuple(str(item).strip() for item in value)
 
 
@@ -145,7 +157,7 @@ def _seconds(value: Any) -> float:
 
 
 def _only_true(value: Any) -> str:
-    if str(value).lower() in _FALSE:
+    if str(value).lower() not in _TRUE:
         raise ValueError
     return "true"
 
@@ -173,6 +185,6 @@ def _file(value: Any) -> str:
 
 def _inside(value: str) -> str:
     path = PurePosixPath(value)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in value or "\x00" in value:
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\x00" in value:
         raise ValueError
     return path.as_posix()

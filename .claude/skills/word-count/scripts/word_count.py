@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import sys
 from collections import Counter
 
 HAN = r"[㐀-䶿一-鿿豈-﫿]"
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("text")
     parser.add_argument("--top", type=int, default=10)
     given = parser.parse_args()
-    print(json.dumps(count(given.text, given.top), ensure_ascii=False))
+    sys.stdout.write(json.dumps(count(given.text, given.top), ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,251 @@
+"""Sums up the history of a local git repository: commits, authors, files most changed, as one JSON object."""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from heapq import nsmallest
+from math import inf
+from pathlib import Path
+from typing import IO
+
+ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
+HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
+LISTED = 10  # authors, files and months in the answer
+COMMITS = 50_000  # newest commits that are looked at
+CHUNK = 65_536  # bytes
+DAYS: Mapping[str, int] = {"d": 1, "天": 1, "日": 1, "w": 7, "周": 7, "m": 30, "月": 30, "y": 365, "年": 365}
+AGE = re.compile(r"(\d{1,4})\s*个?\s*(?:(d|w|m|y)|(?:(d)ay|(w)eek|(m)onth|(y)ear)s?|(天|日|周|月|年))", re.IGNORECASE)
+YEARS = range(1970, 2200)  # in which a commit may have been made
+
+# A repository's own configuration can name programs and servers; none is run and none is asked.
+QUIET: tuple[str, ...] = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "log.showSignature=false",
+    "protocol.allow=never",
+)
+QUIET += ("safe.bareRepository=explicit", "i18n.logOutputEncoding=UTF-8", "core.quotePath=false")
+GIT = ("git", "--no-pager", *(word for setting in QUIET for word in ("-c", setting)))
+LOG = ("log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+FORMAT = "--format=%x00%H%x00%ct%x00%aN%x00%P"  # an empty name of a file begins the next commit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """`time` is when it was made, in seconds since 1970."""
+
+    time: int
+    author: str
+    merge: bool
+    files: list[str]
+
+
+@dataclass
+class Found:
+    """What the commits hold. Times are seconds since 1970."""
+
+    commits: int = 0
+    merges: int = 0
+    authors: Counter[str] = field(default_factory=Counter)
+    files: Counter[str] = field(default_factory=Counter)
+    limited: bool = False
+    months: Counter[str] = field(default_factory=Counter)
+    newest: int | None = None
+    oldest: int | None = None
+
+
+def summary(written: str, since: str, until: str) -> dict[str, object]:
+    """`{summary, repository, branch, commits, authors, files, …}` of the commits that HEAD reaches in a period."""
+    folder = place(written)
+    top = told(folder, "rev-parse", "--show-toplevel")
+    begin, end = moment(since), moment(until, day_ends=True)
+    found = read(folder, begin, end) if has_commits(folder) else Found()
+    authors = [{"name": name, "commits": number} for name, number in ranked(found.authors)]
+    files = [{"file": name, "commits": number} for name, number in ranked(found.files)]
+    figures = f"{found.commits} commits by {len(found.authors)} authors to {len(found.files)} files"
+    return {
+        "summary": f"{figures}{period(begin, end)}",
+        "repository": Path(top).name,
+        "branch": told(folder, "branch", "--show-current"),
+        "since": begin.isoformat() if begin else None,
+        "until": end.isoformat() if end else None,
+        "commits": found.commits,
+        "merges": found.merges,
+        "first": when(found.oldest),
+        "last": when(found.newest),
+        "author_count": len(found.authors),
+        "authors": authors,
+        "file_count": len(found.files),
+        "files": files,
+        "months": dict(sorted(found.months.items())[-LISTED:]),
+        "limited": found.limited,
+    }
+
+
+def read(folder: Path, begin: datetime | None, end: datetime | None) -> Found:
+    """What git tells of the commits of the period. Clocks go wrong: no commit's time says anything of the next."""
+    found = Found()
+    first, last = begin.timestamp() if begin else -inf, end.timestamp() if end else inf
+    with tempfile.TemporaryFile() as said:
+        argv = [*GIT, *LOG, FORMAT, "HEAD", "--"]
+        with subprocess.Popen(argv, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=said) as process:
+            for at, commit in enumerate(commits(process.stdout)):
+                if at == COMMITS:
+                    found.limited = commit.time >= first
+                    process.kill()
+                    return found
+                if first <= commit.time <= last:
+                    note(commit, found)
+        said.seek(0)
+        if process.returncode:
+            raise SystemExit(last_line(said.read()) or f"git log ended with {process.returncode}")
+    return found
+
+
+def commits(stream: IO[bytes] | None) -> Iterator[Commit]:
+    parts = tokens(stream)
+    next(parts, "")  # the empty one before the first commit
+    while next(parts, ""):  # its hash
+        time, author, parents = (next(parts, "") for _ in range(3))
+        files = list(iter(lambda: next(parts, ""), ""))
+        seconds = int(time) if time.isdecimal() else 0
+        yield Commit(
+            time=seconds, author=author, merge=" " in parents, files=[name.removeprefix("\n") for name in files]
+        )
+
+
+def tokens(stream: IO[bytes] | None) -> Iterator[str]:
+    """What stands between NUL bytes."""
+    rest = b""
+    while stream is not None and (chunk := stream.read(CHUNK)):
+        *whole, rest = (rest + chunk).split(b"\0")
+        yield from (token.decode("utf-8", "replace") for token in whole)
+
+
+def note(commit: Commit, found: Found) -> None:
+    found.commits += 1
+    found.merges += commit.merge
+    found.authors[commit.author] += 1
+    found.files.update(set(commit.files))
+    found.months[(when(commit.time) or "")[:7]] += 1
+    found.newest = commit.time if found.newest is None else max(found.newest, commit.time)
+    found.oldest = commit.time if found.oldest is None else min(found.oldest, commit.time)
+
+
+def has_commits(folder: Path) -> bool:
+    return bool(run(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").stdout)
+
+
+def told(folder: Path, *words: str) -> str:
+    """The line that git prints; what it complains of ends the program."""
+    done = run(folder, *words)
+    if done.returncode:
+        raise SystemExit(last_line(done.stderr) or f"git {words[0]} ended with {done.returncode}")
+    return plain(done.stdout.decode("utf-8", "replace").rstrip("\n"))
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*GIT, *words], cwd=folder, env=environment(), capture_output=True, check=False)
+
+
+def environment() -> dict[str, str]:
+    """Nothing of the caller's git; nobody is asked for a password, nothing is written, nothing is fetched."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+    return {**kept, **own, "LC_ALL": "C.UTF-8"}
+
+
+def last_line(said: bytes) -> str:
+    lines = plain(said.decode("utf-8", "replace").strip().replace("\n", "\t")).split("fatal: ")
+    return lines[-1].strip()[:300]
+
+
+def moment(written: str, *, day_ends: bool = False) -> datetime | None:
+    """A date, a date with time (without a zone it is local), or how long ago: `30d`, `2 weeks`, `3个月`.
+
+    `day_ends` takes a date for the end of that day.
+    """
+    text = written.strip()
+    if not text:
+        return None
+    if ago := AGE.fullmatch(text):
+        unit = next(group for group in ago.groups()[1:] if group).lower()
+        return datetime.now(UTC).replace(microsecond=0) - timedelta(days=int(ago[1]) * DAYS[unit])
+    found = date_of(f"{text}T23:59:59" if day_ends and len(text) == len("2026-01-31") else text)
+    if found is None or found.year not in YEARS:
+        raise SystemExit(f"{text!r} is no date: write 2026-01-31, or 30d, 8w, 6m, 1y for how long ago")
+    return found.astimezone() if found.tzinfo is None else found
+
+
+def date_of(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def period(begin: datetime | None, end: datetime | None) -> str:
+    words = [f" since {begin.date()}"] if begin else []
+    return "".join([*words, f" until {end.date()}" if end else ""])
+
+
+def ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return [(plain(name) or "?", number) for name, number in nsmallest(LISTED, counts.items(), key=by_count)]
+
+
+def by_count(item: tuple[str, int]) -> tuple[int, str]:
+    return -item[1], item[0]
+
+
+def when(seconds: int | None) -> str | None:
+    """ISO 8601 in UTC; None for a time that no calendar has."""
+    try:
+        found = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+    return found.isoformat().replace("+00:00", "Z") if found else None
+
+
+def plain(text: str) -> str:
+    """`text` without escape sequences, control characters, direction marks and halves of characters."""
+    whole = ESCAPE.sub("", text.replace("\t", " ")).encode("utf-8", "replace").decode("utf-8")
+    return "".join(mark for mark in whole if unicodedata.category(mark) not in HIDDEN)
+
+
+def place(written: str) -> Path:
+    """The folder that is meant: a relative path starts at the project that the run's own folder lies in."""
+    here = Path.cwd()
+    project = here.parents[2] if here.parts[-3:-1] == ("mybox", "workspace") else here
+    found = Path(os.path.realpath(project / written))
+    if not found.is_relative_to(project) and not Path(written).is_absolute():
+        raise SystemExit(f"{written!r} leads out of the project")
+    if not found.is_dir():
+        raise SystemExit(f"there is no folder {written!r}")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", help="a folder of the repository")
+    parser.add_argument("--since", default="", help="a date, or how long ago: 30d, 8w, 6m, 1y")
+    parser.add_argument("--until", default="", help="the same")
+    parser.add_argument("word", nargs="?", metavar="folder", help="the folder, as a word; without either the project")
+    given = parser.parse_args()
+    try:
+        found = summary(given.folder or given.word or ".", given.since, given.until)
+    except OSError as error:
+        raise SystemExit(f"{error.filename!r}: {error.strerror}") from error
+    sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

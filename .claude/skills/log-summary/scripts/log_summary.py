@@ -1,0 +1,197 @@
+"""Sums up a log file: lines per level, its first and last time, its most frequent messages, as one JSON object."""
+
+import argparse
+import json
+import re
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+LEVELS = {"ERR": "ERROR", "SEVERE": "ERROR", "WARNING": "WARN", "INFORMATION": "INFO", "VERBOSE": "TRACE"}
+LEVELS |= {"CRIT": "CRITICAL", "PANIC": "FATAL", "EMERG": "FATAL", "FINE": "DEBUG"}
+ORDER = ("FATAL", "CRITICAL", "ALERT", "ERROR", "WARN", "NOTICE", "INFO", "DEBUG", "TRACE")
+_WORDS = "|".join([*ORDER, *LEVELS])
+LEVEL = re.compile(
+    rf"(?<![\w.-])({_WORDS})(?![\w-])"  # the word in capitals
+    rf"|(?i:\blevel[\"']?\s?[=:]\s?[\"']?({_WORDS})\b|[\[<(]({_WORDS})[\])>:]|^({_WORDS})\s?:)"
+)
+_CLOCK = r"\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?"
+_ZONE = r"(?:\s?(?:Z\b|[+-]\d{2}:?\d{2}\b))?"
+TIME = re.compile(
+    rf"\d{{4}}[-/.]\d{{2}}[-/.]\d{{2}}[T ]{_CLOCK}{_ZONE}"
+    rf"|\d{{1,2}}/[A-Z][a-z]{{2}}/\d{{4}}:{_CLOCK}{_ZONE}"
+    rf"|\b[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}(?: \d{{4}}\b)?"
+)
+VARYING = re.compile(
+    r"\b(?P<id>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b"
+    r"|\b(?P<ip>\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?\b"
+    r"|\b(?P<hex>0x[0-9a-fA-F]+|(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{4,})\b"
+    r"|(?P<n>\d+)"
+)
+SAID = re.compile(r"\bmsg=(?:\"((?:[^\"\\]|\\.)*)\"?|(\S+))")  # the message of a line of `name=value`
+EMPTY = re.compile(r"\[\s*\]|\(\s*\)|<\s*>|\"\s*\"")  # what is left round a time or a level
+ESCAPE = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
+HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
+EDGE = " \t\r\n-:|,;\"'"  # what is left beside them
+KEYS = (
+    ("time", "timestamp", "ts", "@timestamp", "asctime", "date"),
+    ("level", "lvl", "severity", "levelname", "log.level"),
+    ("msg", "message", "event"),
+)
+NUMBERS = {10: "TRACE", 20: "DEBUG", 30: "INFO", 40: "WARN", 50: "ERROR", 60: "FATAL"}  # as bunyan and pino write them
+LINE = 16_000  # characters of a line that are read
+CUT = 500  # characters of a line that are looked at where it is no JSON
+TEXT = 200  # characters of a message that count
+HEAD = 120  # characters in which a time and a level are looked for
+DISTINCT = 50_000  # messages that are counted apart; beyond it the rare ones are forgotten
+LISTED = 10
+MOST = 50  # messages that may be asked for
+
+
+@dataclass
+class Found:
+    """What the lines hold."""
+
+    lines: int = 0
+    blank: int = 0
+    continued: int = 0
+    structured: bool = False
+    levels: Counter[str] = field(default_factory=Counter)
+    messages: Counter[tuple[str, str]] = field(default_factory=Counter)
+    first: str | None = None
+    last: str | None = None
+    approximate: bool = False
+
+
+def summary(path: Path, top: int) -> dict[str, object]:
+    """`{summary, lines, levels, first, last, messages: [{message, level, count}], …}` of the file."""
+    found = Found()
+    for line in lines(path):
+        note(line, found)
+    if not found.lines:
+        raise SystemExit("the file is empty")
+    levels = {name: found.levels[name] for name in (*ORDER, "none") if found.levels[name]}
+    told = ", ".join(f"{times} {name}" for name, times in levels.items() if name != "none")
+    common = sorted(found.messages.items(), key=lambda item: (-item[1], item[0]))[:top]
+    return {
+        "summary": f"{found.lines} lines" + (f": {told}" if told else ", none with a level"),
+        "lines": found.lines,
+        "blank": found.blank,
+        "continued": found.continued,
+        "levels": levels,
+        "first": plain(found.first) if found.first else None,
+        "last": plain(found.last) if found.last else None,
+        "distinct": len(found.messages),
+        "approximate": found.approximate,
+        "messages": [{"message": plain(text), "level": level, "count": times} for (level, text), times in common],
+    }
+
+
+def note(line: str, found: Found) -> None:
+    """Adds one line; one without time and level belongs to the line before, once there was such a line."""
+    found.lines += 1
+    text = (ESCAPE.sub("", line) if "\x1b" in line else line).strip()
+    if not text:
+        found.blank += 1
+        return
+    time, level, message = parts(text)
+    if not time and not level and found.structured:
+        found.continued += 1
+        return
+    found.structured = found.structured or bool(time or level)
+    found.first, found.last = found.first or time or None, time or found.last
+    found.levels[level or "none"] += 1
+    found.messages[level or "none", same(message)] += 1
+    if len(found.messages) > DISTINCT:
+        found.messages = Counter(dict(found.messages.most_common(DISTINCT // 2)))
+        found.approximate = True
+
+
+def parts(text: str) -> tuple[str, str, str]:
+    """Time, level and message of a line, each empty where there is none."""
+    if text.startswith("{") and (fields := json_fields(text)):
+        return fields
+    head, rest = text[:HEAD], text[HEAD:CUT]
+    time = TIME.search(head)
+    head = head.replace(time[0], " ", 1) if time else head
+    level = LEVEL.search(head)
+    head = f"{head[: level.start()]} {head[level.end() :]}" if level else head
+    word = next(group for group in level.groups() if group) if level else ""
+    if "msg=" in text and (said := SAID.search(text[:CUT])):
+        return time[0] if time else "", level_named(word), said[1] or said[2] or ""
+    return time[0] if time else "", level_named(word), EMPTY.sub(" ", head + rest).strip(EDGE)
+
+
+def json_fields(text: str) -> tuple[str, str, str] | None:
+    """The same of a line that is a JSON object, by the names that loggers give them."""
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(held, dict):
+        return None
+    time, level, message = (next((held[key] for key in keys if held.get(key)), "") for keys in KEYS)
+    if not isinstance(message, str) or not message:
+        return None
+    name = NUMBERS.get(level, "") if isinstance(level, int) else str(level)
+    return str(time) if isinstance(time, str | int | float) else "", level_named(name), message[:CUT]
+
+
+def level_named(word: str) -> str:
+    """The one name of a level; empty for a word that is none."""
+    name = LEVELS.get(word.upper(), word.upper())
+    return name if name in ORDER else ""
+
+
+def same(message: str) -> str:
+    """The message with all that differs from one time to the next taken away."""
+    return " ".join(map(settled, message.split()))[:TEXT]
+
+
+@lru_cache(maxsize=20_000)
+def settled(word: str) -> str:
+    return VARYING.sub(lambda hit: f"<{hit.lastgroup}>", word)
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The beginning of each line; one without an end does not fill the memory."""
+    with path.open("rb") as file:
+        wide = file.read(2) in {b"\xff\xfe", b"\xfe\xff"}
+    with path.open(encoding="utf-16" if wide else "utf-8-sig", errors="replace") as file:
+        begun = False
+        while part := file.readline(LINE):
+            if not begun:
+                yield part
+            begun = not part.endswith("\n")
+
+
+def plain(text: str) -> str:
+    """`text` without escape sequences, control characters, direction marks and halves of characters."""
+    whole = ESCAPE.sub("", text.replace("\t", " ")).encode("utf-8", "replace").decode("utf-8")
+    return "".join(mark for mark in whole if unicodedata.category(mark) not in HIDDEN)
+
+
+def number(written: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}", written) or not 1 <= int(written) <= MOST:
+        raise SystemExit(f"{written!r} is no number of messages: write 1 to {MOST}")
+    return int(written)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("input", type=Path)
+    parser.add_argument("--top", default=str(LISTED), help="how many frequent messages to list")
+    given = parser.parse_args()
+    try:
+        found = summary(given.input, number(given.top))
+    except OSError as error:
+        raise SystemExit(f"{error.filename!r} cannot be read: {error.strerror}") from error
+    sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""folder-inventory: the figures are those of the files that were made."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import defaultdict
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from shipped.place import Place
+
+ENDINGS = (".py", ".PY", ".md", ".tar.gz", "", ".图")
+
+
+def made(place: Place, seed: int) -> dict[str, bytes]:
+    """Name → content of a made-up tree, in which contents come back."""
+    dice = random.Random(seed)
+    contents = [b"", b"x", b"same", b"y" * 70_000, b"y" * 69_999 + b"z", dice.randbytes(5_000), "字".encode() * 9]
+    files: dict[str, bytes] = {}
+    for at in range(60):
+        folder = dice.choice(("", "a/", "a/b/", "空 格/"))
+        files[f"data/{folder}f{at}{dice.choice(ENDINGS)}"] = dice.choice([*contents, dice.randbytes(at + 10)])
+    for at, (name, content) in enumerate(files.items()):
+        path = place.write(name, content)
+        os.utime(path, (1_600_000_000 + at, 1_600_000_000 + at))
+    return {name.removeprefix("data/"): content for name, content in files.items()}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_folders_and_bytes_are_counted(place: Place, seed: int) -> None:
+    files = made(place, seed)
+    data = place.data("/folder-inventory data")
+    folders = {parent for name in files for parent in PurePosixPath(name).parents} - {PurePosixPath(".")}
+    assert (data["files"], data["folders"]) == (len(files), len(folders))
+    assert data["bytes"] == sum(map(len, files.values()))
+    assert data["empty"] == list(files.values()).count(b"")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_are_sorted_by_type_size_and_age(place: Place, seed: int) -> None:
+    files = made(place, seed)
+    data = place.data("/folder-inventory data")
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for name, content in files.items():
+        sizes[name.rpartition("/")[2].lower().rpartition(".")[2] if "." in name else "none"].append(len(content))
+    assert {kind["type"].lstrip("."): (kind["files"], kind["bytes"]) for kind in data["types"]} == {
+        kind: (len(held), sum(held)) for kind, held in sizes.items()
+    }
+    assert [file["bytes"] for file in data["largest"]] == sorted(map(len, files.values()), reverse=True)[:10]
+    assert [file["file"] for file in data["newest"]] == list(files)[:-11:-1]
+    assert data["newest"][0]["changed"] == "2020-09-13T12:27:39Z"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_duplicates_are_files_of_the_same_bytes(place: Place, seed: int) -> None:
+    files = made(place, seed)
+    data = place.data("/folder-inventory data")
+    same: dict[bytes, set[str]] = defaultdict(set)
+    for name, content in files.items():
+        same[content].add(name)
+    groups = [(len(content), names) for content, names in same.items() if content and len(names) > 1]
+    assert data["duplicate_groups"] == len(groups)
+    assert data["duplicate_bytes"] == sum(size * (len(names) - 1) for size, names in groups)
+    told = [(group["bytes"], group["count"], set(group["files"])) for group in data["duplicates"]]
+    assert all((size, names) in groups for size, count, names in told if count <= 10)
+    wasted = [size * (count - 1) for size, count, _ in told]
+    assert wasted == sorted(wasted, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("/folder-inventory", 3),
+        ("what is in this folder", 3),
+        ("找出重复文件", 3),
+        ("/folder-inventory src", 2),
+        ('/folder-inventory "with space"', 1),
+        ('/folder-inventory folder="with space"', 1),
+    ],
+)
+def test_a_folder_or_the_project_is_looked_at(place: Place, text: str, files: int) -> None:
+    for name in ("src/a", "src/b", "with space/c"):
+        place.write(name, "x")
+    assert place.data(text)["files"] == files
+
+
+def test_links_special_files_and_version_control_are_left_out(place: Place) -> None:
+    place.write("a", "x")
+    place.write(".git/b", "y")
+    place.write("mybox/logs/c", "z")
+    (place.root / "file").symlink_to("a")
+    (place.root / "folder").symlink_to("/")
+    os.mkfifo(place.root / "pipe")
+    data = place.data("/folder-inventory")
+    assert (data["files"], data["skipped"]) == (1, {"folders": 2, "links": 2, "special": 1})
+
+
+def test_a_hard_link_is_no_copy(place: Place) -> None:
+    path = place.write("a", "same bytes")
+    (place.root / "b").hardlink_to(path)
+    assert place.data("/folder-inventory")["duplicates"] == []
+    place.write("c", "same bytes")
+    (group,) = place.data("/folder-inventory")["duplicates"]
+    assert (group["count"], set(group["files"]) < {"a", "b", "c"}) == (2, True)
+
+
+def test_what_cannot_be_compared_is_counted(place: Place) -> None:
+    for name in ("a", "b"):
+        with place.write(name, "").open("wb") as file:
+            file.truncate(3 * 2**30)  # holes: 3 GiB that take no space
+    data = place.script("folder-inventory").data
+    assert (data["not_compared"], data["duplicates"], data["bytes"]) == (2, [], 6 * 2**30)
+
+
+def test_a_time_before_1970_is_a_time(place: Place) -> None:
+    os.utime(place.write("old", "x"), (-1, -1))
+    assert place.data("/folder-inventory")["newest"][0]["changed"] == "1969-12-31T23:59:59Z"
+
+
+def test_a_name_is_shown_without_what_steers_a_terminal(place: Place) -> None:
+    place.write("a\x1b[31m\u202eb.t\x07xt", "x")
+    (place.root / "\udcff").write_text("y")
+    data = place.data("/folder-inventory")
+    assert {file["file"] for file in data["largest"]} == {"ab.txt", "?"}
+
+
+@pytest.mark.parametrize("name", ["nowhere", "a", "", "a\x1b[31m"])
+def test_what_is_no_folder_is_named_on_one_line(place: Place, name: str) -> None:
+    place.write("a", "x")
+    done = place.script("folder-inventory", "--", name)
+    assert done.data["files"] == 1 if not name else done.complaint == f"there is no folder {name!r}"
+
+
+def test_a_folder_that_leads_out_is_refused(place: Place) -> None:
+    (place.root / "out").symlink_to(Path("/"))
+    for name in ("out", "..", "out/etc"):
+        assert place.script("folder-inventory", name).complaint == f"{name!r} leads out of the project"

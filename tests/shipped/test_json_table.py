@@ -1,0 +1,172 @@
+"""json-table: what is in the table is what is in the file."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+import pytest
+
+from shipped.place import ESCAPES, Place
+
+TEXTS = (
+    "Ada",
+    "张衡",
+    "a|b",
+    "back\\slash",
+    "two\nlines",
+    "<b>bold</b>",
+    "a & b",
+    "&lt;",
+    "`x|y`",
+    "",
+    " edge ",
+    "\\|",
+)
+RECORDS = [{"name": "Ada", "age": 36}, {"name": "张衡", "city": "南阳"}]
+
+
+def records(seed: int, count: int) -> list[dict[str, Any]]:
+    """Made-up records; none has all of the names."""
+    dice = random.Random(seed)
+    values = (*TEXTS, 0, -17, 2.5, 1e21, True, False, None, [1, "x|y"], {"k": ["|"]})
+    names = ("id", "名字", "note|s", "tags", "value")
+    return [{name: dice.choice(values) for name in dice.sample(names, dice.randint(1, 5))} for _ in range(count)]
+
+
+def cells(table: str) -> list[list[str]]:
+    """A table's cells, read as a Markdown reader does: a backslash takes the meaning from what follows."""
+    rows = [re.findall(r"\| ((?:\\.|[^\\|])*?) (?=\|)", line) for line in table.splitlines()]
+    return [[unescaped(cell) for cell in row] for row in rows]
+
+
+def unescaped(cell: str) -> str:
+    plain = re.sub(r"\\(.)", r"\1", cell)
+    return plain.replace("<br>", "\n").replace("&lt;", "<").replace("&amp;", "&")
+
+
+def expected(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("form", ["document", "lines", "pretty", "wrapped"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_value_stands_in_its_row_and_column(place: Place, form: str, seed: int) -> None:
+    held = records(seed, 120)
+    texts = {
+        "document": json.dumps(held),
+        "lines": "\r\n".join(json.dumps(record, ensure_ascii=False) for record in held),
+        "pretty": json.dumps(held, indent=2, ensure_ascii=False),
+        "wrapped": json.dumps({"total": 120, "items": held}),
+    }
+    place.write("data.json", texts[form])
+    data = place.data("/json-table @data.json")
+    names = list(dict.fromkeys(name for record in held for name in record))
+    assert (data["rows"], data["columns"], data["files"]) == (120, names, ["table.md"])
+    (table,) = place.root.glob("mybox/workspace/*/table.md")
+    head, _, *body = cells(table.read_text(encoding="utf-8"))
+    assert head == names
+    assert body == [[expected(record.get(name)) for name in names] for record in held]
+
+
+def test_columns_that_are_wanted_stand_alone_and_in_order(place: Place) -> None:
+    path = place.write("people.json", json.dumps(RECORDS))
+    assert place.data("/json-table @people.json columns=city,name")["columns"] == ["city", "name"]
+    place.script("json-table", "--columns", "city，name", "--", path)
+    assert place.written("table.md") == "| city | name |\n| --- | --- |\n|  | Ada |\n| 南阳 | 张衡 |\n"
+
+
+def test_a_column_of_numbers_stands_to_the_right(place: Place) -> None:
+    place.script("json-table", place.write("n.json", '[{"a": 1, "b": true}, {"a": null, "b": 2}]'))
+    assert place.written("table.md").splitlines()[1] == "| ---: | --- |"
+
+
+@pytest.mark.parametrize("text", ["把 @people.json 转成表格", "turn this json file into a table: @people.json"])
+def test_it_is_found_by_its_words(place: Place, text: str) -> None:
+    place.write("people.json", json.dumps(RECORDS))
+    assert place.data(text)["rows"] == 2
+
+
+def test_without_a_file_it_is_asked_for(place: Place) -> None:
+    report = place.ask("turn this json file into a table")
+    assert (report.state, report.data["required"]) == ("pending", ["input"])
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (b'{"a": 1}', 1),
+        (b'{"a": 1}\n', 1),
+        (b'[1, "x", [2, 3]]', 3),
+        (b'\xef\xbb\xbf[{"a": 1}]', 1),
+        ('[{"a": "字"}]'.encode("utf-16"), 1),
+        (b'{"a": [{"b": 1}, {"b": 2}]}', 2),
+        (b'{"name": "x", "tags": [{"b": 1}, {"b": 2}]}', 1),
+        (b'{\n"a": 1\n}\n{\n"a": 2\n}\n', 2),
+        (b'{"a": 1}\n\n  \n{"a": 2}', 2),
+        (b"[NaN, 1e400, -0]", 3),
+    ],
+)
+def test_what_counts_as_a_row(place: Place, text: bytes, rows: int) -> None:
+    assert place.script("json-table", place.write("data", text)).data["rows"] == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", "the file is empty"),
+        (b" \n\n", "the file is empty"),
+        (b"[]", "nothing in it"),
+        (b"{}\n{bad", "line 2 is no JSON"),
+        (b'{"a": 1}\n{"a": 2}\n[1, 2\n', "line 3 is no JSON"),
+        (b'[\n{"a": 1},\n{"a": }\n]', "line 3, column 7"),
+        (b"hello", "the file is no JSON, line 1"),
+        (b"\xff\x00", "not UTF-8"),
+        (b'["\xe4"]', "not UTF-8"),
+        (b"[" * 100_000, "cannot be read: RecursionError"),
+        (b"[" + b"9" * 5_000 + b"]", "cannot be read: ValueError"),
+        (json.dumps({str(at): 1 for at in range(600)}).encode(), "600 columns, more than 500"),
+    ],
+)
+def test_what_is_no_table_is_said_in_one_line(place: Place, text: bytes, said: str) -> None:
+    assert said in place.script("json-table", place.write("data", text)).complaint
+
+
+@pytest.mark.parametrize("depth", [100, 900, 980, 985, 990, 995, 2_000])
+def test_however_deep_values_lie_there_is_no_traceback(place: Place, depth: int) -> None:
+    done = place.script("json-table", place.write("data", "[" * depth + "]" * depth))
+    assert done.data["rows"] == 1 if done.code == 0 else done.complaint
+
+
+def test_an_unknown_column_is_named_with_those_that_there_are(place: Place) -> None:
+    said = place.script("json-table", "--columns", "nmae", place.write("data", json.dumps(RECORDS))).complaint
+    assert said == "there is no column 'nmae': there are 'name', 'age', 'city'"
+
+
+def test_a_file_that_is_not_there_is_named(place: Place) -> None:
+    assert "'nowhere' cannot be read" in place.script("json-table", "nowhere").complaint
+
+
+def test_nothing_that_steers_a_terminal_is_left(place: Place) -> None:
+    place.script("json-table", place.write("data", json.dumps([{f"k{ESCAPES}": f"v{ESCAPES}", "half": "\ud800"}])))
+    assert place.written("table.md") == "| kred  | half |\n| --- | --- |\n| vred  | ? |\n"
+
+
+def test_a_cell_that_is_too_long_is_cut_and_counted(place: Place) -> None:
+    data = place.script("json-table", place.write("data", json.dumps([{"a": "x" * 5_000, "b": "y"}]))).data
+    assert (data["cut"], len(place.written("table.md").splitlines()[2])) == (1, 2_000 + 1 + len("|  | y |"))
+
+
+def test_a_large_file_of_lines_is_not_held_in_memory(place: Place) -> None:
+    line = json.dumps({"id": 12_345, "text": "x" * 1_000}) + "\n"
+    path = place.write("large.jsonl", line * 60_000)  # 62 MB
+    assert place.script("json-table", path, memory=110 * 2**20).data["rows"] == 60_000
+
+
+def test_a_line_without_an_end_is_refused(place: Place) -> None:
+    path = place.write("large.jsonl", '{"a": 1}\n"' + "x" * (17 * 2**20))
+    assert place.script("json-table", path).complaint == "line 2 is longer than 16 MiB"

@@ -1,0 +1,247 @@
+"""link-check: a link that was made to lead nowhere is found, one that leads somewhere is not."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from shipped.place import ESCAPES, Place
+
+FORMS = (
+    "see [it]({})",
+    "![picture]({})",
+    "[it]({} 'title')",
+    "[it](<{}>)",
+    "[id]: {}",
+    '<a href="{}">it</a>',
+    "- [a]({}), and",
+)
+PLACES = ("README.md", "docs/a.md", "docs/deep/b.md", "docs/中文.md", "img/x (1).png", "src/code.py")
+
+
+def planted(place: Place, seed: int) -> tuple[list[tuple[str, int, str]], int]:
+    """File, line and reason of the links that lead nowhere, and how many links there are."""
+    dice = random.Random(seed)
+    broken: list[tuple[str, int, str]] = []
+    total = 0
+    place.write("img/x (1).png", b"\x89PNG")
+    place.write("src/code.py", "")
+    for source in PLACES[:4]:
+        lines = ["# Top", "## Second part", "## Second part"]
+        for _ in range(30):
+            target, reason = a_link(dice, source)
+            form = dice.choice([form for form in FORMS if "<{}>" not in form or "%" not in target])
+            lines += ["", form.format(target)]
+            broken += [(source, len(lines), reason)] if reason else []
+            total += 1
+        place.write(source, "\n".join(lines))
+    return broken, total
+
+
+def a_link(dice: random.Random, source: str) -> tuple[str, str]:
+    """A relative link from `source`, and why it leads nowhere, if it does."""
+    target = dice.choice(PLACES)
+    up = "../" * source.count("/")
+    written = up + quote(target) if dice.random() < 0.8 else f"/{quote(target)}"
+    match dice.randrange(6):
+        case 0:
+            return f"{up}docs/gone-{dice.randint(0, 9)}.md", "no such file"
+        case 1:
+            return f"{up}../elsewhere.md", "outside"
+        case 2 if target.endswith(".md"):
+            return f"{written}#nothing-of-the-kind", "no such heading"
+        case 3 if target.endswith(".md"):
+            return f"{written}#{dice.choice(('top', 'second-part', 'second-part-1'))}", ""
+        case 4:
+            return "#second-part", ""
+        case _:
+            return written, ""
+
+
+def told(data: Any) -> list[tuple[str, int, str]]:
+    return [(link["file"], link["line"], link["reason"]) for link in data["broken"]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_broken_links_are_those_that_were_planted(place: Place, seed: int) -> None:
+    broken, total = planted(place, seed)
+    data = place.data("/link-check")
+    assert sorted(told(data)) == sorted(broken)
+    assert (data["links"], data["total"], data["files"]) == (total, len(broken), 4)
+    assert data["reasons"] == {reason: sum(link[2] == reason for link in broken) for reason in data["reasons"]}
+
+
+@pytest.mark.parametrize(
+    ("heading", "anchor"),
+    [
+        ("# Getting started", "getting-started"),
+        ("### What's new, really?", "whats-new-really"),
+        ("## `init` and *more*", "init-and-more"),
+        ("## A [link](https://x.invalid) in it", "a-link-in-it"),
+        ("## snake_case and __init__", "snake_case-and-__init__"),
+        ("## _stressed_ words", "stressed-words"),
+        ("## 安装 与 使用（必读）", "安装-与-使用必读"),
+        ("## C++ & C#", "c--c"),
+        ("## Closed ##", "closed"),
+        ("## 1.2.3 - 2026", "123---2026"),
+        ("## Fish &amp; chips", "fish--chips"),
+        ("Underlined\n==========", "underlined"),
+        ("Also underlined\n---", "also-underlined"),
+        ('<a id="By-hand"></a>', "By-hand"),
+        ("## With a name {#short}", "short"),
+        ("# #", "top"),
+    ],
+)
+def test_an_anchor_is_made_as_github_makes_it(place: Place, heading: str, anchor: str) -> None:
+    place.write("a.md", f"{heading}\n\n[there](#{quote(anchor)}) and [not](#{quote(anchor)}x)\n")
+    data = place.data("/link-check")
+    assert [link["link"] for link in data["broken"]] == [f"#{quote(anchor)}x"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n[a](gone.md)\n```",
+        "~~~md\n[a](gone.md)\n~~~",
+        "````\n```\n[a](gone.md)\n````",
+        "1. a list\n\n   ```sh\n   [a](gone.md)\n   ```",
+        "> ```\n> [a](gone.md)\n> ```",
+        "write `[a](gone.md)` so",
+        "write ``[a`b](gone.md)`` so",
+        "<!-- [a](gone.md) -->",
+        "<!--\n[a](gone.md)\n-->",
+        "[^1]: gone.md",
+        "[a]()",
+        "plain (gone.md) and [gone.md]",
+    ],
+)
+def test_what_is_no_link_is_left_alone(place: Place, text: str) -> None:
+    place.write("a.md", f"{text}\n")
+    assert place.data("/link-check")["links"] == 0
+
+
+def test_what_follows_a_block_or_a_comment_is_looked_at_again(place: Place) -> None:
+    place.write(
+        "a.md",
+        "```\ncode\n```\n[a](x.md)\n<!-- b --> [c](y.md) <!--\n--> [d](z.md)\n`e` [f](w.md) `g`\n```py` no block\n[h](v.md)\n",
+    )
+    assert [link["link"] for link in place.data("/link-check")["broken"]] == ["x.md", "y.md", "z.md", "w.md", "v.md"]
+
+
+def test_external_links_are_counted_and_nothing_more(place: Place) -> None:
+    place.write(
+        "a.md",
+        "[a](https://no.such.host.invalid/x) [b](mailto:a@b.c) [c](//host/x) <https://d.invalid>\n[e]: ftp://f/\n",
+    )
+    data = place.data("/link-check")
+    assert (data["external"], data["links"], data["total"]) == (5, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "sub/", "sub", "sub/b.md#b", "b%20c.md", "<b c.md>", "b\\(1\\).md", "b(1).md", "a.md?plain=1#a", "code.py#L10",
+        "/sub/b.md", "./sub/../a.md", "#", "#top", "sub/b.md 'title'", "b&amp;d.md",
+    ],
+)  # fmt: skip
+def test_a_link_that_leads_somewhere_is_not_broken(place: Place, link: str) -> None:
+    for name in ("sub/b.md", "b c.md", "b(1).md", "b&d.md"):
+        place.write(name, "# B\n")
+    place.write("code.py", "")
+    place.write("a.md", f"# A\n[x]({link})\n")
+    data = place.data("/link-check")
+    assert (data["broken"], data["links"]) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("/link-check", 3),
+        ("check the docs for broken links", 3),
+        ("检查文档里有没有死链", 3),
+        ("/link-check docs", 2),
+        ("检查 @README.md 里的死链", 1),
+        ("/link-check README.md", 1),
+    ],
+)
+def test_a_folder_a_file_or_the_project_is_looked_at(place: Place, text: str, links: int) -> None:
+    place.write("README.md", "[a](docs/a.md)")
+    place.write("docs/a.md", "[a](../README.md) [b](b.md)")
+    place.write("docs/b.md", "")
+    data = place.data(text)
+    assert (data["links"], data["total"]) == (links, 0)
+
+
+def test_nothing_outside_the_project_is_looked_at(place: Place) -> None:
+    secret = place.root.parent / "secret.md"
+    secret.write_text("# There")
+    (place.root / "out.md").symlink_to(secret)
+    (place.root / "etc").symlink_to("/etc")
+    place.write(
+        "a.md", "[a](../secret.md)\n[b](out.md#gone)\n[c](etc/passwd)\n[d](/../secret.md)\n[e](../nowhere.md)\n"
+    )
+    data = place.data("/link-check")
+    assert (data["reasons"], data["files"]) == ({"outside": 5}, 1)
+
+
+@pytest.mark.parametrize("link", ["x" * 300, "x/" * 3_000, "\x1b[31mx", "%00", "%ff%fe", "~", "*", "a.md/b", "😀.md"])
+def test_an_odd_link_is_told_in_clean_text(place: Place, link: str) -> None:
+    place.write("a.md", f"[x]({link})\n")
+    (found,) = place.data("/link-check")["broken"] or [{"link": ""}]
+    assert len(found["link"]) <= 300 and found["link"].isprintable()
+
+
+@pytest.mark.parametrize(
+    ("content", "files"), [(b"", 1), (b"[a](x\xff.md)", 1), (b"\0[a](x.md)", 0), (b"x" * (5 * 2**20), 0)]
+)
+def test_a_file_that_cannot_be_read_is_counted(place: Place, content: bytes, files: int) -> None:
+    place.write("a.md", content)
+    data = place.data("/link-check")
+    assert (data["files"], data["skipped"].get("unreadable", 0)) == (files, 1 - files)
+
+
+def test_more_links_than_are_listed_are_counted(place: Place) -> None:
+    place.write(f"a{ESCAPES}.md", "[a](gone.md)\n" * 500)
+    data = place.data("/link-check")
+    assert (data["total"], data["listed"], data["broken"][0]["file"]) == (500, 200, "ared .md")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 19_000,
+        "](" * 9_000,
+        "](<" * 6_000,
+        "<a " * 6_000,
+        "`" * 19_000,
+        "`a``b" * 4_000,
+        "<!--" * 4_000,
+        "# " + " #" * 9_000,
+        "{#" * 9_000,
+        "](a(" * 4_000,
+    ],
+)
+def test_no_line_takes_long(place: Place, line: str) -> None:
+    place.write("a.md", f"{line}\n" * 50 + "[x](#none)")
+    assert place.script("link-check").data["files"] == 1
+
+
+@pytest.mark.parametrize("name", ["nowhere", "../elsewhere"])
+def test_what_is_not_there_or_not_ours_is_named_on_one_line(place: Place, name: str) -> None:
+    assert repr(name) in place.script("link-check", name).complaint
+
+
+def test_the_documentation_of_this_project_has_no_broken_links() -> None:
+    top = Path(__file__).parents[2]
+    place = Place(root=top)
+    broken = [link for folder in ("docs", ".claude/skills") for link in check(place, top / folder)["broken"]]
+    assert broken == []
+
+
+def check(place: Place, folder: Path) -> Any:
+    return place.script("link-check", "--path", folder).data

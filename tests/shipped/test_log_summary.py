@@ -1,0 +1,187 @@
+"""log-summary: the figures are those of the lines that were written, in every form that loggers write."""
+
+from __future__ import annotations
+
+import json
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shipped.place import ESCAPES, Place, script_of
+
+LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+MESSAGES: dict[str, Callable[[random.Random], str]] = {
+    "user <n> logged in": lambda dice: f"user {dice.randint(1, 10**9)} logged in",
+    "cannot reach <ip> after <n>ms": lambda dice: (
+        f"cannot reach 10.0.{dice.randint(0, 255)}.7:80 after {dice.randint(1, 99)}ms"
+    ),
+    "request <id> failed": lambda dice: f"request {uuid.UUID(int=dice.getrandbits(128))} failed",
+    "block <hex> at <hex> is gone": lambda dice: (
+        f"block {dice.getrandbits(64):015x}a1 at 0x{dice.getrandbits(16):x} is gone"
+    ),
+    "用户 <n> 登录失败": lambda dice: f"用户 {dice.randint(1, 99)} 登录失败",
+}
+FORMS: dict[str, str] = {
+    "plain": "2026-01-31 09:{m:02}:{s:02},123 {level} {said}",
+    "iso": "2026-01-31T09:{m:02}:{s:02}.5+08:00 [{level}] {said}",
+    "lower": "[31/Jan/2026:09:{m:02}:{s:02} +0000] [{lower}] {said}",
+    "syslog": "Jan 31 09:{m:02}:{s:02} {level}: {said}",
+    "pairs": 'time="2026-01-31T09:{m:02}:{s:02}Z" level={lower} msg="{said}"',
+    "json": '{{"ts": "2026-01-31T09:{m:02}:{s:02}Z", "level": "{lower}", "msg": "{said}"}}',
+    "colours": "\x1b[2m2026-01-31T09:{m:02}:{s:02}Z\x1b[0m \x1b[32m{level}\x1b[0m {said}",
+}
+
+
+def lines(form: str, seed: int) -> tuple[list[str], Counter[tuple[str, str]]]:
+    """A made-up log, and how often each message has which level."""
+    dice = random.Random(seed)
+    counts: Counter[tuple[str, str]] = Counter()
+    found: list[str] = []
+    for at in range(dice.randint(200, 400)):
+        level, settled = dice.choice(LEVELS), dice.choice(list(MESSAGES))
+        said = MESSAGES[settled](dice)
+        found.append(FORMS[form].format(m=at // 60, s=at % 60, level=level, lower=level.lower(), said=said))
+        counts[settled, level] += 1
+    return found, counts
+
+
+@pytest.mark.parametrize("form", list(FORMS))
+@pytest.mark.parametrize("seed", range(2))
+def test_levels_and_messages_are_counted(place: Place, form: str, seed: int) -> None:
+    written, counts = lines(form, seed)
+    place.write("server.log", "\n".join(written))
+    data = place.data("/log-summary @server.log top=50")
+    assert data["lines"] == len(written)
+    assert data["levels"] == {
+        level: sum(number for (_, of), number in counts.items() if of == level) for level in data["levels"]
+    }
+    assert {(told["message"], told["level"]): told["count"] for told in data["messages"]} == dict(counts)
+    assert (data["continued"], data["approximate"], data["distinct"]) == (0, False, len(counts))
+
+
+@pytest.mark.parametrize(
+    ("form", "first", "last"),
+    [
+        ("plain", "2026-01-31 09:00:00,123", "2026-01-31 09:03:"),
+        ("iso", "2026-01-31T09:00:00.5+08:00", "2026-01-31T09:03:"),
+        ("lower", "31/Jan/2026:09:00:00 +0000", "31/Jan/2026:09:03:"),
+        ("syslog", "Jan 31 09:00:00", "Jan 31 09:03:"),
+        ("json", "2026-01-31T09:00:00Z", "2026-01-31T09:03:"),
+    ],
+)
+def test_the_first_and_the_last_time_are_as_written(place: Place, form: str, first: str, last: str) -> None:
+    written = lines(form, 1)[0][:200]
+    place.write("server.log", "\n".join(written))
+    data = place.data("/log-summary @server.log")
+    assert (data["first"], data["last"][: len(last)]) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("line", "level"),
+    [
+        ("WARNING:root:hey", "WARN"),
+        ("2026-01-31 09:30:00 SEVERE: no disk", "ERROR"),
+        ("<error> no disk", "ERROR"),
+        ("panic: no disk", "FATAL"),
+        ('{"level": 50, "msg": "no disk", "time": 1700000000}', "ERROR"),
+        ('{"severity": "warning", "message": "no disk"}', "WARN"),
+        ("2026-01-31 09:30:00 an informational error-free line about INFORMATIONAL things", "none"),
+        ("2026-01-31 09:30:00 mean-ERROR-rate is low, my.ERROR too", "none"),
+        ("no level here", "none"),
+    ],
+)
+def test_levels_have_one_name_each(place: Place, line: str, level: str) -> None:
+    data = place.script("log-summary", place.write("a.log", line)).data
+    assert data["levels"] == {level: 1}
+
+
+def test_what_follows_a_line_of_the_log_is_a_part_of_it(place: Place) -> None:
+    text = (
+        "2026-01-31 09:30:00 ERROR boom\nTraceback (most recent call last):\n  File 'x.py', line 3\nValueError: no\n\n"
+    )
+    data = place.script("log-summary", place.write("a.log", text + "2026-01-31 09:31:00 INFO on\n")).data
+    assert (data["lines"], data["continued"], data["blank"], data["levels"]) == (6, 3, 1, {"ERROR": 1, "INFO": 1})
+
+
+@pytest.mark.parametrize(
+    "text", ["分析这个日志文件 @server.log", "how many errors are in this log: @server.log", "/log-summary server.log"]
+)
+def test_it_is_found_by_its_words_and_by_name(place: Place, text: str) -> None:
+    place.write("server.log", "ERROR x\n")
+    assert place.data(text)["levels"] == {"ERROR": 1}
+
+
+def test_a_log_that_is_too_large_for_a_message_is_named_without_the_mark(place: Place) -> None:
+    place.write("server.log", "INFO x\n" * 100_000)  # 700 kB
+    assert place.data("/log-summary server.log")["lines"] == 100_000
+
+
+def test_at_most_as_many_messages_are_listed_as_are_wanted(place: Place) -> None:
+    written = "\n".join(f"INFO {chr(97 + at // 26)}{chr(97 + at % 26)}!" for at in range(100))
+    path = place.write("a.log", written)
+    assert len(place.script("log-summary", path).data["messages"]) == 10
+    assert len(place.script("log-summary", "--top", "3", path).data["messages"]) == 3
+
+
+@pytest.mark.parametrize("top", ["0", "51", "-1", "x", "٣", "1e1", ""])
+def test_a_number_of_messages_is_1_to_50(place: Place, top: str) -> None:
+    assert "is no number of messages" in place.script("log-summary", f"--top={top}", place.write("a", "x")).complaint
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"", "the file is empty"), (b"\xef\xbb\xbf", "the file is empty")])
+def test_an_empty_file_is_said_to_be_empty(place: Place, content: bytes, said: str) -> None:
+    assert place.script("log-summary", place.write("a.log", content)).complaint == said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"INFO caf\xe9", "caf\ufffd"),
+        ("INFO 你好".encode("utf-16"), "你好"),
+        (f"INFO {ESCAPES}end".encode(), "red end"),
+        (b"INFO \0\0\0x", "x"),
+        (b"INFO " + b"y" * 10_000, "y" * 200),
+        (b"INFO a\tb   c", "a b c"),
+        (b'{"level": "info", "msg": "' + b"[" * 300 + b'"}', "[" * 200),
+        (b'{"a":' * 20_000, '{"a":' * 40),
+        (b"\r\nINFO x\r\n", "x"),
+    ],
+)
+def test_any_bytes_become_clean_text(place: Place, content: bytes, message: str) -> None:
+    data = place.script("log-summary", place.write("a.log", content)).data
+    assert [told["message"] for told in data["messages"]] == [message]
+
+
+def test_a_large_log_is_not_held_in_memory(place: Place) -> None:
+    line = "2026-01-31 09:30:00 INFO " + "x" * 975 + "\n"
+    path = place.write("large.log", line * 80_000 + "y" * (60 * 2**20))  # 140 MB, the last line has no end
+    data = place.script("log-summary", path, memory=110 * 2**20).data
+    assert (data["lines"], data["levels"]) == (80_001, {"INFO": 80_000})
+
+
+def test_very_many_different_messages_are_counted_roughly(place: Place) -> None:
+    dice = random.Random(1)
+    words = ["".join(dice.choices("ghijklmnop", k=9)) for _ in range(120_000)]
+    text = "\n".join(f"INFO {word}\nINFO often" for word in words)
+    data = place.script("log-summary", place.write("a.log", text)).data
+    assert (data["approximate"], data["messages"][0]) == (True, {"message": "often", "level": "INFO", "count": 120_000})
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "line", ["[" * 15_000, '"' * 15_000, "a1" * 7_500, "0-" * 7_500, 'msg="' + "\\" * 14_000, " " * 15_000 + "x"]
+)
+def test_no_line_takes_long(place: Place, line: str) -> None:
+    assert place.script("log-summary", place.write("a.log", f"{line}\n" * 2_000)).data["lines"] == 2_000
+
+
+def test_its_own_eval_is_right(place: Place) -> None:
+    path = script_of("log-summary").parents[1] / "evals" / "files" / "server.log"
+    data: Any = place.script("log-summary", path).data
+    assert json.dumps(data["levels"]) == '{"ERROR": 2, "WARN": 1, "INFO": 3}'
+    assert (data["lines"], data["continued"], data["first"]) == (7, 1, "2026-01-31 09:30:00,120")
+    assert {"message": "user <n> logged in", "level": "INFO", "count": 2} in data["messages"]

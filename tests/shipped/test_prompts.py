@@ -1,0 +1,100 @@
+"""The shipped prompts: what they hold, what they are filled with, and what they ask for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from shipped.place import Place
+
+QUESTION = "which task, and what about it, with its time if it has one"
+
+
+def prompt(place: Place, text: str) -> str:
+    data: Any = place.data(text)
+    return str(data["prompt"])
+
+
+@pytest.mark.requirement("FMT-11")
+@pytest.mark.parametrize(
+    ("text", "skill"),
+    [
+        ("make this function faster: def f(): return 1", "code-optimize"),
+        ("优化这段代码的性能", "code-optimize"),
+        ("fix this Rust compile error: E0502", "rust-dev"),
+        ("Rust 编译错误怎么解决", "rust-dev"),
+        ("review this code: return 1", "code-review"),
+        ("帮我写一条提交信息", "git-workflow"),
+        ("/master-orchestrator", "master-orchestrator"),
+    ],
+)
+def test_a_prompt_ends_with_the_request(place: Place, text: str, skill: str) -> None:
+    data: Any = place.data(text)
+    assert (data["skill"], data["kind"]) == (skill, "B")
+    assert data["prompt"].startswith("You ")
+    assert text.startswith("/") or text in data["prompt"]
+    assert not re.search(r"\{\{?\w+\}?\}", data["prompt"])
+
+
+@pytest.mark.requirement("FMT-11")
+def test_the_orchestrator_asks_for_a_plan_and_its_execution(place: Place) -> None:
+    told = prompt(place, "把这个复杂需求分解成步骤并执行")
+    parts = ["Decomposition", "Required resources", "Steps", "Expected result", "carry the plan out"]
+    places = [told.find(part) for part in parts]
+    assert -1 not in places and places == sorted(places)
+    assert "One skill beats a workflow" in told and "At most three steps" in told
+
+
+# task_manager
+
+
+@pytest.mark.requirement("FMT-11", "FMT-8", "RTE-29", "RTE-31")
+@pytest.mark.parametrize(
+    ("order", "answer"),
+    [("创建任务", "明天下午3点开会"), ("create a task", "meeting tomorrow at 3pm"), ("/task_manager", "buy milk")],
+)
+def test_a_bare_order_is_asked_about_and_the_answer_completes_it(place: Place, order: str, answer: str) -> None:
+    talk = place.talk()
+    asked = talk.say(order).report
+    assert (asked.state, asked.data["required"]) == ("pending", ["task"])
+    assert QUESTION in asked.summary
+    told = talk.say(answer).report
+    assert told.state == "success"
+    assert f"Task: {answer}" in told.data["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("/task_manager 明天下午3点开会", "明天下午3点开会"),
+        ("create a task: buy milk", "buy milk"),
+        ("新建一个任务：写周报", "写周报"),
+        ('create a task "call Ada"', "call Ada"),
+    ],
+)
+def test_a_task_that_is_told_is_not_asked_for(place: Place, text: str, task: str) -> None:
+    assert prompt(place, text).endswith(f"Task: {task}")
+
+
+@pytest.mark.requirement("FMT-8", "FMT-11")
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Every time is ISO 8601",
+        "Project 1 is the system's default project and cannot be deleted",
+        "a whole number from 1 to 5, default 3",
+        "the task must exist",
+        "Confirm a second time",
+        '{"type": "refresh", "payload": {"target": "tasks"}}',
+        "task_create",
+        "task_snooze",
+    ],
+)
+def test_the_rules_for_tasks_are_in_its_prompt(place: Place, rule: str) -> None:
+    assert rule in prompt(place, "/task_manager buy milk")
+
+
+def test_what_a_task_says_is_not_read_as_a_placeholder(place: Place) -> None:
+    assert prompt(place, "/task_manager {{request}} and {task}").endswith("Task: {{request}} and {task}")

@@ -1,0 +1,120 @@
+"""What each shipped skill's trigger evals promise, and how much of it rests on the descriptions."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.assembly.places import shipped_home
+from routing.distractors import write_distractors
+from routing.place import Routing, routing_at
+from shipped.place import NAMES
+
+ROWS = [
+    (name, row)
+    for name in NAMES
+    for row in json.loads((shipped_home().skills / name / "evals" / "trigger-eval.json").read_text(encoding="utf-8"))
+]
+WANTED = [(name, row["query"]) for name, row in ROWS if row["should_trigger"]]
+UNWANTED = [(name, row) for name, row in ROWS if not row["should_trigger"]]
+DESCRIPTION = re.compile(r"(?m)^description: .*$")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Routing:
+    """The shipped skills and no others."""
+    return routing_at(copied(tmp_path_factory.mktemp("alone")))
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Routing:
+    """The shipped skills among two hundred others."""
+    root = copied(tmp_path_factory.mktemp("crowded"))
+    write_distractors(root / ".claude" / "skills")
+    return routing_at(root)
+
+
+def copied(root: Path) -> Path:
+    for name in NAMES:
+        shutil.copytree(shipped_home().skills / name, root / ".claude" / "skills" / name)
+    return root
+
+
+def chosen(place: Routing, query: str) -> str | None:
+    """The skill that a message goes to, None where it goes to nobody."""
+    decision = place.decide(query)
+    return decision.entity if decision.kind == "skills" else None
+
+
+def confidence(place: Routing, query: str, name: str) -> float:
+    found = place.router.retrieve(query).candidates
+    return next((candidate.confidence for candidate in found if candidate.name == name), 0.0)
+
+
+@pytest.mark.requirement("RTE-38")
+@pytest.mark.parametrize("where", ["alone", "crowded"])
+def test_every_message_goes_where_its_eval_says(where: str, request: pytest.FixtureRequest) -> None:
+    place = request.getfixturevalue(where)
+    wrong = [(name, query, found) for name, query in WANTED if (found := chosen(place, query)) != name]
+    assert wrong == []
+    for name, row in UNWANTED:
+        found = chosen(place, row["query"])
+        assert found != name and found in {row.get("expected_skill"), None}, (row, found)
+        assert found == row.get("expected_skill"), (row, found)
+
+
+@pytest.mark.requirement("RTE-38", "RTE-37")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("left", ["", "Skill"])
+def test_without_its_description_a_skill_is_found_less_surely(
+    alone: Routing, tmp_path: Path, name: str, left: str
+) -> None:
+    root = copied(tmp_path)
+    page = root / ".claude" / "skills" / name / "SKILL.md"
+    page.write_text(DESCRIPTION.sub(f"description: {left}", page.read_text(encoding="utf-8")), encoding="utf-8")
+    poorer = routing_at(root)
+    queries = [query for owner, query in WANTED if owner == name]
+    before = [confidence(alone, query, name) for query in queries]
+    after = [confidence(poorer, query, name) for query in queries]
+    assert all(now <= then + 1e-9 for then, now in zip(before, after, strict=True))
+    assert sum(after) < sum(before)
+
+
+def description(name: str) -> str:
+    """The line of its page."""
+    page = (shipped_home().skills / name / "SKILL.md").read_text(encoding="utf-8")
+    return next(line for line in page.splitlines() if line.startswith("description: "))
+
+
+@pytest.mark.requirement("RTE-38", "RTE-39")
+def test_by_descriptions_alone_half_are_found_and_by_names_alone_hardly_any(tmp_path: Path) -> None:
+    found: dict[str, int] = {}
+    for how in ("described", "named"):
+        for name in NAMES:
+            path = tmp_path / how / ".claude" / "skills" / name / "SKILL.md"
+            path.parent.mkdir(parents=True)
+            told = description(name) if how == "described" else "description: Skill"
+            path.write_text(f"---\nname: {name}\n{told}\n---\nGo.\n", encoding="utf-8")
+        place = routing_at(tmp_path / how)
+        found[how] = sum(chosen(place, query) == name for name, query in WANTED)
+    assert found["described"] >= len(WANTED) * 0.45
+    assert found["named"] <= len(WANTED) * 0.1
+
+
+ORDINARY: tuple[Any, ...] = (
+    "what is the capital of France?", "tell me a joke", "how do I cook rice", "who wrote Hamlet?", "I am bored",
+    "remind me to call mom", "how many people live in Berlin", "convert 5 miles to km", "find a restaurant",
+    "what is the largest city", "where is my phone", "tell me the latest news", "break a leg", "good night",
+    "今天天气怎么样", "帮我写一首诗", "讲个笑话", "明天下午3点开会", "为什么我的电脑这么慢", "帮我把这个文件翻译成英文", "推荐一部电影",
+)  # fmt: skip
+
+
+@pytest.mark.requirement("RTE-19")
+@pytest.mark.parametrize("query", ORDINARY)
+def test_ordinary_talk_is_nobodys(alone: Routing, query: str) -> None:
+    assert chosen(alone, query) is None

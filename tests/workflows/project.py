@@ -1,0 +1,98 @@
+"""A project with runnable skills of the tests' own, and a whole kernel over it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.events import StepStarted
+from navigator_kernel.settings import Settings
+from navigator_kernel.values.packet import Packet, packet_from
+from navigator_kernel.values.request import Session
+from turns.conftest import Counting, Standing, Talk
+
+TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
+FILE = 'required_params: \'[{"name": "input", "prompt": "the file", "validation": "file_exists"}]\'\n'
+
+SHOUT = "import sys\nprint(sys.argv[-1].upper())\n"
+COUNT = "import json, sys\nprint(json.dumps({'words': len(sys.argv[-1].split())}))\n"
+TOTAL = (
+    "import sys\nprint(sum(int(line.split(',')[1]) for line in open(sys.argv[-1]) if line.strip()[-1:].isdigit()))\n"
+)
+TABLE = "open('table.csv', 'w').write('a,1\\nb,2\\n')\nprint('table written')\n"
+ECHO = "import os\nprint(open(os.environ['NAVIGATOR_PREVIOUS'], encoding='utf-8').read())\n"
+FLOOD = "print('many words ' * 10_000)\n"
+FAIL = "import sys\nsys.exit('no luck')\n"
+SLEEP = "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"
+
+# name → (what it is for, further frontmatter, script; a prompt skill has none)
+SKILLS: Mapping[str, tuple[str, str, str]] = {
+    "shout-loud": ("Shouts a text in capitals", TEXT, SHOUT),
+    "count-terms": (
+        "Counts the terms of a text （统计词条时使用）",
+        f"{TEXT}examples: |\n  count the terms in it\n  count the terms in @notes.txt\n  统计结果的词条数\n",
+        COUNT,
+    ),
+    "total-column": ("Totals the numbers of a column", FILE, TOTAL),
+    "make-grid": ("Makes a grid of two rows", "examples: |\n  make a grid\n  生成网格\n", TABLE),
+    "echo-previous": ("Repeats the report of the step before", "", ECHO),
+    "flood-words": ("Prints far too much", "", FLOOD),
+    "fail-hard": ("Fails with a message", TEXT, FAIL),
+    "nap-long": ("Sleeps for a minute", "", SLEEP),
+    "draft-poem": ("Drafts a poem", "", ""),
+}
+
+
+def put_skill(root: Path, name: str, told: tuple[str, str, str]) -> Path:
+    """The folder of a skill; a script gets its parameter, where it has one, as its last argument."""
+    description, extra, script = told
+    folder = root / ".claude" / "skills" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    if script:
+        (folder / "run.py").write_text(script, encoding="utf-8")
+        takes = " -- {text}" if extra.startswith(TEXT) else " {input}" if extra.startswith(FILE) else ""
+        extra += f"command: python ${{SKILL_ROOT}}/run.py{takes}\n"
+    (folder / "SKILL.md").write_text(
+        f"---\nname: {name}\ndescription: {description}\n{extra}---\nDo it well.\n", encoding="utf-8"
+    )
+    return folder
+
+
+def project_in(tmp_path: Path) -> Path:
+    """A project with the skills above and two files."""
+    root = tmp_path / "project"
+    (root / "mybox").mkdir(parents=True)
+    for name, told in SKILLS.items():
+        put_skill(root, name, told)
+    (root / "notes.txt").write_text("one two three\n")
+    (root / "data.csv").write_text("city,sum\nBonn,3\nKiel,5\n")
+    return root
+
+
+def talk_in(root: Path, **settings: Any) -> Talk:
+    """A conversation with a kernel whose clock stands still, as people have it from `root`."""
+    earlier = len(list((root / "mybox" / "logs" / "runs").glob("*.jsonl")))
+    kernel = dataclasses.replace(assemble(root, Settings(**settings), Standing()), ids=Counting(seen=earlier))
+    return Talk(kernel=kernel, session=Session(id="session-1"))
+
+
+def packets(talk: Talk) -> list[Packet]:
+    """Every order that was handed to an agent so far."""
+    started = [event.body for event in talk.events if isinstance(event.body, StepStarted)]
+    return [packet_from(json.loads(json.dumps(body.packet))) for body in started]
+
+
+def workflow_file(root: Path, name: str, *steps: tuple[str, str], head: str = "") -> Path:
+    """A workflow as a person writes one, each step a skill and its input."""
+    lines = ["---", f"name: {name}", "version: 1.0.0", f"description: {name}"]
+    lines += [f"depends_on: {json.dumps([skill for skill, _ in steps])}", *head.splitlines(), "---", ""]
+    for at, (skill, said) in enumerate(steps, 1):
+        lines += [f"## Step {at}: {skill}", "", f"- skill: {skill}", f"- input: {json.dumps(said)}", ""]
+    path = root / "mybox" / "workflows" / f"{name}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path

@@ -1,0 +1,95 @@
+"""A project's router and catalogue, and the plan that a message gets from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.proposal import Ground, Proposed, propose
+from navigator_kernel.stages.preprocess import preprocess, without_prefix
+from navigator_kernel.values.request import Message
+from navigator_kernel.values.route import NeedClarification, Unknown
+from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
+from routing.place import Routing, routing_at, write_skills
+
+TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
+FILE = 'required_params: \'[{"name": "input", "prompt": "the CSV file", "validation": "file_exists"}]\'\n'
+MAIL = 'required_params: \'[{"name": "to", "prompt": "whom to", "validation": "email"}]\'\n'
+
+SKILLS: dict[str, str | tuple[str, str]] = {
+    "count-words": (
+        "Counts the words of a text （统计字数时使用）",
+        f"{TEXT}examples: |\n  count the words in this text\n  统计这段文字的字数\n",
+    ),
+    "sum-column": ("Sums a column of a CSV file （对表格求和时使用）", f"{FILE}tags: csv, sum, 求和\n"),
+    "draw-chart": ("Draws a chart of numbers （画图表时使用）", "examples: |\n  draw a chart\n  画一张图表\n"),
+    "mail-letter": ("Mails a letter to a person", MAIL),
+    "tidy-prose": (
+        "Tidies prose",
+        f"{TEXT}examples: |\n  fix the spelling and then shorten the sentences\n  先改错字再缩短句子\n",
+    ),
+}
+
+
+def place_at(root: Path) -> Routing:
+    """The skills above, and some files."""
+    write_skills(root, SKILLS)
+    for name, text in {
+        "notes.txt": "one two three\n",
+        "data.csv": "a,1\n",
+        "more.csv": "a,2\n",
+        "deep down/my data.csv": "a,3\n",
+        "deep down/plain.csv": "a,4\n",
+        "表格/数据.csv": "甲,5\n",
+    }.items():
+        path = root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return routing_at(root)
+
+
+def proposed(
+    place: Routing,
+    text: str,
+    *,
+    answer: str = "",
+    target: str = "",
+    limit: int = 3,
+    alone: bool = False,
+    base: str = "",
+) -> Proposed | NeedClarification | Unknown | None:
+    """What `text` gets where the person stands in the folder `base`; `answer` is what was answered to a question."""
+    files = ProjectFiles(place.root, place.root / base)
+    said = f"{text} {answer}".strip()
+    request = preprocess(Message(text=said, answer=answer, target=target), files)
+    real = place.root.resolve()
+    ground = Ground(
+        catalogue=place.catalogue,
+        router=place.router,
+        files=files,
+        relative=lambda path: path.relative_to(real).as_posix(),
+        limit=limit,
+    )
+    return propose(request, without_prefix(said), ground, alone=alone)
+
+
+def plan(place: Routing, text: str, **given: Any) -> WorkflowPlan:
+    found = proposed(place, text, **given)
+    assert isinstance(found, Proposed), found
+    return found.plan
+
+
+def steps(place: Routing, text: str, **given: Any) -> tuple[WorkflowStep, ...]:
+    return plan(place, text, **given).steps
+
+
+def bound(place: Routing, text: str, **given: Any) -> list[str]:
+    """The skills that the steps are bound to."""
+    return [step.skill for step in steps(place, text, **given)]
+
+
+def question(place: Routing, text: str, **given: Any) -> NeedClarification:
+    found = proposed(place, text, **given)
+    assert isinstance(found, NeedClarification), found
+    return found

@@ -1,0 +1,197 @@
+"""What is written as a workflow reads back as it was, and reads well before that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from navigator_kernel.text import Language, clean
+from navigator_kernel.values.workflow import (
+    Output,
+    Sandboxed,
+    WorkflowPlan,
+    WorkflowStep,
+    outline,
+    plan_from,
+    plan_to_dict,
+)
+from navigator_kernel.workflows.document import parsed, written
+
+LIMIT = 6
+TRICKY = [
+    "---",
+    "## Step 1: x",
+    "- skill: y",
+    'a "b" c',
+    "it's",
+    "a: b",
+    "# c",
+    "\\n",
+    "{a}",
+    "[b",
+    "*x",
+    "&y",
+    "统计：字数",
+]
+PATHS = st.lists(
+    st.sampled_from(
+        ["a.csv", "my data.csv", "表 格.csv", "src", "a'b", 'a"b.txt', "#x", "- x", "a: b", "...", "~", "no"]
+    ),
+    min_size=1,
+    max_size=3,
+).map("/".join)
+
+
+def one_line() -> st.SearchStrategy[str]:
+    """What a plan names things by: printable, on one line, with single spaces."""
+    word = st.text(min_size=1, max_size=12).filter(lambda text: text.split() == [text] == [clean(text)])
+    return st.lists(st.one_of(word, st.sampled_from(TRICKY)), min_size=1, max_size=5).map(" ".join)
+
+
+def anything() -> st.SearchStrategy[str]:
+    return st.one_of(st.text(min_size=1), st.lists(st.sampled_from(TRICKY), min_size=1).map("\n".join))
+
+
+# Characters that YAML does not take as they are, or takes for the end of a line
+ODD = ["\x7f", "\x85", "\x9b", "\ufffe", "\u2028", "\ufeff", "\x1b", "\0", "\U0001f600"]
+NAMES = st.from_regex(r"[a-z一-龥][\w-]{0,20}[a-z0-9一-龥]", fullmatch=True)
+
+
+def steps() -> st.SearchStrategy[WorkflowStep]:
+    agent = st.sampled_from(["skills", "worker", "mcp"])
+    return st.builds(
+        WorkflowStep,
+        text=one_line(),
+        skill=NAMES,
+        agent=agent,
+        input=anything(),
+        output=st.one_of(st.just(""), anything()),
+    )
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> WorkflowPlan:
+    drawn = draw(st.lists(steps(), min_size=1, max_size=LIMIT))
+    box = PATHS.map(lambda path: str(PurePosixPath("mybox/workspace", path)))
+    own = [step.skill for step in drawn if step.agent == "skills"]
+    return WorkflowPlan(
+        name=draw(NAMES),
+        description=draw(one_line()),
+        steps=tuple(drawn),
+        version=draw(st.sampled_from(["1.0.0", "2", "10.20", "1.0.0-rc.1"])),
+        depends_on=tuple(dict.fromkeys([*own, *draw(st.lists(one_line(), max_size=2))])),
+        tags=tuple(draw(st.lists(one_line(), max_size=3))),
+        timeout_seconds=draw(st.floats(min_value=0, max_value=86_400)),
+        sandbox=Sandboxed(
+            read=tuple(draw(st.lists(PATHS, max_size=3))),
+            write=tuple(draw(st.lists(box, max_size=2))),
+            forbidden=tuple(draw(st.lists(PATHS, max_size=3))),
+        ),
+        output=Output(
+            location=draw(st.sampled_from(["inline", "file", "both"])),
+            format=draw(st.sampled_from(["markdown", "json", "text"])),
+            file_path=draw(st.one_of(st.just(""), PATHS)),
+        ),
+    )
+
+
+def plan(**given: Any) -> WorkflowPlan:
+    step = WorkflowStep(text="count the words", skill="word-count", agent="skills", input="count them")
+    base: dict[str, Any] = {"name": "count", "description": "count", "steps": (step,), "depends_on": ("word-count",)}
+    return WorkflowPlan(**{**base, **given})
+
+
+@pytest.mark.requirement("WFL-9")
+@given(plan=plans(), language=st.sampled_from(["en", "zh"]))
+def test_what_is_written_reads_back_equal(plan: WorkflowPlan, language: Language) -> None:
+    assert parsed(written(plan, language), plan.name, LIMIT) == plan
+
+
+@settings(max_examples=30)
+@given(plan=plans())
+def test_what_the_journal_keeps_reads_back_equal(plan: WorkflowPlan) -> None:
+    assert plan_from(json.loads(json.dumps(plan_to_dict(plan)))) == plan
+
+
+@settings(max_examples=30)
+@given(plan=plans())
+def test_an_editor_that_ends_lines_with_crlf_changes_nothing(plan: WorkflowPlan) -> None:
+    assert parsed(written(plan, "en").replace("\n", "\r\n"), plan.name, LIMIT) == plan
+
+
+@pytest.mark.parametrize("odd", ODD, ids=ascii)
+@pytest.mark.parametrize("field", ["description", "tags", "depends_on"])
+def test_no_character_makes_a_file_that_cannot_be_read_back(field: str, odd: str) -> None:
+    held = plan(**{field: f"a{odd}b" if field == "description" else ("word-count", f"a{odd}b")})
+    assert parsed(written(held, "en"), "count", 3) == held
+
+
+@pytest.mark.parametrize("path", ["we\\ird.csv", "a\x7fb.csv", "a\u2028b.csv", "a b.csv", "表.csv"], ids=ascii)
+def test_a_file_of_any_name_can_be_read_by_a_stored_workflow(path: str) -> None:
+    held = plan(sandbox=Sandboxed(read=(path,)))
+    assert parsed(written(held, "en"), "count", 3) == held
+
+
+# How it reads (WFL-10, part 3 item 5)
+
+
+def two_steps(description: str) -> WorkflowPlan:
+    first = WorkflowStep(text="sum @data.csv", skill="csv-sum", agent="skills", input="sum @data.csv")
+    second = WorkflowStep(text="list skills", skill="skill_manager", agent="worker", input="run skill_manager list")
+    return plan(name="sum-then-list", description=description, steps=(first, second), depends_on=("csv-sum",))
+
+
+@pytest.mark.requirement("WFL-10")
+def test_the_outline_is_the_documented_one_in_english() -> None:
+    assert outline(two_steps("sum and list"), "en") == [
+        "[Workflow] sum and list (plan: mybox/workflows/sum-then-list.md)",
+        "  Step 1: sum @data.csv → csv-sum → skills_agent",
+        "  Step 2: list skills → skill_manager → worker_agent",
+    ]
+
+
+@pytest.mark.requirement("WFL-10")
+def test_the_outline_is_the_documented_one_in_chinese() -> None:
+    assert outline(two_steps("先求和再列出"), "zh") == [
+        "[工作流] 先求和再列出 (方案: mybox/workflows/sum-then-list.md)",
+        "  Step 1: sum @data.csv → csv-sum → skills_agent",
+        "  Step 2: list skills → skill_manager → worker_agent",
+    ]
+
+
+@pytest.mark.requirement("WFL-9", "WFL-10")
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_file_shows_the_outline_between_its_frontmatter_and_its_steps(language: Language) -> None:
+    held = two_steps("sum and list")
+    lines = written(held, language).split("\n")
+    places = [lines.index(line) for line in outline(held, language)]
+    assert lines.index("---", 1) < places[0] < places[1] < places[2] < lines.index("## Step 1: sum @data.csv")
+
+
+def test_the_file_holds_every_documented_key() -> None:
+    import yaml
+
+    head = yaml.safe_load(written(two_steps("sum"), "en").split("---\n")[1])
+    assert list(head) == [
+        "name", "version", "description", "depends_on", "tags", "timeout_seconds", "sequential", "stop_on_error",
+        "sandbox", "output",
+    ]  # fmt: skip
+    assert (head["sequential"], head["stop_on_error"]) == (True, True)
+    assert head["sandbox"] == {
+        "file_access": {"read": [], "write": ["mybox/workspace"], "forbidden": []},
+        "network": False,
+    }
+    assert head["output"] == {"location": "inline", "format": "markdown", "file_path": ""}
+
+
+@pytest.mark.requirement("WFL-3")
+def test_each_step_stands_in_a_section_of_its_own_with_skill_input_and_output() -> None:
+    step = WorkflowStep(text="sum it", skill="csv-sum", agent="skills", input="sum\nit", output="the sum")
+    text = written(plan(steps=(step,), depends_on=("csv-sum",)), "en")
+    section = text.partition("## Step 1: sum it\n\n")[2]
+    assert section == '- skill: csv-sum\n- agent: skills\n- input: "sum\\nit"\n- output: the sum\n'

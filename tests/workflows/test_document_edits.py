@@ -1,0 +1,259 @@
+"""A workflow file that somebody edited: every mistake is named with its line, and no text is a surprise."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.support import environment
+from navigator_kernel.errors import NotLoadable
+from navigator_kernel.workflows.document import parsed
+
+FILE = """\
+---
+name: report
+version: 1.0.0
+description: sums and lists
+depends_on: [csv-sum, link-list]
+tags: [a, b]
+timeout_seconds: 30
+sequential: true
+stop_on_error: true
+sandbox:
+  file_access:
+    read: [data.csv]
+    write: [mybox/workspace]
+    forbidden: [secret]
+  network: false
+output:
+  location: inline
+  format: markdown
+  file_path: ""
+---
+
+# My report
+
+## Step 1: sum it
+
+- skill: csv-sum
+- agent: skills
+- input: sum @data.csv
+- output: the sum
+
+## Step 2: list it
+
+- skill: link-list
+- input: list the links in it
+"""
+MORE = "\n## Step {n}: more\n\n- skill: csv-sum\n- input: x\n"
+
+
+def problems(text: str, *, limit: int = 3) -> list[tuple[int, str]]:
+    """What is wrong with `text`, by line."""
+    with pytest.raises(NotLoadable) as caught:
+        parsed(text, "report", limit)
+    found = caught.value.data["problems"]
+    assert all(f"line {one['line']}: {one['message']}" in caught.value.message for one in found)
+    return [(one["line"], one["message"]) for one in found]
+
+
+def line_of(text: str, start: str) -> int:
+    return next(at for at, line in enumerate(text.split("\n"), 1) if line.startswith(start))
+
+
+def test_the_file_that_the_mistakes_are_made_in_is_a_good_one() -> None:
+    plan = parsed(FILE, "report", 3)
+    assert (plan.timeout_seconds, plan.sandbox.forbidden, len(plan.steps)) == (30, ("secret",), 2)
+
+
+def test_only_four_keys_and_two_items_are_required() -> None:
+    lines = ["---", "name: n", "version: 1", "description: d", "depends_on: [s]", "---", "## Step 1: t"]
+    plan = parsed("\n".join([*lines, "- skill: s", "- input: i"]), "n", 3)
+    assert (plan.timeout_seconds, plan.sandbox.write, plan.output.location) == (0, ("mybox/workspace",), "inline")
+
+
+# Each edit: what is replaced, by what, the start of the line that is named, and a word of the message
+EDITS: dict[str, tuple[str, str, str, str]] = {
+    "no version": ("version: 1.0.0\n", "", "---", "'version' is missing"),
+    "no description": ("description: sums and lists\n", "", "---", "'description' is missing"),
+    "no name": ("name: report\n", "", "---", "'name' is missing"),
+    "no depends_on": ("depends_on: [csv-sum, link-list]\n", "", "---", "'depends_on' is missing"),
+    "empty description": ("description: sums and lists", 'description: ""', "description", "one line of text"),
+    "description of lines": ("description: sums and lists", 'description: "a\\nb"', "description", "one line of text"),
+    "description of words": ("description: sums and lists", "description: [sums]", "description", "one line of text"),
+    "version": ("version: 1.0.0", "version: newest", "version", "a version such as 1.0.0"),
+    "name": ("name: report", "name: other", "name", "differs from the file's"),
+    "timeout of words": ("timeout_seconds: 30", "timeout_seconds: soon", "timeout_seconds", "a number of seconds"),
+    "negative timeout": ("timeout_seconds: 30", "timeout_seconds: -1", "timeout_seconds", "a number of seconds"),
+    "endless timeout": ("timeout_seconds: 30", "timeout_seconds: .inf", "timeout_seconds", "a number of seconds"),
+    "timeout nan": ("timeout_seconds: 30", "timeout_seconds: nan", "timeout_seconds", "a number of seconds"),
+    "timeout of several": ("timeout_seconds: 30", "timeout_seconds: [30]", "timeout_seconds", "a number of seconds"),
+    "side by side": ("sequential: true", "sequential: false", "sequential", "WFL-7"),
+    "side by side in words": ("sequential: true", "sequential: No", "sequential", "WFL-7"),
+    "perhaps in order": ("sequential: true", "sequential: perhaps", "sequential", "WFL-7"),
+    "on and on": ("stop_on_error: true", "stop_on_error: off", "stop_on_error", "WFL-8"),
+    "network": ("network: false", "network: true", "  network", "granted by policy"),
+    "some network": ("network: false", "network: [example.org]", "  network", "granted by policy"),
+    "absolute read": ("read: [data.csv]", "read: [/etc/passwd]", "    read", "inside the project"),
+    "read above": ("read: [data.csv]", "read: [a/../../b]", "    read", "inside the project"),
+    "home": ("read: [data.csv]", "read: [~/x, ../x]", "    read", "inside the project"),
+    "absolute forbidden": ("forbidden: [secret]", "forbidden: [/root]", "    forbidden", "inside the project"),
+    "write outside": ("write: [mybox/workspace]", "write: [src]", "    write", "below mybox/workspace"),
+    "write beside": ("write: [mybox/workspace]", "write: [mybox/state]", "    write", "below mybox/workspace"),
+    "write above": ("write: [mybox/workspace]", "write: [mybox/workspace/../..]", "    write", "below mybox/workspace"),
+    "location": ("location: inline", "location: cloud", "  location", "inline, file, both"),
+    "several locations": ("location: inline", "location: [file]", "  location", "inline, file, both"),
+    "format": ("format: markdown", "format: pdf", "  format", "markdown, json, text"),
+    "absolute result": ('file_path: ""', "file_path: /tmp/x.md", "  file_path", "inside the run's workspace"),
+    "result above": ('file_path: ""', "file_path: ../x.md", "  file_path", "inside the run's workspace"),
+    "no sandbox": ("  file_access:\n    read: [data.csv]\n    write: [mybox/workspace]\n    forbidden: [secret]\n  network: false\n", "  none\n", "sandbox", "sandbox"),
+    "access of words": ("    read: [data.csv]\n    write: [mybox/workspace]\n    forbidden: [secret]\n", "    all\n", "  file_access", "file_access"),
+    "output of words": ("output:\n  location: inline\n  format: markdown\n  file_path: \"\"\n", "output: file\n", "output", "output"),
+    "misnumbered": ("## Step 2: list it", "## Step 3: list it", "## Step 3", "step 3 stands where step 2 belongs"),
+    "twice the first": ("## Step 2: list it", "## Step 1: list it", "## Step 1: list", "step 1 stands where"),
+    "no number": ("## Step 2: list it", "## Step: list it", "## Step: list", "is no step"),
+    "another heading": ("## Step 2: list it", "## Notes", "## Notes", "is no step"),
+    "no skill": ("- skill: csv-sum\n", "", "## Step 1", "step 1 has no skill"),
+    "empty skill": ("- skill: csv-sum", "- skill:", "## Step 1", "step 1 has no skill"),
+    "no input": ("- input: list the links in it\n", "", "## Step 2", "step 2 has no input"),
+    "unknown item": ("- output: the sum", "- outcome: the sum", "- outcome", "is none of skill, agent, input, output"),
+    "loose text": ("- output: the sum", "the sum", "the sum", "is none of skill, agent, input, output"),
+    "unknown agent": ("- agent: skills", "- agent: robots", "- agent", "is no agent; one of: skills, worker, mcp"),
+    "second item": ("- agent: skills", "- skill: other", "- skill: other", "a second 'skill'"),
+    "second key": ("tags: [a, b]", "version: 2.0.0", "version: 2", "a second 'version'"),
+    "second nested key": ("  network: false", "  network: false\n  network: false", "  network", "a second 'sandbox.network'"),
+    "undeclared": ("depends_on: [csv-sum, link-list]", "depends_on: [csv-sum]", "depends_on", "depends_on lacks 'link-list'"),
+    "alias": ("tags: [a, b]", "tags: &t [a, b]\nextra: *t", "extra", "anchors and aliases are not read"),
+    "not YAML": ("tags: [a, b]", "tags: [a, b", "timeout_seconds", "not YAML"),
+    "tab": ("  file_access:", "\tfile_access:", "\tfile_access", "not YAML"),
+    "a list": ("name: report", "- name: report", "version", "not YAML"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "place", "word"), EDITS.values(), ids=list(EDITS))
+def test_a_mistake_is_named_with_its_line(old: str, new: str, place: str, word: str) -> None:
+    text = FILE.replace(old, new)
+    assert text != FILE
+    found = problems(text)
+    lines = [line for line, message in found if word in message]
+    repeated = [at for at, line in enumerate(text.split("\n"), 1) if line.startswith(place)]
+    assert lines
+    assert set(lines) <= set(repeated)
+
+
+@pytest.mark.parametrize("edit", [edit for edit in EDITS if edit != "second item"])
+def test_a_mistake_is_told_once_and_not_as_others_that_are_none(edit: str) -> None:
+    """What stands in frontmatter that cannot be read is not missing, and what stands below a heading is not second."""
+    assert len(problems(FILE.replace(*EDITS[edit][:2]))) == 1
+
+
+def test_all_mistakes_are_named_at_once_in_the_order_of_their_lines() -> None:
+    edits = (
+        "version",
+        "side by side",
+        "network",
+        "format",
+        "absolute read",
+        "misnumbered",
+        "unknown agent",
+        "no input",
+    )
+    text = FILE
+    for edit in edits:
+        text = text.replace(*EDITS[edit][:2])
+    found = problems(text)
+    assert [line for line, _ in found] == sorted(line for line, _ in found)
+    assert len(found) == len(edits)
+    for edit in edits:
+        assert any(EDITS[edit][3].split("step 2")[0] in message for _, message in found), edit
+
+
+@pytest.mark.requirement("WFL-3")
+def test_four_steps_are_too_many_unless_more_are_allowed() -> None:
+    text = FILE + MORE.format(n=3) + MORE.format(n=4)
+    assert problems(text) == [(line_of(text, "---") + 20, "4 steps; a workflow has 1 to 3")]
+    assert len(parsed(text, "report", 4).steps) == 4
+
+
+def test_a_file_without_steps_is_none() -> None:
+    assert any("0 steps" in message for _, message in problems(FILE.partition("# My")[0]))
+
+
+@pytest.mark.parametrize("text", ["", "\n", "hello", FILE.partition("---\n")[2], "---\nname: x\n", " ---\n---\n"])
+def test_a_file_without_frontmatter_says_so(text: str) -> None:
+    assert (1, "the file begins with no frontmatter between two lines '---'") in problems(text)
+
+
+def test_a_file_that_is_too_long_is_not_read() -> None:
+    with pytest.raises(NotLoadable, match="64 KiB"):
+        parsed(FILE + "x" * 64 * 1024, "report", 3)
+
+
+def test_items_may_be_written_in_chinese() -> None:
+    text = FILE.replace("## Step 2:", "## 步骤 2：").replace("- skill: link-list", "- 技能：link-list")
+    text = text.replace("- agent: skills", "* 子智能体：skills_agent").replace("- input: list", "- 输入：list")
+    assert parsed(text.replace("- output:", "- 输出："), "report", 3) == parsed(FILE, "report", 3)
+
+
+def test_keys_that_the_kernel_does_not_know_do_no_harm() -> None:
+    text = FILE.replace("tags: [a, b]", "tags: [a, b]\nauthor: Ada\nhooks:\n  before: x")
+    assert parsed(text, "report", 3) == parsed(FILE, "report", 3)
+
+
+# No text is a surprise
+
+
+def read(text: str) -> None:
+    with suppress(NotLoadable):
+        parsed(text, "report", 3)
+
+
+@given(st.text())
+def test_any_text_is_a_workflow_or_a_list_of_problems(text: str) -> None:
+    read(text)
+    read(f"---\n{text}\n---\n## Step 1: x\n")
+    read(FILE + text)
+
+
+@given(
+    st.lists(
+        st.sampled_from([*FILE.split("\n"), "? x", "- - -", "a: {b: [c", "}", "key: |", "  *x", "!!python x"]),
+        max_size=40,
+    )
+)
+def test_any_order_of_a_files_lines_is_a_workflow_or_a_list_of_problems(lines: list[str]) -> None:
+    read("\n".join(lines))
+    read("\n".join(["---", *lines, "---", "## Step 1: x"]))
+
+
+HOSTILE = """
+import sys, time
+from navigator_kernel.errors import NotLoadable
+from navigator_kernel.workflows.document import parsed
+piece, times, tail = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+began = time.process_time()
+try:
+    parsed("---\\nx: " + chr(10) * (piece[0] in "-?") + piece * times + tail * times + "\\n---\\n", "n", 3)
+except NotLoadable:
+    print("told", time.process_time() - began < 3)
+"""
+
+
+@pytest.mark.parametrize(("piece", "tail"), [("[", ""), ("[", "]"), ("{a: ", "}"), ("- ", ""), ("? ", ""), ("{? ", "")])
+@pytest.mark.parametrize("size", [3_000, 60_000])
+def test_nesting_without_end_ends_no_process_and_takes_no_time(piece: str, tail: str, size: int) -> None:
+    """In a process of its own: what reads YAML may overflow the stack."""
+    times = str(size // len(piece + tail))
+    argv = [sys.executable, "-c", HOSTILE, piece, times, tail]
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "told True\n"), done.stderr[-500:]
+
+
+def test_aliases_that_stand_for_more_and_more_are_not_followed() -> None:
+    bomb = "\n".join(f"k{n}: &k{n} [{', '.join([f'*k{n - 1}'] * 9)}]" for n in range(1, 10))
+    assert any("aliases" in message for _, message in problems(f"---\nk0: &k0 x\n{bomb}\n---\n"))

@@ -1,0 +1,328 @@
+"""A message of several steps becomes a plan in which each step has the skill that is best for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.proposal import LIMIT, Proposed
+from navigator_kernel.values.route import Lifecycle, NeedClarification, Unknown
+from routing.place import Routing, write_skills
+from workflows.proposals import bound, place_at, plan, proposed, steps
+
+TWO = "run sum-column on @data.csv and then draw a chart"
+TWO_ZH = "用 sum-column 处理 @data.csv，然后画一张图表"
+BY_NAME = ("polish-manuscript", "Does a thing")
+BY_DESCRIPTION = ("second-one", "Polishes a manuscript so that others like to read it")
+BY_TAGS = ("third-one", ("Does more", "tags: polish, manuscript\n"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Routing:
+    return place_at(tmp_path)
+
+
+# When there is a workflow at all
+
+
+@pytest.mark.requirement("WFL-1", "COV-4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        TWO,
+        TWO_ZH,
+        "first run sum-column on @data.csv, then draw a chart",
+        "1. run sum-column on @data.csv\n2. draw a chart",
+        "Do the following: 1) run sum-column on @data.csv 2) draw a chart",
+        "第一步：用 sum-column 处理 @data.csv；第二步：画一张图表",
+        "需求理解：先用 sum-column 处理 @data.csv，再画一张图表",
+    ],
+)
+def test_steps_in_so_many_words_become_a_plan(place: Routing, text: str) -> None:
+    assert bound(place, text) == ["sum-column", "draw-chart"]
+
+
+@pytest.mark.requirement("WFL-1")  # the person asks for it
+def test_one_order_is_a_plan_where_a_plan_is_asked_for(place: Routing) -> None:
+    assert proposed(place, "draw a chart") is None
+    assert bound(place, "draw a chart", alone=True) == ["draw-chart"]
+
+
+@pytest.mark.requirement("COV-4")  # X-7, X-36
+@pytest.mark.parametrize(
+    "text", ["list the zibs and then show the frobs", "先列出张三再显示李四", "hello", "今天天气怎么样"]
+)
+def test_where_no_skill_fits_any_step_there_is_no_workflow(place: Routing, text: str) -> None:
+    assert proposed(place, text) is None
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_long_text_is_never_taken_apart(place: Routing, alone: bool) -> None:
+    text = f"{TWO}. {'x' * (LIMIT - len(TWO) - 2)}"
+    assert isinstance(proposed(place, text, alone=alone), Proposed)
+    assert proposed(place, text + "x", alone=alone) is None
+
+
+# One skill is better than a plan
+
+
+@pytest.mark.requirement("WFL-2", "COV-6")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "count the words in @notes.txt and then count the words in @notes.txt again",
+        "统计这段文字的字数，然后统计这段文字的字数",
+        "/count-words first a and then b",
+        "count the words",
+    ],
+)
+def test_what_one_skill_does_is_not_split(place: Routing, text: str) -> None:
+    assert proposed(place, text) is None
+
+
+@pytest.mark.requirement("WFL-2", "COV-5")
+@pytest.mark.parametrize("text", ["fix the spelling and then shorten the sentences", "先改错字再缩短句子"])
+def test_a_skill_whose_example_says_just_that_has_all_of_it(tmp_path: Path, text: str) -> None:
+    write_skills(
+        tmp_path,
+        {
+            "fix-spelling": "Fixes spelling",
+            "shorten-sentences": "Shortens sentences",
+            "改错字": "改错字",
+            "缩短句子": "缩短句子",
+        },
+    )
+    place = place_at(tmp_path)
+    assert proposed(place, text) is None
+    assert place.decide(text).entity == "tidy-prose"
+
+
+@pytest.mark.requirement("COV-5")
+def test_connecting_words_inside_what_a_skill_is_given_split_nothing(place: Routing) -> None:
+    text = 'run count-words on "first eat, then run" and then draw a chart'
+    assert [step.input for step in steps(place, text)] == ['run count-words on "first eat, then run"', "draw a chart"]
+
+
+@pytest.mark.requirement("COV-6")
+@pytest.mark.parametrize(
+    ("text", "inputs"),
+    [
+        (
+            "run sum-column on @data.csv and then run sum-column on @more.csv",
+            ("run sum-column on @data.csv", "run sum-column on @more.csv"),
+        ),
+        (
+            "用 sum-column 处理 @data.csv，然后用 sum-column 处理 @more.csv",
+            ("用 sum-column 处理 @data.csv", "用 sum-column 处理 @more.csv"),
+        ),
+        (
+            'run count-words on "to be" and then run count-words on "or not"',
+            ('run count-words on "to be"', 'run count-words on "or not"'),
+        ),
+    ],
+    ids=["files", "files-zh", "texts"],
+)
+def test_one_skill_for_different_things_is_several_steps(place: Routing, text: str, inputs: tuple[str, ...]) -> None:
+    assert tuple(step.input for step in steps(place, text)) == inputs
+
+
+# Which skill a step gets
+
+
+@pytest.mark.requirement("WFL-4", "COV-2")
+@pytest.mark.parametrize(
+    "text", ["run draw-chart, then run count-words on it", "用 draw-chart，然后用 count-words 统计"]
+)
+def test_a_step_that_names_a_skill_has_it(tmp_path: Path, text: str) -> None:
+    write_skills(
+        tmp_path, {"other-one": ("Runs charts and counts", "examples: |\n  run draw-chart\n  用 draw-chart\n")}
+    )
+    assert bound(place_at(tmp_path), text) == ["draw-chart", "count-words"]
+
+
+@pytest.mark.requirement("WFL-4", "COV-3")
+@pytest.mark.parametrize(
+    ("there", "best"),
+    [
+        ((BY_NAME, BY_DESCRIPTION, BY_TAGS), "polish-manuscript"),
+        ((BY_NAME, BY_TAGS), "polish-manuscript"),
+        ((BY_DESCRIPTION, BY_TAGS), "second-one"),
+        ((BY_TAGS,), "third-one"),
+    ],
+    ids=["name", "name before tags", "description before tags", "tags"],
+)
+def test_a_name_counts_more_than_a_description_and_that_more_than_tags(
+    tmp_path: Path, there: tuple[tuple[str, str | tuple[str, str]], ...], best: str
+) -> None:
+    write_skills(tmp_path, dict(there))
+    assert bound(place_at(tmp_path), "draw a chart and then polish the manuscript") == ["draw-chart", best]
+
+
+@pytest.mark.requirement("WFL-6")  # X-39
+@pytest.mark.parametrize(
+    ("text", "skill", "agent"),
+    [
+        ("run count-words on @notes.txt", "count-words", "skills"),
+        ("draw a chart", "draw-chart", "skills"),
+        ("install acme/tools", "skill_manager", "worker"),
+        ("uninstall tidy-prose", "skill_manager", "worker"),
+        ("run skill_manager list", "skill_manager", "worker"),
+        ("run report2", "report2", "worker"),
+        ("mcp read note://one from files", "files", "mcp"),
+        ("mcp 读取 note://one files", "files", "mcp"),
+    ],
+)
+def test_each_step_goes_to_the_agent_that_owns_it(place: Routing, text: str, skill: str, agent: str) -> None:
+    first, second = steps(place, f"{text}, then run sum-column on @data.csv")
+    assert (first.skill, first.agent) == (skill, agent)
+    assert (second.skill, second.agent) == ("sum-column", "skills")
+
+
+def test_a_plan_depends_on_the_skills_that_it_runs_and_on_nothing_else(place: Routing) -> None:
+    assert plan(place, "install acme/tools, then run sum-column on @data.csv, then draw a chart").depends_on == (
+        "sum-column",
+        "draw-chart",
+    )
+
+
+# Installing first
+
+
+@pytest.mark.requirement("COV-7")
+@pytest.mark.parametrize("text", [TWO, "run web-scraper on @data.csv and then draw a chart"])
+def test_a_skill_that_is_here_is_not_fetched(tmp_path: Path, text: str) -> None:
+    write_skills(tmp_path, {"web-scraper": "scrapes pages"})
+    assert {step.agent for step in steps(place_at(tmp_path), text)} == {"skills"}
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        ("install acme/tools and then run frob-it on @data.csv", "install acme/tools --skill frob-it", "frob-it"),
+        ("install file:///x/r then use frob-it", "install file:///x/r --skill frob-it", "frob-it"),
+        ("install acme/tools --skill frob-it and then run frob-it", "install acme/tools --skill frob-it", "frob-it"),
+        ("install acme/tools, then execute the `frob-it` skill", "install acme/tools --skill frob-it", "frob-it"),
+        ("安装 acme/tools，然后用 frob-it 处理 @data.csv", "安装 acme/tools --skill frob-it", "frob-it"),
+        ("install acme/frob-it-kit and then run frob-it", "install acme/frob-it-kit --skill frob-it", "frob-it"),
+        ("install acme/tools and then run draw-chart", "install acme/tools", "draw-chart"),
+    ],
+)
+def test_a_source_is_asked_for_the_skill_that_is_run_next_only_and_says_so(
+    place: Routing, text: str, first: str, second: str
+) -> None:
+    found = steps(place, text)
+    assert [step.skill for step in found] == ["skill_manager", second]
+    assert (found[0].input, found[0].text) == (first, first)
+    order = place.router.recognise(found[0].input)
+    assert isinstance(order, Lifecycle)
+    assert order.skills == (() if second == "draw-chart" else ("frob-it",))
+
+
+def test_two_skills_may_come_from_one_source(place: Routing) -> None:
+    found = steps(place, "install acme/tools, then run frob-it on @data.csv, then run knit-it on it")
+    assert [step.skill for step in found] == ["skill_manager", "frob-it", "knit-it"]
+    assert found[0].input == "install acme/tools --skill frob-it --skill knit-it"
+
+
+def test_a_skill_of_another_name_than_the_one_asked_for_is_not_made_up(place: Routing) -> None:
+    found = proposed(place, "install acme/tools --skill other and then run frob-it on @data.csv")
+    assert isinstance(found, NeedClarification)
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "stored"),
+    [
+        ("run sum-column on @plain.csv", "deep down", 'run sum-column on @"deep down/plain.csv"'),
+        ('run sum-column on @"my data.csv"', "deep down", 'run sum-column on @"deep down/my data.csv"'),
+        ("run sum-column on @'my data.csv'", "deep down", 'run sum-column on @"deep down/my data.csv"'),
+        ("run sum-column on @../data.csv", "deep down", "run sum-column on @data.csv"),
+        ("run sum-column on @./data.csv", "", "run sum-column on @data.csv"),
+        ("用 sum-column 处理 @数据.csv", "表格", "用 sum-column 处理 @表格/数据.csv"),
+        ("用 sum-column 处理@数据.csv", "表格", "用 sum-column 处理@表格/数据.csv"),
+        ("run sum-column on @data.csv", "", "run sum-column on @data.csv"),
+    ],
+)
+def test_paths_are_stored_from_the_projects_root(place: Routing, text: str, base: str, stored: str) -> None:
+    found = plan(place, f"{text}, then draw a chart", base=base)
+    assert found.steps[0].input == stored
+    assert [(place.root / path).is_file() for path in found.sandbox.read] == [True]
+
+
+def test_only_the_files_that_are_named_may_be_read(place: Routing) -> None:
+    found = plan(place, "run sum-column on @data.csv, then run count-words on @notes.txt, then draw a chart")
+    assert (found.sandbox.read, found.sandbox.write) == (("data.csv", "notes.txt"), ("mybox/workspace",))
+    assert found.sandbox.network is False
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "refused"),
+    [
+        ("run sum-column on @gone.csv and then draw a chart", "gone.csv", False),
+        ("draw a chart and then run sum-column on @gone.csv", "gone.csv", False),
+        ("draw a chart and then run sum-column on @../outside.csv", "outside.csv", True),
+        ("画一张图表，然后用 sum-column 处理 @gone.csv", "gone.csv", False),
+    ],
+)
+def test_a_file_that_cannot_be_read_refuses_the_whole_plan(place: Routing, text: str, name: str, refused: bool) -> None:
+    (place.root.parent / "outside.csv").write_text("a,1\n")
+    found = proposed(place, text)
+    assert isinstance(found, Unknown)
+    assert (name in found.name, found.refused) == (True, refused)
+
+
+# How many steps
+
+
+FIVE = (
+    "run count-words on @notes.txt, then draw a chart, then run sum-column on @data.csv, then list zibs, then show it"
+)
+
+
+@pytest.mark.requirement("WFL-3")  # X-23
+@pytest.mark.parametrize(
+    ("limit", "kept", "left"),
+    [
+        (3, ["count-words", "draw-chart", "sum-column"], ("list zibs", "show it")),
+        (2, ["count-words", "draw-chart"], ("run sum-column on @data.csv", "list zibs", "show it")),
+    ],
+)
+def test_the_first_steps_are_offered_and_the_rest_is_named(
+    place: Routing, limit: int, kept: list[str], left: tuple[str, ...]
+) -> None:
+    found = proposed(place, FIVE, limit=limit)
+    assert isinstance(found, Proposed)
+    assert ([step.skill for step in found.plan.steps], found.left) == (kept, left)
+
+
+@pytest.mark.requirement("WFL-3")
+def test_each_step_can_be_run_on_its_own(place: Routing) -> None:
+    """What a step is stored with is an order that the router takes for the same skill."""
+    for step in steps(place, "run sum-column on @data.csv, then draw a chart, then count the words in this text"):
+        assert place.decide(step.input).entity == step.skill
+
+
+# Its name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (TWO, "sum-column-then-draw-chart"),
+        (TWO_ZH, "sum-column-then-draw-chart"),
+        ("install acme/tools and then run draw-chart", "install-then-draw-chart"),
+        ("run skill_manager list and then draw a chart", "skill-manager-then-draw-chart"),
+    ],
+)
+def test_a_plan_is_named_by_what_it_does(place: Routing, text: str, name: str) -> None:
+    assert plan(place, text).name == name
+
+
+def test_a_plan_says_the_message_and_what_goes_from_step_to_step(place: Routing) -> None:
+    found = plan(place, TWO)
+    assert found.description == TWO
+    assert [step.output for step in found.steps] == ["its output and files go to the next step", "the result"]
+    assert [step.output for step in plan(place, TWO_ZH).steps] == ["输出与文件交给下一步", "结果"]

@@ -1,0 +1,175 @@
+"""What a plan lacks is asked for once, before there is a plan, and the answer completes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.values.route import NeedClarification
+from routing.place import Routing
+from workflows.proposals import bound, place_at, plan, proposed, question, steps
+
+GAP = "run sum-column on @data.csv, then list the zibs, then draw a chart"
+GAP_ZH = "用 sum-column 处理 @data.csv，然后列出张三，最后画一张图表"
+SCOPE = "scope: installed skills; docs/skills-mapping.md has more"
+SCOPE_ZH = "当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Routing:
+    return place_at(tmp_path)
+
+
+# A step that no skill fits
+
+
+@pytest.mark.requirement("WFL-5")
+@pytest.mark.parametrize(("text", "step", "scope"), [(GAP, "list the zibs", SCOPE), (GAP_ZH, "列出张三", SCOPE_ZH)])
+def test_a_step_that_no_skill_fits_is_one_question_with_the_scope(
+    place: Routing, text: str, step: str, scope: str
+) -> None:
+    asked = question(place, text)
+    assert asked.missing == ("skill",)
+    assert repr(step) in asked.question
+    assert scope in asked.question
+
+
+@pytest.mark.requirement("WFL-5")
+def test_all_steps_that_no_skill_fits_are_asked_for_at_once(place: Routing) -> None:
+    text = "run sum-column on @data.csv, then list the zibs, then show the frobs, then draw a chart"
+    asked = question(place, text, limit=4)
+    assert "'list the zibs'; 'show the frobs'" in asked.question
+
+
+@pytest.mark.requirement("WFL-5")
+@pytest.mark.parametrize("answer", ["count-words", "Count_Words", "`count-words`", "count-words.", " 'count-words' "])
+def test_an_answer_that_names_a_skill_binds_the_step(place: Routing, answer: str) -> None:
+    assert bound(place, GAP, answer=answer) == ["sum-column", "count-words", "draw-chart"]
+
+
+def test_an_answer_that_names_no_skill_is_asked_again(place: Routing) -> None:
+    assert question(place, GAP, answer="whatever you like").missing == ("skill",)
+
+
+def test_a_bound_step_keeps_its_skill_whatever_is_answered(place: Routing) -> None:
+    assert bound(place, GAP, answer="draw-chart") == ["sum-column", "draw-chart", "draw-chart"]
+
+
+@pytest.mark.requirement("WFL-5")
+def test_two_steps_of_which_one_fits_no_skill_are_not_given_to_the_other_ones_skill(place: Routing) -> None:
+    """`run count-words on the moon, then list the zibs` must not count the words of `list the zibs`."""
+    asked = proposed(place, "run count-words on the moon, then list the zibs")
+    assert isinstance(asked, NeedClarification)
+    assert "'list the zibs'" in asked.question
+
+
+# What a step needs (PKT-10, X-10)
+
+
+@pytest.mark.requirement("PKT-10")
+@pytest.mark.parametrize(
+    ("text", "skill", "missing"),
+    [
+        ("run sum-column and then draw a chart", "sum-column", ("input",)),
+        ("run count-words and then draw a chart", "count-words", ("text",)),
+        ("运行 count-words，然后画一张图表", "count-words", ("text",)),
+        ("draw a chart and then run mail-letter", "mail-letter", ("to",)),
+    ],
+)
+def test_what_a_step_needs_and_nobody_hands_it_is_asked_first(
+    place: Routing, text: str, skill: str, missing: tuple[str, ...]
+) -> None:
+    asked = question(place, text)
+    assert (asked.target, asked.missing) == (skill, missing)
+    assert skill in asked.question
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "draw a chart and then run count-words",
+        "draw a chart and then run sum-column on it",
+        "画一张图表，然后运行 count-words",
+        "draw a chart, then run sum-column, then run count-words",
+    ],
+)
+def test_text_and_files_of_a_later_step_come_from_the_one_before(place: Routing, text: str) -> None:
+    assert len(steps(place, text)) > 1
+
+
+@pytest.mark.requirement("PKT-10")
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("install the frobnicate skill and then run count-words on @notes.txt", "source"),
+        ("mcp read from files and then draw a chart", "uri"),
+        ("mcp read note://one and then draw a chart", "server"),
+        ("mcp call and then draw a chart", "tool"),
+    ],
+)
+def test_what_a_step_of_another_agent_needs_is_asked_first_too(place: Routing, text: str, missing: str) -> None:
+    found = proposed(place, text)
+    assert isinstance(found, NeedClarification)
+    assert missing in found.missing
+
+
+@pytest.mark.requirement("PKT-10")  # X-10
+def test_one_question_names_all_that_is_missing(place: Routing) -> None:
+    asked = question(place, "run count-words and then run mail-letter")
+    assert set(asked.missing) >= {"text", "to"}
+    assert "the text" in asked.question
+    assert "whom to" in asked.question
+
+
+# The answer
+
+
+@pytest.mark.requirement("PKT-10")
+@pytest.mark.parametrize(
+    ("text", "skill", "answer", "stored"),
+    [
+        ("run count-words and then draw a chart", "count-words", "hello", "/count-words text=hello\nrun count-words"),
+        (
+            "draw a chart, then run mail-letter",
+            "mail-letter",
+            "ada@example.org",
+            "/mail-letter to=ada@example.org\nrun mail-letter",
+        ),
+        (
+            "运行 count-words，然后画一张图表",
+            "count-words",
+            "生存 还是毁灭",
+            "/count-words text='生存 还是毁灭'\n运行 count-words",
+        ),
+    ],
+)
+def test_an_answer_is_stored_in_the_step_that_asked(
+    place: Routing, text: str, skill: str, answer: str, stored: str
+) -> None:
+    found = steps(place, text, answer=answer, target=skill)
+    assert [step.input for step in found if step.skill == skill] == [stored]
+
+
+@pytest.mark.parametrize("answer", ["it's", 'a "quoted" word', "$1 \\$ `x`", "text=y", "# no", "a\nb", "--flag"])
+def test_an_answer_of_any_characters_comes_back_as_one_value(place: Routing, answer: str) -> None:
+    [first, _] = steps(place, "run count-words and then draw a chart", answer=answer, target="count-words")
+    request = place.request(first.input)
+    assert request.commands[0].args == (f"text={' '.join(answer.split())}",)
+
+
+@pytest.mark.requirement("PKT-10")
+@pytest.mark.parametrize("answer", ["@data.csv", '@"deep down/my data.csv"'])
+def test_a_file_may_be_the_answer(place: Routing, answer: str) -> None:
+    found = plan(place, "run sum-column and then draw a chart", answer=answer, target="sum-column")
+    assert [step.skill for step in found.steps] == ["sum-column", "draw-chart"]
+    assert found.sandbox.read == (answer.strip('@"'),)
+    assert place.request(found.steps[0].input).files[0].problem == ""
+
+
+def test_an_answer_is_no_part_of_what_is_split(place: Routing) -> None:
+    found = plan(
+        place, "run count-words and then draw a chart", answer="eat, then run sum-column", target="count-words"
+    )
+    assert [step.skill for step in found.steps] == ["count-words", "draw-chart"]
+    assert found.description == "run count-words and then draw a chart"
