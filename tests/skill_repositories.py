@@ -11,9 +11,7 @@ def skill_text(name: str, description: str = "does a thing", extra: str = "") ->
     return f"---\nname: {name}\ndescription: {description}\n{extra}---\n# {name}\n\nDo it.\n"
 
 
-def make_repo(
-    tmp_path: Path, files: Mapping[str, str | bytes], *, name: str = "repo", partial: bool = True
-) -> Path:
+def make_repo(tmp_path: Path, files: Mapping[str, str | bytes], *, name: str = "repo", partial: bool = True) -> Path:
     """A repository with `files` in one commit, which serves partial fetches or (`partial=False`) does not."""
     repo = tmp_path / name
     repo.mkdir(parents=True)

@@ -21,12 +21,21 @@ from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import Handover, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteDecision, RouteResult, Script, Skills
 from navigator_kernel.values.wording import say
-from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowRun, WorkflowStep, WorkflowView
-from navigator_kernel.workflows.handover import handed_over, left_by
-from navigator_kernel.workflows.rights import file_problem, is_idempotent
+from navigator_kernel.values.workflow import (
+    PLAN,
+    REPEAT,
+    RunState,
+    StepRecord,
+    WorkflowRun,
+    WorkflowStep,
+    WorkflowView,
+)
+from navigator_kernel.workflows.handover import handed_over, left_by, workspace
+from navigator_kernel.workflows.rights import file_problem, is_idempotent, order_problem
+from navigator_kernel.workflows.shelf import store
 
 RETRIES = 2  # SAF-5: a step that failed so many times in a row is not offered again
-REPEAT = "repeat"  # agreement to run a step again that was under way when the program ended
+ENDED = frozenset({"done", "aborted"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,23 +70,31 @@ class Follower:
         journal = self.kernel.journal
         journal.load(token)
         with journal.hold(token):
-            run = journal.load(token)
-            if run.state in {"done", "aborted"}:
-                raise Refused(f"workflow run {token!r} has ended: {run.state}", hint=f"run it anew: #{run.plan.name}")
-            journal.mark(token, "running")
-            self._allow(run)
+            run = self._begun(token, agreed)
+            for subject in run.granted:
+                self.kernel.consents.allow(token, subject)
             try:
-                course = await self._steps(run, agreed)
-                return replace(course, view=replace(self._view(token), left=left))
+                course, result = await self._steps(run, agreed)
+                return replace(course, view=replace(self._view(token), left=left, result=result))
             except BaseException:
                 journal.mark(token, "stopped")
                 raise
 
-    def _allow(self, run: WorkflowRun) -> None:
-        for subject in run.granted:
-            self.kernel.consents.allow(run.token, subject)
+    def _begun(self, token: str, agreed: str) -> WorkflowRun:
+        """A yes to the plan stores it (WFL-9); one to an effect of a step is kept with the run."""
+        journal = self.kernel.journal
+        run = journal.load(token)
+        if run.state in ENDED:
+            raise Refused(f"workflow run {token!r} has ended: {run.state}", hint="ask for it anew, or call it by #name")
+        if agreed == PLAN:
+            stays = run.state != "proposed"
+            journal.mark(token, "running", (), None if stays else store(run.plan, self.kernel, self.context.language))
+        else:
+            covers_effect = agreed not in {"", REPEAT} and not agreed.startswith("retry:")
+            journal.mark(token, "running", (agreed,) if covers_effect else ())
+        return journal.load(token)
 
-    async def _steps(self, run: WorkflowRun, agreed: str) -> Course:
+    async def _steps(self, run: WorkflowRun, agreed: str) -> tuple[Course, str]:
         packets: list[Packet] = []
         reports: list[Report] = []
         handed: Handover | None = None
@@ -86,11 +103,11 @@ class Follower:
             packets += [packet] if packet else []
             reports.append(report)
             if report.state != "success":
-                return self._stopped(run, number, packets, reports)
+                return self._stopped(run, number, packets, reports), ""
             handed = handed_over(self.kernel, run.token, number, report)
+        result = left_by(self.kernel, run, reports[-1])
         self.kernel.journal.mark(run.token, "done")
-        left_by(self.kernel, run, reports[-1])
-        return Course(view=self._view(run.token), orders=_orders(packets), reports=tuple(reports))
+        return Course(view=self._view(run.token), orders=_orders(packets), reports=tuple(reports)), result
 
     async def _step(
         self, run: WorkflowRun, number: int, step: WorkflowStep, handed: Handover | None, agreed: str
@@ -104,9 +121,8 @@ class Follower:
             return None, order
         packet = order.steps[0].packets[0]
         if last is not None and last.report is None and agreed != REPEAT and not is_idempotent(packet, self.kernel):
-            return packet, self._own(
-                "pending", say("workflow.doubt", self.context.language, step=number, text=step.text), "in_doubt"
-            )
+            text = say("workflow.doubt", self.context.language, step=number, text=step.text)
+            return packet, replace(self._own("pending", text, "in_doubt"), subject=REPEAT)
         attempt = _attempt(last)
         digest = f"sha256:{hashlib.sha256(_input(packet)).hexdigest()}"
         self.kernel.journal.begin(run.token, number, attempt, digest)
@@ -120,7 +136,9 @@ class Follower:
         """The step's packet, made from its input as any message is; a report where it cannot be made."""
         language = self.context.language
         request = replace(
-            preprocess(Message(text=step.input, language=language), self.kernel.root_files), handed=handed
+            preprocess(Message(text=step.input, language=language), self.kernel.root_files),
+            handed=handed,
+            base=self.kernel.root,
         )
         if problem := file_problem(request, run.plan.sandbox, self.kernel.root):
             return self._own("error", problem, "refused", exit_code=Refused.exit_code)
@@ -129,12 +147,16 @@ class Follower:
             text = say("workflow.unfit", language, step=number, agent=step.agent, text=repr(step.input))
             return self._own("error", text, "unfit")
         decision = RouteDecision(result=result, entity=step.skill, tier="exact" if _named(result) else "retrieval")
-        limit = run.plan.timeout_seconds or self.context.timeout
-        context = replace(self.context, run=run.token, step=number, attempt=_attempt(last), timeout=limit)
+        context = replace(self.context, run=run.token, step=number, attempt=_attempt(last))
         order = planned(decision, request, self.kernel.catalogue, context)
         if isinstance(order, NeedClarification):
             return self._own("error", order.question, "missing", required=list(order.missing))
-        return order
+        packet = _in_time(order.steps[0].packets[0], run.plan.timeout_seconds)
+        skill = self.kernel.catalogue.find(step.skill) if step.agent == "skills" else None
+        places = (self.kernel.root, workspace(self.kernel, run.token))
+        if problem := order_problem(packet, skill.required_params if skill else (), run.plan.sandbox, places):
+            return self._own("error", problem, "refused", exit_code=Refused.exit_code)
+        return _orders([packet])
 
     def _bound(self, request: PreprocessingResult, step: WorkflowStep) -> RouteResult | None:
         """What the step's input says of the thing it is bound to; the binding itself is the plan's."""
@@ -149,14 +171,12 @@ class Follower:
     def _stopped(self, run: WorkflowRun, number: int, packets: list[Packet], reports: list[Report]) -> Course:
         """WFL-8: what the person is asked, by how the last step ended."""
         report, language = reports[-1], self.context.language
-        reason = report.data.get("reason")
         state: RunState = "waiting" if report.state == "pending" else "stopped"
         self.kernel.journal.mark(run.token, state)
         waits = question = ""
-        if reason == "consent":
-            waits = str(report.data.get("subject", ""))  # the report asks already
-        elif reason == "in_doubt":
-            waits, question = REPEAT, report.summary
+        if report.subject:
+            waits = report.subject
+            question = report.summary if waits == REPEAT else ""  # one that needs consent asks for itself
         else:
             tries = _failures(self.kernel.journal.load(run.token), number)
             total = len(run.plan.steps)
@@ -173,6 +193,12 @@ class Follower:
     def _own(self, state: State, text: str, reason: str, **data: object) -> Report:
         meta = Meta(agent="kernel", time=0.0, ts=self.kernel.clock.now())
         return Report(state=state, summary=text, meta=meta, data={"reason": reason, "msg": text, **data})
+
+
+def _in_time(packet: Packet, limit: float) -> Packet:
+    """The order within the workflow's own limit, where it has one."""
+    held = packet.constraints
+    return replace(packet, constraints=replace(held, timeout=min(held.timeout, limit))) if limit else packet
 
 
 def _attempt(last: StepRecord | None) -> int:

@@ -152,7 +152,8 @@ class LifecyclePort(Protocol):
 class Journal(Protocol):
     """What became of workflow runs. Every entry is durable when its call returns; NotFound for an unknown token."""
 
-    def propose(self, token: str, session: str, plan: WorkflowPlan) -> None: ...
+    def propose(self, token: str, session: str, plan: WorkflowPlan, granted: Sequence[str] = ()) -> None:
+        """A run that has not begun; `granted` is what a yes to its plan covers."""
 
     def load(self, token: str) -> WorkflowRun: ...
 

@@ -35,7 +35,9 @@ from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, PreprocessingResult, Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision
-from navigator_kernel.work import PLAN, Work, with_answer, work_of
+from navigator_kernel.values.workflow import PLAN
+from navigator_kernel.work import Work, turned_down, with_answer, work_of
+from navigator_kernel.workflows.orchestrator import without_flag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     Every way out is an event: RunCompleted, RunCancelled when the task is cancelled, RunError for a surprise.
     """
     began = kernel.clock.monotonic()
+    message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
     language = message.language or language_of(message.text)
     run = emit(RunStarted(session=session.id, message=message.text, language=language)).run
     try:
@@ -66,6 +69,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
         told = Told(
             run=run,
             request=request,
+            asked=_asked(resumed, request, course),
             session=resumed.session,
             notice=notice,
             elapsed=elapsed,
@@ -89,12 +93,12 @@ async def _routed(
     """What to do: what was just agreed to, a workflow, or what the message is understood to want."""
     if resumed.declined:
         emit(ApprovalResolved(subject=resumed.subject, granted=False))
-        if resumed.workflow and resumed.subject == PLAN:
-            kernel.journal.mark(resumed.workflow, "aborted")
+        if resumed.workflow:
+            turned_down(resumed.workflow, resumed.subject, kernel)
         return _Routed(decision=_agreed(Direct(topic="declined"), "declined"))
     if resumed.approved is not None:
         emit(ApprovalResolved(subject=resumed.approved.subject, granted=True))
-    work = work_of(resumed, request, kernel, context.run)  # several steps in so many words, #name, a yes to a plan
+    work = work_of(resumed, request, kernel, context)  # several steps in so many words, #name, a yes to a plan
     if isinstance(work, Work):
         emit(RouteDecided(decision=work.decision.to_dict(), trace=(work.decision.tier, work.decision.reason)))
         return _Routed(decision=work.decision, work=work)
@@ -102,6 +106,7 @@ async def _routed(
         kernel.consents.allow(context.run, resumed.approved.subject)
         steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
         return _Routed(decision=_agreed(Direct(), "approved"), orders=Plan(steps=steps))
+    request = without_flag(request)
     intent = await understand(request, resumed.session, kernel.router)  # syntax, exact name, retrieval, model
     decision = decide(intent, request, kernel.catalogue) if work is None else work
     orders = plan(decision, request, kernel.catalogue, context)
@@ -126,6 +131,15 @@ async def _done(routed: _Routed, message: Message, context: TurnContext, kernel:
     follower = Follower(kernel=kernel, delivery=delivery, context=context, emit=emit)
     agreed = PLAN if work.agreed is None else work.agreed
     return await follower.follow(work.view.token, agreed, left=work.view.left)
+
+
+def _asked(resumed: Resumed, request: PreprocessingResult, course: Course) -> str:
+    """X-11: what the history keeps as the person's part."""
+    if resumed.approved is None:
+        return request.original
+    if course.view is not None:
+        return course.view.plan.description
+    return resumed.approved.packets[0].task_spec.intent if resumed.approved.packets else request.original
 
 
 def _context(message: Message, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from navigator_kernel.adapters.files import read_bounded
-from navigator_kernel.errors import Damaged, KernelError, UsageProblem
+from navigator_kernel.errors import UsageProblem
 from navigator_kernel.ports import Kernel
-from navigator_kernel.proposal import Ground, Proposed, may_spell_out, propose
-from navigator_kernel.stages.preprocess import preprocess, without_prefix
+from navigator_kernel.proposal import Proposed, may_spell_out, propose
+from navigator_kernel.stages.preprocess import preprocess, without_prefix, words_of
 from navigator_kernel.stages.resume import Resumed
-from navigator_kernel.text import Language
+from navigator_kernel.steps import Ground, rooted, within
+from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.reply import Reply
-from navigator_kernel.values.request import CommandInstruction, Message, PreprocessingResult
+from navigator_kernel.values.request import FileReference, Message, PreprocessingResult
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
-from navigator_kernel.values.workflow import FOLDER, WorkflowPlan, WorkflowView
-from navigator_kernel.workflows.document import NAME, SIZE_LIMIT, parsed, written
+from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView
 from navigator_kernel.workflows.orchestrator import SKILL, answer, is_orchestrated, is_verbose, need_of
 from navigator_kernel.workflows.rights import grants
-
-PLAN = "plan"  # agreement to the whole of a plan
+from navigator_kernel.workflows.shelf import named, stored, stored_names
 
 _ARGUMENT = re.compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
 
@@ -35,66 +34,82 @@ class Work:
     agreed: str | None = None
 
 
-def work_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, run: str) -> Work | RouteDecision | None:
+def work_of(
+    resumed: Resumed, request: PreprocessingResult, kernel: Kernel, context: TurnContext
+) -> Work | RouteDecision | None:
     """The workflow that this turn is about, a decision that ends it (a question, an unknown name), or None."""
     approval = resumed.approved
     if approval is not None:
-        return taken_up(approval.workflow, approval.subject, kernel, request.language) if approval.workflow else None
+        return taken_up(approval.workflow, approval.subject, kernel) if approval.workflow else None
     if len(request.commands) > 1:
         return None
     session = resumed.session.id
     if is_orchestrated(request.commands):
-        return orchestrated(request.commands[0], request, kernel, run, session)
+        return orchestrated(request, kernel, context, session)
     if request.commands:
-        command = request.commands[0]
-        return called(command, kernel, run, session) if command.type == "workflow" else None
+        return called(request, kernel, context.run, session) if request.commands[0].type == "workflow" else None
     need = without_prefix(request.original)
     if not may_spell_out(need):
         return None
-    return _proposed(propose(request, need, _ground(kernel)), kernel, run, session, "steps")
+    return _proposed(propose(request, need, _ground(kernel, context)), kernel, context.run, session, "steps")
 
 
-def taken_up(token: str, subject: str, kernel: Kernel, language: Language) -> Work:
-    """A run that goes on. A yes to its plan stores the plan and covers what it shows (WFL-9)."""
-    run = kernel.journal.load(token)
-    if subject == PLAN:
-        plan = _stored(run.plan, kernel, language)
-        kernel.journal.mark(token, "running", grants(plan, kernel), plan)
-    else:
-        kernel.journal.mark(token, run.state, (subject,) if ":" in subject and not subject.startswith("retry:") else ())
+def taken_up(token: str, subject: str, kernel: Kernel) -> Work:
+    """A run that goes on, with a yes to `subject`. NotFound for an unknown token."""
     run = kernel.journal.load(token)
     view = WorkflowView(token=token, state=run.state, plan=run.plan, done=run.done)
     return Work(decision=_decision(run.plan.name, "session", "approved"), view=view, agreed=subject)
 
 
-def called(command: CommandInstruction, kernel: Kernel, run: str, session: str) -> Work | RouteDecision:
+def turned_down(token: str, subject: str, kernel: Kernel) -> None:
+    """A no to a plan ends it for good; a run that has begun stays as it is."""
+    if subject == PLAN:
+        with kernel.journal.hold(token):
+            if kernel.journal.load(token).state == "proposed":
+                kernel.journal.mark(token, "aborted")
+
+
+def called(request: PreprocessingResult, kernel: Kernel, run: str, session: str) -> Work | RouteDecision:
     """`#name words`: the stored workflow, its `$1` and `$ARGUMENTS` filled once. NotLoadable names the lines of a file
     that cannot be used."""
+    name = request.commands[0].name
     known = stored_names(kernel)
-    if command.name not in known:
-        near = tuple(get_close_matches(command.name, known, 3, 0.5))
-        unknown = Unknown(what="workflow", name=command.name, suggestions=near)
+    if name not in known:
+        near = tuple(get_close_matches(name, known, 3, 0.5))
+        unknown = Unknown(what="workflow", name=name, suggestions=near)
         return RouteDecision(result=unknown, tier="syntax", confidence=1.0, reason="instruction")
-    rest = command.original_string.partition(command.name)[2].strip()
-    plan = _filled(stored(command.name, kernel), rest, command.args)
-    kernel.journal.propose(run, session, plan)
+    rest = request.original.partition(name)[2].strip()
+    plan = begun(name, rest, words_of(rest), request.files, kernel, run, session)
     view = WorkflowView(token=run, state="proposed", plan=plan)
     return Work(decision=_decision(plan.name, "syntax", "instruction"), view=view, agreed="")
 
 
+def begun(
+    name: str, rest: str, words: Sequence[str], files: Sequence[FileReference], kernel: Kernel, run: str, session: str
+) -> WorkflowPlan:
+    """The stored workflow `name` with `rest` for `$ARGUMENTS` and `words` for `$1` and on, entered as a run that may
+    read the `files` of these words. UsageProblem for words that it has no place for."""
+    root, named_files = kernel.root.resolve(), [file for file in files if not file.problem]
+    plan = _filled(stored(name, kernel), rooted(rest, files, root), [rooted(word, files, root) for word in words])
+    read = dict.fromkeys([*plan.sandbox.read, *(within(file, root) for file in named_files)])
+    plan = replace(plan, sandbox=replace(plan.sandbox, read=tuple(read)))
+    kernel.journal.propose(run, session, plan)
+    return plan
+
+
 def orchestrated(
-    command: CommandInstruction, request: PreprocessingResult, kernel: Kernel, run: str, session: str
+    request: PreprocessingResult, kernel: Kernel, context: TurnContext, session: str
 ) -> Work | RouteDecision | None:
     """`/master-orchestrator need`: a plan, even of one step. None where no skill fits a part of it, or the command has
     no need or no skill: then it is a call of the skill like any other (CMD-1)."""
-    need = "\n".join(part for part in (need_of(command), request.need) if part)
+    need = need_of(request)
     if not need or not kernel.catalogue.exists(f"skill:{SKILL}"):
         return None
-    asked = preprocess(Message(text=need, language=request.language), kernel.files)
-    found = propose(asked, need, _ground(kernel), alone=True)
+    asked = preprocess(Message(text=need, language=request.language, answers=request.answers), kernel.files)
+    found = propose(asked, need, _ground(kernel, context), alone=True)
     if isinstance(found, NeedClarification) and found.missing == ("skill",):
         return None
-    return _proposed(found, kernel, run, session, "orchestrated")
+    return _proposed(found, kernel, context.run, session, "orchestrated")
 
 
 def with_answer(reply: Reply, request: PreprocessingResult) -> Reply:
@@ -107,48 +122,30 @@ def with_answer(reply: Reply, request: PreprocessingResult) -> Reply:
     return replace(reply, report=report, reports=(*reply.reports[:-1], report))
 
 
-def stored_names(kernel: Kernel) -> list[str]:
-    """The workflows in `mybox/workflows/`."""
-    folder = kernel.root / FOLDER
-    found = sorted(path.stem for path in folder.glob("*.md")) if folder.is_dir() else []
-    return [name for name in found if NAME.fullmatch(name) and name != "README"]
-
-
-def stored(name: str, kernel: Kernel) -> WorkflowPlan:
-    """NotLoadable with every problem and its line; Damaged where the file cannot be read as text."""
-    path = kernel.root / FOLDER / f"{name}.md"
-    try:
-        text = read_bounded(path, 4 * SIZE_LIMIT).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Damaged(
-            f"workflow {name!r} cannot be read: {error}", hint=f"mend or remove {FOLDER}/{name}.md"
-        ) from error
-    return parsed(text, name, int(kernel.settings.steps))
-
-
 def _proposed(
     found: Proposed | NeedClarification | Unknown | None, kernel: Kernel, run: str, session: str, reason: str
 ) -> Work | RouteDecision | None:
+    """What a yes covers is settled here, by the bytes that are there as the plan is shown."""
     match found:
         case None:
             return None
         case Proposed(plan=plan, left=left):
-            plan = _named(plan, kernel)
-            kernel.journal.propose(run, session, plan)
+            plan = named(plan, kernel)
+            kernel.journal.propose(run, session, plan, grants(plan, kernel))
             view = WorkflowView(token=run, state="proposed", plan=plan, left=left)
             return Work(decision=_decision(plan.name, "exact", reason), view=view)
         case question:
             return RouteDecision(result=question, tier="exact", confidence=1.0, reason=reason)
 
 
-def _ground(kernel: Kernel) -> Ground:
-    real = kernel.root.resolve()
+def _ground(kernel: Kernel, context: TurnContext) -> Ground:
     return Ground(
         catalogue=kernel.catalogue,
         router=kernel.router,
         files=kernel.files,
-        relative=lambda path: path.relative_to(real).as_posix(),
+        root=kernel.root.resolve(),
         limit=int(kernel.settings.steps),
+        context=context,
     )
 
 
@@ -156,37 +153,8 @@ def _decision(name: str, tier: Tier, reason: str) -> RouteDecision:
     return RouteDecision(result=Workflow(name=name), entity=name, tier=tier, confidence=1.0, reason=reason)
 
 
-def _named(plan: WorkflowPlan, kernel: Kernel) -> WorkflowPlan:
-    """The plan under a name that is free, or that stands for the same steps already."""
-    base, at = plan.name, 1
-    while not _is_free(plan, kernel):
-        at += 1
-        plan = replace(plan, name=f"{base}-{at}")
-    return plan
-
-
-def _is_free(plan: WorkflowPlan, kernel: Kernel) -> bool:
-    if not (kernel.root / plan.file).exists():
-        return True
-    try:
-        return stored(plan.name, kernel).steps == plan.steps
-    except KernelError:
-        return False
-
-
-def _stored(plan: WorkflowPlan, kernel: Kernel, language: Language) -> WorkflowPlan:
-    """Writes the file, unless the same workflow is there already."""
-    plan = _named(plan, kernel)
-    path = kernel.root / plan.file
-    if not path.exists():
-        kernel.writer.make_folder(path.parent)
-        kernel.writer.write(path, written(plan, language).encode("utf-8", "replace"))
-    return plan
-
-
-def _filled(plan: WorkflowPlan, rest: str, args: tuple[str, ...]) -> WorkflowPlan:
+def _filled(plan: WorkflowPlan, rest: str, words: Sequence[str]) -> WorkflowPlan:
     """X-26: one pass; what is put in is not read again for placeholders."""
-    words = rest.split() if len(rest.split()) == len(args) else list(args)
 
     def value(hit: re.Match[str]) -> str:
         if hit[1]:

@@ -154,9 +154,7 @@ def test_names_that_are_not_utf8_are_kept_apart(tmp_path: Path) -> None:
         assert "bad-\udcff" in blobs(source)
 
 
-def test_settings_of_the_caller_do_not_reach_git(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_of_the_caller_do_not_reach_git(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo, canary = make_repo(tmp_path, FILES), tmp_path / "canary"
     settings = f'[url "file:///nowhere"]\n\tinsteadOf = file://\n[core]\n\tfsmonitor = touch {canary}\n'
     (home / ".gitconfig").write_text(settings)

@@ -213,7 +213,15 @@ def test_what_a_step_asks_for_may_be_agreed_to_beforehand_or_afterwards(here: Pl
 
 @pytest.mark.requirement("WFL-8")
 def test_a_run_that_stopped_goes_on_where_it_stopped(here: Place) -> None:
-    put_skill(here.root, "wait-ready", ("Waits", "", "print(len(open('ready').read()), 'letters')\n"))
+    put_skill(
+        here.root,
+        "wait-ready",
+        (
+            "Waits",
+            "",
+            "import os, sys\nos.path.exists('ready') or sys.exit('not ready')\nprint(os.stat('ready').st_size, 'letters')\n",
+        ),
+    )
     token = ended(here, "run shout-loud on @notes.txt and then run wait-ready")
     (here.root / "mybox" / "workspace" / token / "ready").write_text("12345")
     document = here.json("workflow", "resume", token)

@@ -82,7 +82,12 @@ def test_an_agent_gets_the_yaml_of_its_packet_and_nothing_else() -> None:
 def test_what_an_agent_got_serialised_again_equals_the_packet_in_the_log(tmp_path: Path) -> None:
     agent, emit = speaker(), stream(tmp_path)
     packet = order("speaker", text="x\x85\u2028😀\x7f", number=1e30, nested={"a": [None, True]})
-    delivery = Delivery(dispatcher=dispatcher(speaker=agent), clock=SystemClock(), offload=lambda packet, text: "", describe=lambda name: ("", ""))
+    delivery = Delivery(
+        dispatcher=dispatcher(speaker=agent),
+        clock=SystemClock(),
+        offload=lambda packet, text: "",
+        describe=lambda name: ("", ""),
+    )
     asyncio.run(deliver(Plan(steps=(Step(packets=(packet,)),)), delivery, emit))
     log = JsonLinesLog(tmp_path, FolderWriter([tmp_path])).read("run-1")
     started = [event.body for event in log if isinstance(event.body, StepStarted)]

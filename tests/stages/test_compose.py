@@ -73,7 +73,13 @@ def reply(
 ) -> Reply:
     request = preprocess(Message(text=text), ProjectFiles(Path("/nowhere"), Path("/nowhere")))
     told = Told(
-        run="r", request=request, session=session or Session(id="s"), notice=notice, elapsed=0.25, rounds=rounds
+        run="r",
+        request=request,
+        asked=text,
+        session=session or Session(id="s"),
+        notice=notice,
+        elapsed=0.25,
+        rounds=rounds,
     )
     return compose(decision, plan, reports, told, Standing())
 
@@ -279,7 +285,7 @@ def test_a_skill_that_failed_does_not(state: str) -> None:
 
 @pytest.mark.requirement("SEN-7")
 def test_a_skill_that_waits_for_a_yes_has_no_follow_ups_yet() -> None:
-    waits = report("pending", data={"reason": "consent", "subject": "type_a:x@sha256:1"})
+    waits = report("pending", subject="type_a:x@sha256:1")
     assert reply(RAN, waits, plan=plan_of(order())).session.sticky is None
 
 
@@ -309,7 +315,7 @@ def test_failures_in_a_row_are_counted(state: str, failures: int) -> None:
 @pytest.mark.requirement("SAF-1")
 def test_what_needs_a_yes_waits_with_the_steps_behind_it() -> None:
     plan = plan_of(order(target="skill:a"), order(target="skill:b"), order(target="skill:c"))
-    stopped = report("pending", data={"reason": "consent", "subject": "type_a:b@sha256:1"})
+    stopped = report("pending", subject="type_a:b@sha256:1")
     approval = reply(RAN, report(), stopped, plan=plan).session.approval
     assert approval is not None
     assert ([p.task_spec.target for p in approval.packets], approval.subject) == (

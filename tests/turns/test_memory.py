@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.preferences import TOKENS, Preferences, tokens
+from navigator_kernel.adapters.preferences import TOKENS, Page, Preferences, tokens
 from navigator_kernel.assembly.places import memory_subject
 from navigator_kernel.skills.digest import file_digest
 from navigator_kernel.stages.plan import plan
@@ -117,7 +117,10 @@ def test_memory_has_at_most_1000_tokens(root: Path, own: Path, wishes: list[str]
 def test_where_there_is_too_much_what_shares_words_with_the_message_is_kept(tmp_path: Path) -> None:
     page = tmp_path / "p.md"
     page.write_text("\n".join([*(f"- nothing {at} {'of note ' * 9}" for at in range(300)), "- boats must be blue"]))
-    kept = [memory.text for memory in Preferences([("user", page)]).recall("paint three boats")]
+    kept = [
+        memory.text
+        for memory in Preferences([Page(source="user", path=page, accepted=lambda _: True)]).recall("paint three boats")
+    ]
     assert kept[-1] == "boats must be blue"
     assert len(kept) > 10
 

@@ -8,7 +8,7 @@ import pytest
 
 from navigator_kernel.errors import Refused
 from navigator_kernel.values.request import PendingApproval, Session
-from navigator_kernel.work import stored_names
+from navigator_kernel.workflows.shelf import stored_names
 from turns.conftest import Talk
 from workflows.project import SKILLS, packets, project_in, put_skill, talk_in
 
@@ -248,7 +248,7 @@ def test_an_answer_completes_the_plan(talk: Talk) -> None:
 def test_a_file_that_is_answered_completes_the_plan(talk: Talk) -> None:
     talk.say("run total-column and then run shout-loud on it")
     assert talk.say("@data.csv").decision.kind == "workflow"
-    assert talk.say("yes").report.data["output"] == "8"
+    assert talk.say("yes").report.data["output"] == 8
 
 
 def test_two_questions_one_after_another_end_in_a_plan(talk: Talk) -> None:

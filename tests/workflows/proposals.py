@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.project_files import ProjectFiles
-from navigator_kernel.proposal import Ground, Proposed, propose
+from navigator_kernel.proposal import Proposed, propose
 from navigator_kernel.stages.preprocess import preprocess, without_prefix
+from navigator_kernel.steps import Ground
+from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.route import NeedClarification, Unknown
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
@@ -54,7 +56,6 @@ def proposed(
     text: str,
     *,
     answer: str = "",
-    target: str = "",
     limit: int = 3,
     alone: bool = False,
     base: str = "",
@@ -62,14 +63,14 @@ def proposed(
     """What `text` gets where the person stands in the folder `base`; `answer` is what was answered to a question."""
     files = ProjectFiles(place.root, place.root / base)
     said = f"{text} {answer}".strip()
-    request = preprocess(Message(text=said, answer=answer, target=target), files)
-    real = place.root.resolve()
+    request = preprocess(Message(text=said, answers=(answer,) if answer else ()), files)
     ground = Ground(
         catalogue=place.catalogue,
         router=place.router,
         files=files,
-        relative=lambda path: path.relative_to(real).as_posix(),
+        root=place.root.resolve(),
         limit=limit,
+        context=TurnContext(run="r", timeout=5.0, language=request.language, format="detail"),
     )
     return propose(request, without_prefix(said), ground, alone=alone)
 

@@ -147,13 +147,13 @@ def test_one_question_names_all_that_is_missing(place: Routing) -> None:
 def test_an_answer_is_stored_in_the_step_that_asked(
     place: Routing, text: str, skill: str, answer: str, stored: str
 ) -> None:
-    found = steps(place, text, answer=answer, target=skill)
+    found = steps(place, text, answer=answer)
     assert [step.input for step in found if step.skill == skill] == [stored]
 
 
-@pytest.mark.parametrize("answer", ["it's", 'a "quoted" word', "$1 \\$ `x`", "text=y", "# no", "a\nb", "--flag"])
+@pytest.mark.parametrize("answer", ["it's", 'a "quoted" word', "$1 \\$ `x`", "# no", "a\nb", "--flag"])
 def test_an_answer_of_any_characters_comes_back_as_one_value(place: Routing, answer: str) -> None:
-    [first, _] = steps(place, "run count-words and then draw a chart", answer=answer, target="count-words")
+    [first, _] = steps(place, "run count-words and then draw a chart", answer=answer)
     request = place.request(first.input)
     assert request.commands[0].args == (f"text={' '.join(answer.split())}",)
 
@@ -161,15 +161,13 @@ def test_an_answer_of_any_characters_comes_back_as_one_value(place: Routing, ans
 @pytest.mark.requirement("PKT-10")
 @pytest.mark.parametrize("answer", ["@data.csv", '@"deep down/my data.csv"'])
 def test_a_file_may_be_the_answer(place: Routing, answer: str) -> None:
-    found = plan(place, "run sum-column and then draw a chart", answer=answer, target="sum-column")
+    found = plan(place, "run sum-column and then draw a chart", answer=answer)
     assert [step.skill for step in found.steps] == ["sum-column", "draw-chart"]
     assert found.sandbox.read == (answer.strip('@"'),)
     assert place.request(found.steps[0].input).files[0].problem == ""
 
 
 def test_an_answer_is_no_part_of_what_is_split(place: Routing) -> None:
-    found = plan(
-        place, "run count-words and then draw a chart", answer="eat, then run sum-column", target="count-words"
-    )
+    found = plan(place, "run count-words and then draw a chart", answer="eat, then run sum-column")
     assert [step.skill for step in found.steps] == ["count-words", "draw-chart"]
     assert found.description == "run count-words and then draw a chart"

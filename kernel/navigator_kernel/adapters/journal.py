@@ -14,7 +14,7 @@ from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.sqlite import opened, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.ports import Clock, Writer
-from navigator_kernel.values.report import Report, report_of
+from navigator_kernel.values.report import Report, report_of, report_to_dict
 from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowPlan, WorkflowRun, plan_from, plan_to_dict
 
 _TABLES = (
@@ -35,11 +35,12 @@ class SqliteJournal:
     writer: Writer
     clock: Clock
 
-    def propose(self, token: str, session: str, plan: WorkflowPlan) -> None:
+    def propose(self, token: str, session: str, plan: WorkflowPlan, granted: Sequence[str] = ()) -> None:
         now, held = self.clock.now(), json.dumps(plan_to_dict(plan), ensure_ascii=False)
+        covered = json.dumps(list(granted), ensure_ascii=False)
         with self._open() as database:
             database.execute(
-                "INSERT INTO runs VALUES (?, ?, 'proposed', ?, '[]', ?, ?)", (token, session, held, now, now)
+                "INSERT INTO runs VALUES (?, ?, 'proposed', ?, ?, ?, ?)", (token, session, held, covered, now, now)
             )
 
     def load(self, token: str) -> WorkflowRun:
@@ -85,7 +86,7 @@ class SqliteJournal:
             )
 
     def end(self, token: str, step: int, attempt: int, report: Report) -> None:
-        held = json.dumps({**report.to_dict(), "target": report.target}, ensure_ascii=False, default=str)
+        held = json.dumps(report_to_dict(report), ensure_ascii=False, default=str)
         with self._open() as database:
             database.execute(
                 "UPDATE steps SET ended = ?, report = ? WHERE token = ? AND step = ? AND attempt = ?",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,20 @@ TOKENS = 1_000
 _FILE_LIMIT = 64 * 1024  # bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A file of wishes, and whether its bytes may be used."""
+
+    source: str
+    path: Path
+    accepted: Callable[[bytes], bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """Implements `ports.Recall` over pages of wishes, named by where they are from."""
+    """Implements `ports.Recall` over pages of wishes, each read anew for every message."""
 
-    files: Sequence[tuple[str, Path]]
+    pages: Sequence[Page]
 
     def recall(self, message: str) -> tuple[Memory, ...]:
         """Every wish in its order; where 1,000 tokens are too few for all, those that share most with `message`."""
@@ -36,15 +45,16 @@ class Preferences:
         return tuple(found[at] for at in sorted(kept))
 
     def _all(self) -> Iterator[Memory]:
-        for source, path in self.files:
+        for page in self.pages:
             try:
-                text = read_bounded(path, _FILE_LIMIT).decode("utf-8-sig", "replace")
+                data = read_bounded(page.path, _FILE_LIMIT)
             except (OSError, KernelError):
                 continue
+            text = data.decode("utf-8-sig", "replace") if page.accepted(data) else ""
             for line in clean(text).split("\n"):
                 wish = line.strip().lstrip("-*").strip()
                 if wish and not wish.startswith("#"):
-                    yield Memory(text=wish, source=source)
+                    yield Memory(text=wish, source=page.source)
 
 
 def _words(text: str) -> set[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
 import secrets
 import selectors
@@ -13,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from navigator_kernel.errors import NoSandbox, NotFound, Refused
+from navigator_kernel.errors import NoSandbox, NotFound, Refused, UsageProblem
 from navigator_kernel.values.job import OUTPUT_LIMIT, Job, Outcome
 
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's allow-list
@@ -48,10 +50,12 @@ def execute(job: Job, wake: int | None = None) -> Outcome:
     """Starts `job` and returns when it ended, its time ran out, or `wake` became readable.
 
     NoSandbox where processes cannot be watched, NotFound where the program is not there, Refused where it may not
-    be executed.
+    be executed, UsageProblem where an argument is over the system's 128 KiB.
     """
     started = time.perf_counter()
-    mark = secrets.token_hex(16)
+    place = hashlib.sha256(f"{job.cwd}\0{job.run}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    _kill_marked(place)  # a run does one thing at a time: what is left of it belonged to a kernel that was killed
+    mark = f"{place}.{secrets.token_hex(16)}"
     process = _start(job, mark)
     watch = _Watch(process, wake)
     try:
@@ -102,6 +106,10 @@ def _start(job: Job, mark: str) -> subprocess.Popen[bytes]:
     except FileNotFoundError as error:
         raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH") from error
     except (PermissionError, OSError) as error:
+        if error.errno == errno.E2BIG:
+            message = f"{job.subject} is given more text than a command can take (128 KiB)"
+            hint = "give it a file: in a workflow NAVIGATOR_PREVIOUS names one"
+            raise UsageProblem(message, hint=hint) from error
         message = f"{job.argv[0]!r} cannot be started: {error.strerror}"
         raise Refused(message, hint="check that it is a program") from error
 
@@ -173,6 +181,11 @@ def _kill_tree(leader: int, mark: str) -> None:
     """The process group, and every process that inherited the mark and left the group, until none is found."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
+    _kill_marked(mark)
+
+
+def _kill_marked(mark: str) -> None:
+    """Every process whose mark begins with `mark`, until none is found."""
     needle = f"{MARK}={mark}".encode()
     for _ in range(20):
         left = [pid for pid in _others() if _carries(pid, needle)]

@@ -13,7 +13,7 @@ from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.extensions import Extensions, open_consents, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.assembly.parts import open_catalogue, open_journal, open_mapping, open_run_log, writer_for
-from navigator_kernel.assembly.places import preference_files, scripts, shipped_digests
+from navigator_kernel.assembly.places import preference_pages, scripts, shipped_digests
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
 from navigator_kernel.routing.cascade import CascadeRouter
@@ -57,7 +57,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kern
         files=ProjectFiles(root, Path.cwd()),
         root_files=ProjectFiles(root, root),
         journal=open_journal(root),
-        memory=Preferences(preference_files(root, consents)),
+        memory=Preferences(preference_pages(root, consents)),
         run_log=open_run_log(root),
         writer=writer,
         clock=clock,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import navigator_kernel
+from navigator_kernel.adapters.preferences import Page
 from navigator_kernel.errors import NotFound
 from navigator_kernel.ports import Consents
 from navigator_kernel.settings import PROJECT_FILE, user_file, user_state
@@ -99,15 +101,15 @@ def scripts(root: Path) -> Mapping[str, Path]:
     return {name.removesuffix(".py"): path for name, path in found.items()}
 
 
-def preference_files(root: Path, consents: Consents) -> tuple[tuple[str, Path], ...]:
-    """X-30: the person's own page of preferences, and the project's once its bytes are trusted."""
-    from navigator_kernel.skills.digest import file_digest
-
-    found = [("user", user_file().parent / "preferences.md")]
+def preference_pages(root: Path, consents: Consents) -> tuple[Page, ...]:
+    """X-30: the person's own page of preferences, and the project's for as long as its bytes are the trusted ones."""
     own = root / ".claude" / "memory" / "preferences.md"
-    if _is_plain(own) and consents.trusted(memory_subject(own, file_digest(own))):
-        found.append(("project", own))
-    return tuple(found)
+
+    def is_trusted(data: bytes) -> bool:
+        return consents.trusted(memory_subject(own, f"sha256:{hashlib.sha256(data).hexdigest()}"))
+
+    users = Page(source="user", path=user_file().parent / "preferences.md", accepted=lambda _: True)
+    return (users, Page(source="project", path=own, accepted=is_trusted))
 
 
 def memory_subject(path: Path, digest: str) -> str:

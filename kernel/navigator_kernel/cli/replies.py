@@ -9,7 +9,7 @@ from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.reply import Reply, Sections
 from navigator_kernel.values.report import Format
 from navigator_kernel.values.wording import say
-from navigator_kernel.values.workflow import MAX_STEPS, WorkflowView, outline
+from navigator_kernel.values.workflow import MAX_STEPS, REPEAT, WorkflowView, outline
 
 
 def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
@@ -25,6 +25,8 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
         _workflow(reply.workflow, language)
         lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
     lines(render_report(reply.report, form, style))
+    if reply.workflow is not None and reply.workflow.result:
+        note(say("workflow.result", language, path=reply.workflow.result))
     _asked(reply, language)
     if form == "detail":
         lines(sections(reply.sections, language))
@@ -62,6 +64,7 @@ def _asked(reply: Reply, language: Language) -> None:
         note(reply.question)
     approval = reply.session.approval
     if approval is not None and approval.workflow:
-        note(say("workflow.token", language, token=approval.workflow))
+        key = "repeat" if approval.subject == REPEAT else "resume" if approval.subject.startswith("retry:") else "token"
+        note(say(f"workflow.{key}", language, token=approval.workflow))
     elif approval is not None or reply.session.question is not None:
         note(say("notice.resume", language, session=reply.session.id))

@@ -12,7 +12,7 @@ from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.text import Language
 from navigator_kernel.values.request import PreprocessingResult
-from navigator_kernel.values.route import Intent, RouteDecision, Workflow
+from navigator_kernel.values.route import Intent, RouteDecision, RouteResult, Workflow
 from navigator_kernel.values.wording import because
 
 
@@ -36,9 +36,9 @@ def command(app: App, *, words: tuple[str, ...], k: int, as_json: bool) -> None:
     session = Session(id="route")
     intent = understand_locally(request, session, parts.router)
     decision = decide(intent, request, parts.catalogue)
-    steps = _steps(request, app, parts)
-    if steps:
-        decision = RouteDecision(result=Workflow(name=""), tier="exact", confidence=1.0, reason="steps")
+    result, steps = _spelled_out(request, app, parts)
+    if result is not None:
+        decision = RouteDecision(result=result, tier="exact", confidence=1.0, reason="steps")
     if as_json:
         document({**_document(intent, decision, k), "steps": steps})
     else:
@@ -46,20 +46,32 @@ def command(app: App, *, words: tuple[str, ...], k: int, as_json: bool) -> None:
         lines([f"  Step {at}: {step['text']} → {step['skill']}" for at, step in enumerate(steps, 1)])
 
 
-def _steps(request: PreprocessingResult, app: App, parts: RouterParts) -> list[dict[str, str]]:
-    """What the message spells out, each with what it is bound to; none where it is one order."""
-    from navigator_kernel.proposal import Ground, Proposed, may_spell_out, propose
+def _spelled_out(
+    request: PreprocessingResult, app: App, parts: RouterParts
+) -> tuple[RouteResult | None, list[dict[str, str]]]:
+    """The workflow that the message spells out, each step with what it is bound to, or the question that comes first;
+    nothing where it is one order."""
+    from navigator_kernel.proposal import Proposed, may_spell_out, propose
+    from navigator_kernel.stages.preprocess import without_prefix
+    from navigator_kernel.steps import Ground
+    from navigator_kernel.values.context import TurnContext
 
-    if request.commands or not may_spell_out(request.original):
-        return []
-    ground = Ground(
-        catalogue=parts.catalogue, router=parts.router, files=parts.files, relative=str, limit=int(app.settings.steps)
+    need, held = without_prefix(request.original), app.settings
+    if request.commands or not may_spell_out(need):
+        return None, []
+    servers = tuple(held.servers)
+    context = TurnContext(
+        run="route", timeout=held.timeout, language=request.language, format="detail", servers=servers
     )
-    found = propose(request, request.original, ground)
+    root, limit = app.root.resolve(), int(held.steps)
+    ground = Ground(
+        catalogue=parts.catalogue, router=parts.router, files=parts.files, root=root, limit=limit, context=context
+    )
+    found = propose(request, need, ground)
     if not isinstance(found, Proposed):
-        return []
+        return found, []
     bound = [{"text": step.text, "skill": step.skill, "agent": step.agent} for step in found.plan.steps]
-    return [*bound, *({"text": text, "skill": "", "agent": ""} for text in found.left)]
+    return Workflow(name=found.plan.name), [*bound, *({"text": text, "skill": "", "agent": ""} for text in found.left)]
 
 
 def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]:

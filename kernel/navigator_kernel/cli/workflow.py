@@ -27,7 +27,7 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> int:
     """List stored workflows and runs, newest first; exit code 1 where a file cannot be used."""
-    from navigator_kernel.work import stored, stored_names
+    from navigator_kernel.workflows.shelf import stored, stored_names
 
     files: list[dict[str, Any]] = []
     for name in stored_names(app.kernel):
@@ -59,7 +59,7 @@ def listed(app: App, *, as_json: bool) -> int:
 def show(app: App, *, name: str, as_json: bool) -> None:
     """Print the stored workflow NAME, or the run of that token with each step's tries."""
     from navigator_kernel.values.workflow import outline, plan_to_dict
-    from navigator_kernel.work import stored, stored_names
+    from navigator_kernel.workflows.shelf import stored, stored_names
 
     if name.removeprefix("#") in stored_names(app.kernel):
         plan = stored(name.removeprefix("#"), app.kernel)
@@ -82,12 +82,22 @@ def show(app: App, *, name: str, as_json: bool) -> None:
 @pass_app
 def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool) -> int:
     """Run the stored workflow NAME; WORDS stand for $ARGUMENTS and $1, $2 … in its steps."""
-    import shlex
+    from difflib import get_close_matches
 
-    from navigator_kernel.values.request import Session
+    from navigator_kernel.stages.preprocess import preprocess
+    from navigator_kernel.values.request import Message
+    from navigator_kernel.work import begun
+    from navigator_kernel.workflows.shelf import stored_names
 
-    said = " ".join([f"#{name.removeprefix('#')}", *map(shlex.quote, words)])
-    return _turn(app, said, Session(id=app.kernel.ids.new()), yes=yes, as_json=as_json)
+    name, known = name.removeprefix("#"), stored_names(app.kernel)
+    if name not in known:
+        near = ", ".join(get_close_matches(name, known, 3, 0.5))
+        hint = f"did you mean {near}?" if near else "navigator workflow list shows them"
+        raise NotFound(f"no workflow is called {name!r}", hint=hint)
+    rest, token = " ".join(words), app.kernel.ids.new()
+    files = preprocess(Message(text=rest), app.kernel.files).files
+    begun(name, rest, words, files, app.kernel, token, app.kernel.ids.new())
+    return _agreed(app, open_journal(app.root).load(token), "", yes=yes, as_json=as_json)
 
 
 @command.command("resume")
@@ -112,7 +122,7 @@ def approve(app: App, *, token: str, as_json: bool) -> int:
     """Agree to what the run TOKEN waits for (its plan, or an effect of a step), and go on with it."""
     held = open_journal(app.root).load(token)
     last = next((record.report for record in reversed(held.records) if record.report is not None), None)
-    waiting = "" if last is None or held.state != "waiting" else str(last.data.get("subject", ""))
+    waiting = "" if last is None or held.state != "waiting" else last.subject
     return _agreed(app, held, "plan" if held.state == "proposed" else waiting, yes=False, as_json=as_json)
 
 

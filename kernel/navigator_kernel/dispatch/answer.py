@@ -46,7 +46,8 @@ def failure(error: BaseException, meta: Meta, language: Language = "en") -> Repo
     message = shorten(clean(_safely(error)), SUMMARY_LIMIT)
     if isinstance(error, ConsentNeeded):
         data = {"required": ["consent"], "optional": [], "reason": "consent", **_facts(error)}
-        return Report(state="pending", summary=say("ask.approve", language, what=message), meta=meta, data=data)
+        asked, subject = say("ask.approve", language, what=message), str(data.get("subject", ""))
+        return Report(state="pending", summary=asked, meta=meta, data=data, subject=subject)
     summary = say("agent.crashed", language, type=kind, msg=message)
     if isinstance(error, KernelError):
         state: State = "timeout" if isinstance(error, TimedOut) else "error"

@@ -23,11 +23,13 @@ FAILURES = 2  # SAF-5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a reply is made of. `elapsed` is the turn's time so far in seconds; `waits_for` is what `workflow` needs a
-    yes to before it goes on, and `question` how that is asked."""
+    """What a reply is made of. `asked` is the message that the work is for, which a yes is not; `elapsed` the turn's
+    time so far in seconds; `waits_for` what `workflow` needs a yes to before it goes on, `question` how that is asked.
+    """
 
     run: str
     request: PreprocessingResult
+    asked: str
     session: Session
     notice: Notice | None
     elapsed: float
@@ -149,18 +151,16 @@ def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[S
     if session.approval is not None or session.question is not None:
         return ()
     now = clock.now()
-    user = Said(role="user", text=told.request.original, run=told.run, ts=now)
+    user = Said(role="user", text=told.asked, run=told.run, ts=now)
     return (user, Said(role="assistant", text=report.summary, run=told.run, ts=now))
 
 
 def _approval(plan: Plan, reports: Sequence[Report], report: Report, now: str) -> PendingApproval | None:
     """Orders that stopped for want of consent go on from where they stopped."""
-    if report.state != "pending" or report.data.get("reason") != "consent":
+    if report.state != "pending" or not report.subject:
         return None
     left = plan.steps[len(reports) - 1 :]
-    return PendingApproval(
-        packets=tuple(step.packets[0] for step in left), subject=str(report.data.get("subject", "")), asked_at=now
-    )
+    return PendingApproval(packets=tuple(step.packets[0] for step in left), subject=report.subject, asked_at=now)
 
 
 def _workflow(told: Told, now: str) -> PendingApproval | None:
@@ -182,6 +182,7 @@ def _question(decision: RouteDecision, told: Told, now: str) -> PendingQuestion 
         missing=asked.missing,
         rounds=told.rounds + 1,
         asked_at=now,
+        answers=told.request.answers,
     )
 
 

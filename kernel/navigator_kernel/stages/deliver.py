@@ -165,7 +165,8 @@ def _failed_as_asked(packet: Packet, report: Report, delivery: Delivery) -> Repo
         return report
     kept = {key: value for key, value in report.data.items() if key in _KINDS_OF_ERROR}
     summary = report.summary.partition("\n")[0]
-    return replace(report, summary=summary, data={**kept, "offloaded": _offloaded(packet, report, delivery)}, raw=None)
+    path = _offloaded(packet, report, delivery)
+    return replace(report, summary=summary, data={**kept, "offloaded": path}, raw=None, offloaded=path)
 
 
 _KINDS_OF_ERROR = frozenset({"type", "code", "exit_code", "status", "elapsed", "limit"})
@@ -192,7 +193,7 @@ def _fitted(packet: Packet, report: Report, delivery: Delivery) -> Report:
             room -= size
     note = say("offloaded", packet.context.language, path=path)
     raw = None if report.raw is None else f"{report.raw[: OFFLOAD_AT // 2]}\n… {note}"
-    return replace(report, data={**kept, "offloaded": path}, raw=raw)
+    return replace(report, data={**kept, "offloaded": path}, raw=raw, offloaded=path)
 
 
 def _all_failed(tried: Sequence[tuple[Packet, Report]]) -> Report:

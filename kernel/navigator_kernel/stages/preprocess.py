@@ -68,7 +68,7 @@ def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
         commands=tuple(found.commands),
         files=tuple(found.references.values()),
         should_halt_conversation=bool(found.commands) and not need,
-        answer=message.answer,
+        answers=message.answers,
         target=message.target,
         language=message.language or language_of(_PREFIX.sub("", message.text)),
     )
@@ -140,7 +140,7 @@ class _Found:
 
     def _call(self, hit: re.Match[str]) -> None:
         rest = _PREFIX.sub("", hit["rest"])
-        args = tuple(self._argument(word) for word in _split(rest))
+        args = tuple(self._argument(word) for word in words_of(rest))
         original = hit.group().strip()
         self.commands.append(
             CommandInstruction(name=hit["name"], args=args, type=_TYPES[hit["mark"]], original_string=original)
@@ -156,7 +156,7 @@ class _Found:
     def _shell(self, command: str, original: str) -> None:
         bare = command.removeprefix("`").removesuffix("`")
         self.commands.append(
-            CommandInstruction(name=bare, args=tuple(_split(bare)[1:]), type="shell", original_string=original)
+            CommandInstruction(name=bare, args=tuple(words_of(bare)[1:]), type="shell", original_string=original)
         )
 
     def _quoted(self, hit: re.Match[str]) -> str:
@@ -186,7 +186,7 @@ def _with_files(part: str, found: _Found) -> str:
     return "".join([*pieces, _ESCAPED.sub("", part[at:])])
 
 
-def _split(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """Words with quotes honoured; where a quote is never closed, plain words. `@"a b"` stays one word with its mark."""
     kept = _ESCAPED.sub(r"\\\\", text)  # the backslash before a mark is ours and not the shell's
     marked = re.sub(

@@ -61,7 +61,8 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     asked = session.question
     if asked is None or asked.rounds > ROUNDS or _EXPLICIT.match(message.text):
         return Resumed(message=message, session=free)
-    merged = replace(message, text=f"{asked.original} {message.text}", answer=message.text, target=asked.target)
+    answers = (*asked.answers, message.text)
+    merged = replace(message, text=f"{asked.original} {message.text}", answers=answers, target=asked.target)
     return Resumed(message=merged, session=free, rounds=asked.rounds)
 
 

@@ -47,9 +47,8 @@ def parameters(
             value = _inferred(spec, positional, files, request, named=named)
             if value is not None:
                 values[spec.name] = value
-    values = {
-        name: _as_path(value, files) if _kind(specs, name) == "file_exists" else value for name, value in values.items()
-    }
+    for name in [spec.name for spec in specs if spec.validation == "file_exists" and spec.name in values]:
+        values[name] = _as_path(values[name], files, request.base)
     values |= _answered(specs, values, request.answer)
     missing = tuple(s for s in specs if s.required and s.default is None and not fits(s, values.get(s.name)))
     defaults = {s.name: s.default for s in specs if s.default is not None and s.name not in values}
@@ -96,7 +95,7 @@ def _inferred(
     said = " ".join([*positional, request.need])
     match spec.validation:
         case "file_exists":
-            return _taken(positional, lambda word: Path(word).is_file()) or _path_of(files, request)
+            return _taken(positional, lambda word: (request.base / word).is_file()) or _path_of(files, request)
         case "url_format":
             return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, said)
         case "email":
@@ -155,10 +154,6 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
     return hit.group() if hit else None
 
 
-def _as_path(value: str, files: list[FileReference]) -> str:
+def _as_path(value: str, files: list[FileReference], base: Path) -> str:
     held = next((file for file in files if file.written == value), None)
-    return str(held.path if held else Path(value).resolve())
-
-
-def _kind(specs: Sequence[ParamSpec], name: str) -> str:
-    return next((spec.validation for spec in specs if spec.name == name), "none")
+    return str(held.path if held else (base / value).resolve())

@@ -36,7 +36,10 @@ class Report:
     """What came back. `data` holds JSON values; `raw` is the untouched output (RET-8).
 
     `recoverable` lets a fallback candidate be tried, `effects` names what was already changed,
-    after which none may be tried (X-6). `target` is what the order was for: the kernel's own note, in no rendering.
+    after which none may be tried (X-6).
+
+    The rest are the kernel's own notes, in no rendering, which no agent can write: `target` is what the order was for,
+    `subject` what a yes is needed to before it can be done, `offloaded` the file with all of what was too long.
     """
 
     state: State
@@ -47,6 +50,8 @@ class Report:
     recoverable: bool = False
     effects: tuple[str, ...] = ()
     target: str = ""
+    subject: str = ""
+    offloaded: str = ""
 
     @property
     def agent(self) -> str:
@@ -69,8 +74,13 @@ class Report:
         return body
 
 
+def report_to_dict(report: Report) -> dict[str, Any]:
+    """The whole report with the kernel's own notes; `report_of` is its inverse."""
+    return {**report.to_dict(), "target": report.target, "subject": report.subject, "offloaded": report.offloaded}
+
+
 def report_of(raw: Mapping[str, Any]) -> Report:
-    """The report in a dict of `to_dict`; KeyError or TypeError where it is none."""
+    """KeyError or TypeError where `raw` is none."""
     meta = raw["meta"]
     return Report(
         state=raw["state"],
@@ -81,4 +91,6 @@ def report_of(raw: Mapping[str, Any]) -> Report:
         recoverable=raw["recoverable"],
         effects=tuple(raw.get("effects", ())),
         target=raw.get("target", ""),
+        subject=raw.get("subject", ""),
+        offloaded=raw.get("offloaded", ""),
     )

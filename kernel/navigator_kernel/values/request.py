@@ -15,15 +15,15 @@ InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`); `answer` is
-    the part of a merged message that answers the question before it, `target` the skill that asked (X-11)."""
+    """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`); `answers` are
+    the parts of a merged message that answer the questions before it, `target` the skill that asked last (X-11)."""
 
     text: str
     interactive: bool = False
     consent: bool = False
     format: Format = "detail"
     language: Language | None = None
-    answer: str = ""
+    answers: tuple[str, ...] = ()
     target: str = ""
 
 
@@ -62,8 +62,8 @@ class Handover:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreprocessingResult:
     """PRE-2..5. `cleaned_content` is what is left without instructions, files expanded in place;
-    `need` is the same with files as bare paths, which is what routing reads. In a workflow, `handed` is what the step
-    before left."""
+    `need` is the same with files as bare paths, which is what routing reads. `base` is the folder that the
+    names of files start from where they have no mark. In a workflow, `handed` is what the step before left."""
 
     original: str
     cleaned_content: str
@@ -72,9 +72,15 @@ class PreprocessingResult:
     files: tuple[FileReference, ...]
     should_halt_conversation: bool
     language: Language
-    answer: str = ""
+    answers: tuple[str, ...] = ()
     target: str = ""
     handed: Handover | None = None
+    base: Path = Path()
+
+    @property
+    def answer(self) -> str:
+        """What the last question was answered with."""
+        return self.answers[-1] if self.answers else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +106,10 @@ class PendingApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuestion:
-    """X-11: the message that was not clear enough, what was asked, what was missing, and the skill it was for."""
+    """X-11: the message that was not clear enough, what was asked, what was missing, and the skill it was for.
+
+    `original` ends with the `answers` to the questions before this one.
+    """
 
     original: str
     question: str
@@ -108,6 +117,7 @@ class PendingQuestion:
     missing: tuple[str, ...] = ()
     rounds: int = 1
     asked_at: str = ""
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,10 +46,15 @@ def session_from(raw: Mapping[str, Any]) -> Session:
         notice_shown=raw["notice_shown"],
         sticky=None if sticky is None else Sticky(**sticky),
         approval=None if approval is None else _approval(approval),
-        question=None if question is None else PendingQuestion(**{**question, "missing": tuple(question["missing"])}),
+        question=None if question is None else _question(question),
         failures=raw["failures"],
         retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
     )
+
+
+def _question(raw: Mapping[str, Any]) -> PendingQuestion:
+    lists = {"missing": tuple(raw["missing"]), "answers": tuple(raw.get("answers", ()))}
+    return PendingQuestion(**{**raw, **lists})
 
 
 def _approval(raw: Mapping[str, Any]) -> PendingApproval:

@@ -108,6 +108,15 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "to run it: navigator workflow approve {token}",
         "执行请用：navigator workflow approve {token}",
     ),
+    "workflow.resume": (
+        "to go on: navigator workflow resume {token}",
+        "继续请用：navigator workflow resume {token}",
+    ),
+    "workflow.repeat": (
+        "to repeat it: navigator workflow resume {token} --repeat",
+        "重复执行请用：navigator workflow resume {token} --repeat",
+    ),
+    "workflow.result": ("the result is in {path}", "结果见 {path}"),
     "workflow.left": (
         "a workflow has at most {limit} steps: only the first {limit} are offered; left out: {steps}",
         "工作流最多 {limit} 步：仅提供前 {limit} 步；未包含：{steps}",
@@ -125,8 +134,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "第 {step} 步的输入不是给 {agent} 的指令：{text}",
     ),
     "workflow.retry": (
-        "step {step} of {total} did not succeed, the run stopped; try it again? (yes/no; later: navigator workflow resume {token})",
-        "第 {step}/{total} 步未成功，已停止；是否重试？（是/否；稍后可用 navigator workflow resume {token}）",
+        "step {step} of {total} did not succeed, the run stopped; try it again? (yes/no)",
+        "第 {step}/{total} 步未成功，已停止；是否重试？（是/否）",
     ),
     "workflow.twice": (
         "step {step} of {total} failed twice; stopped. Change what it needs, then: navigator workflow resume {token}, or abort",

@@ -14,6 +14,8 @@ RunState = Literal["proposed", "running", "waiting", "stopped", "done", "aborted
 Location = Literal["inline", "file", "both"]
 OutputFormat = Literal["markdown", "json", "text"]
 FOLDER = "mybox/workflows"
+PLAN = "plan"  # agreement to the whole of a plan
+REPEAT = "repeat"  # agreement to run a step again that was under way when the program ended
 
 _LABELS: Mapping[Language, str] = {"en": "[Workflow]", "zh": "[工作流]"}
 _PLANS: Mapping[Language, str] = {"en": "(plan: {file})", "zh": "(方案: {file})"}
@@ -84,7 +86,8 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRun:
-    """What the journal knows of one run. `granted` are the subjects that the person agreed to for it."""
+    """What the journal knows of one run. `granted` are the subjects that the person agreed to for it; while it is only
+    proposed, those that a yes to its plan covers."""
 
     token: str
     session: str
@@ -107,13 +110,15 @@ class WorkflowRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowView:
-    """What a reply tells of a workflow. `left` are the steps beyond the limit, in the person's words."""
+    """What a reply tells of a workflow. `left` are the steps beyond the limit, in the person's words; `result` is the
+    file that the last step's result was written to, from the project's root."""
 
     token: str
     state: RunState
     plan: WorkflowPlan
     done: int = 0
     left: tuple[str, ...] = ()
+    result: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         base: dict[str, Any] = {"token": self.token, "state": self.state, "done": self.done, "file": self.plan.file}
@@ -121,7 +126,7 @@ class WorkflowView:
             {"step": at, "text": step.text, "skill": step.skill, "agent": step.agent, "input": step.input}
             for at, step in enumerate(self.plan.steps, 1)
         ]
-        return {**base, "name": self.plan.name, "steps": steps, "left": list(self.left)}
+        return {**base, "name": self.plan.name, "steps": steps, "left": list(self.left), "result": self.result}
 
 
 def outline(plan: WorkflowPlan, language: Language) -> list[str]:

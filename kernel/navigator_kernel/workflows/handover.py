@@ -59,10 +59,9 @@ def workspace(kernel: Kernel, token: str) -> Path:
 
 def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
     """Data and raw output, fetched back where they were too long for a report."""
-    place = report.data.get("offloaded")
-    if isinstance(place, str):
+    if report.offloaded:
         try:
-            held = json.loads(read_bounded(kernel.root / place, WHOLE_LIMIT))
+            held = json.loads(read_bounded(kernel.root / report.offloaded, WHOLE_LIMIT))
             return dict(held["data"]), held["raw"]
         except (OSError, ValueError, KeyError, TypeError, KernelError):
             pass  # the file was removed since; what the report carries is left
@@ -70,10 +69,11 @@ def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
 
 
 def _files(folder: Path, data: dict[str, Any]) -> Iterator[FileReference]:
-    """The files that the step wrote, with their text where it is short enough and text."""
-    for name in data.get("files") or ():
+    """The files in the run's folder that the step names, with their text where it is short enough and text."""
+    names = data.get("files")
+    for name in names if isinstance(names, list) else ():
         path = folder / str(name)
-        if not path.resolve().is_relative_to(folder.resolve()):
+        if not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
             continue
         try:
             text = read_bounded(path, TEXT_LIMIT).decode("utf-8")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from navigator_kernel.text import Language, fold
 from navigator_kernel.values.report import Report
-from navigator_kernel.values.request import CommandInstruction
+from navigator_kernel.values.request import CommandInstruction, PreprocessingResult
 from navigator_kernel.values.workflow import WorkflowPlan, outline
 
 SKILL = "master-orchestrator"
@@ -55,9 +55,17 @@ def is_verbose(command: CommandInstruction) -> bool:
     return bool(command.args) and command.args[0] in _VERBOSE
 
 
-def need_of(command: CommandInstruction) -> str:
-    """What was written behind the name, without the prefix 需求理解： and the flag (CMD-6)."""
-    rest = command.original_string.partition(command.name)[2].strip()
+def without_flag(request: PreprocessingResult) -> PreprocessingResult:
+    """The request as the skill itself is given it: how the answer is told is none of its business."""
+    if not is_orchestrated(request.commands) or not is_verbose(request.commands[0]):
+        return request
+    command = request.commands[0]
+    return replace(request, commands=(replace(command, args=command.args[1:]),))
+
+
+def need_of(request: PreprocessingResult) -> str:
+    """All that was written behind the name, without the prefix 需求理解： and the flag (CMD-6)."""
+    rest = request.original.partition(request.commands[0].name)[2].strip()
     first, _, more = rest.partition(" ")
     rest = more.strip() if first in _VERBOSE else rest
     return rest.removeprefix("需求理解").lstrip("：: ") if rest.startswith("需求理解") else rest
@@ -65,7 +73,7 @@ def need_of(command: CommandInstruction) -> str:
 
 def answer(report: Report, plan: WorkflowPlan | None, language: Language, *, verbose: bool) -> Mapping[str, Any]:
     """CMD-3: `{success, result, skill}`, or `{success: false, error}`; with `verbose` the whole report beside it."""
-    if report.state in {"error", "timeout"}:
+    if report.state in {"error", "timeout"} or (report.state == "pending" and plan is None):
         found: dict[str, Any] = {"success": False, "error": report.summary}
     else:
         result = report.data.get("prompt", report.summary) if plan is None else _parts(plan, language)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import Kernel
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.request import PreprocessingResult
+from navigator_kernel.values.resource import ParamSpec
 from navigator_kernel.values.route import Lifecycle, Script
 from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan
 
@@ -63,11 +66,36 @@ def file_problem(request: PreprocessingResult, sandbox: Sandboxed, root: Path) -
     for file in request.files:
         if file.problem:
             return file.problem
-        path = PurePosixPath(file.path.relative_to(root.resolve()).as_posix())
-        if _among(path, sandbox.forbidden):
-            return f"{str(path)!r} is forbidden by the workflow"
-        if not _among(path, sandbox.read):
-            return f"{str(path)!r} is not among the files that the workflow may read (sandbox.file_access.read)"
+        if problem := _problem(file.path.relative_to(root.resolve()), sandbox):
+            return problem
+    return ""
+
+
+def order_problem(packet: Packet, specs: Sequence[ParamSpec], sandbox: Sandboxed, places: tuple[Path, Path]) -> str:
+    """The same for files that are given by name alone: as a parameter that is a file, or as a word that is one.
+
+    `places` are the project's root and the run's own folder, whose files are the workflow's.
+    """
+    root, own = (place.resolve() for place in places)
+    names = {spec.name for spec in specs if spec.validation == "file_exists"}
+    words = [str(value) for name, value in packet.params.required.items() if name in names]
+    for word in [*words, *map(str, packet.params.value("arguments", ()))]:
+        path = Path(os.path.realpath(root / word))
+        if path.is_relative_to(own) or not path.exists():
+            continue
+        if not path.is_relative_to(root):
+            return f"{word!r} is outside the project"
+        if problem := _problem(path.relative_to(root), sandbox):
+            return problem
+    return ""
+
+
+def _problem(path: Path, sandbox: Sandboxed) -> str:
+    pure = PurePosixPath(path.as_posix())
+    if _among(pure, sandbox.forbidden):
+        return f"{str(pure)!r} is forbidden by the workflow"
+    if not _among(pure, sandbox.read):
+        return f"{str(pure)!r} is not among the files that the workflow may read (sandbox.file_access.read)"
     return ""
 
 

@@ -1,0 +1,172 @@
+"""One step of a plan: the skill it is bound to, what it lacks, and how it is written down (WFL-4..6, X-10, X-39)."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from navigator_kernel.ports import Catalogue, FileReader, Router
+from navigator_kernel.stages.decide import decide
+from navigator_kernel.stages.plan import plan
+from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.values.context import TurnContext
+from navigator_kernel.values.parameters import Parameters, parameters
+from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
+from navigator_kernel.values.resource import ParamSpec
+from navigator_kernel.values.route import (
+    Lifecycle,
+    Mcp,
+    NeedClarification,
+    RouteDecision,
+    RouteResult,
+    Script,
+    Skills,
+)
+from navigator_kernel.values.wording import say
+
+MANAGER = "skill_manager"  # what lifecycle steps are bound to (AGT-6)
+
+# What a later step calls the output of the one before says nothing of the skill that is wanted
+_HANDED = re.compile(
+    r"(?<![\w-])(?:(?:the|its|their|that|this)\s+(?:results?|outputs?)|it|them)(?![\w-])"
+    r"|(?:上一步|得到的?|刚才的?|其|该|这个|这些)?(?:结果|输出)(?:里|中)?的?",
+    re.IGNORECASE,
+)
+_FROM_BEFORE = frozenset({"not_empty", "none", "file_exists"})  # what the step before can supply
+_TYPED = frozenset({"url_format", "email", "file_exists"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What a plan is made from. `root` is the project's real folder, `limit` the largest number of steps."""
+
+    catalogue: Catalogue
+    router: Router
+    files: FileReader
+    root: Path
+    limit: int
+    context: TurnContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundStep:
+    """`given` are the values that answers supplied, by the parameter's name; `after` says that a step comes before."""
+
+    text: str
+    request: PreprocessingResult
+    result: RouteResult
+    decision: RouteDecision
+    skill: str
+    agent: str
+    after: bool
+    given: Mapping[str, str] = field(default_factory=dict)
+
+
+def bind(text: str, ground: Ground, *, after: bool) -> BoundStep:
+    """COV-2, COV-3, WFL-4: by its name, else by description, examples and tags; no skill and no agent for none."""
+    request = preprocess(Message(text=text, language=ground.context.language), ground.files)
+    meant = replace(request, need=_HANDED.sub(" ", request.need)) if after else request
+    intent = understand_locally(meant, Session(id=""), ground.router)
+    decision = decide(intent, request, ground.catalogue)
+    if isinstance(decision.result, NeedClarification) and intent.retrieval and intent.retrieval.candidates:
+        best = intent.retrieval.candidates[0].name  # the person sees the plan before anything runs
+        decision = replace(decision, result=Skills(names=(best,)), entity=best)
+    skill, agent = "", ""
+    match decision.result:
+        case Skills(names=names):
+            skill, agent = names[0], "skills"
+        case Lifecycle():
+            skill, agent = MANAGER, "worker"
+        case Script(name=name):
+            skill, agent = name, "worker"
+        case Mcp(server=server):
+            skill, agent = server or "mcp", "mcp"
+    return BoundStep(
+        text=text, request=request, result=decision.result, decision=decision, skill=skill, agent=agent, after=after
+    )
+
+
+def lacks(step: BoundStep, ground: Ground) -> NeedClarification | None:
+    """What has to be asked before the step can be ordered; text and files may come from the step before it."""
+    if step.agent != "skills":
+        asked = plan(replace(step.decision, result=step.result), step.request, ground.catalogue, ground.context)
+        return replace(asked, target=step.skill) if isinstance(asked, NeedClarification) else None
+    missing = _missing(step, ground)
+    if not missing:
+        return None
+    what = "; ".join(spec.prompt or spec.name for spec in missing)
+    question = say("ask.missing", ground.context.language, skill=step.skill, what=what)
+    return NeedClarification(question=question, missing=tuple(spec.name for spec in missing), target=step.skill)
+
+
+def completed(step: BoundStep, answer: str, ground: Ground) -> BoundStep:
+    """The step with what `answer` supplies of what it lacks; the same step where that is nothing."""
+    words = " ".join(answer.split())
+    if step.agent != "skills":
+        merged = bind(f"{step.text} {words}", ground, after=step.after)
+        return merged if merged.agent == step.agent and lacks(merged, ground) is None else step
+    missing = _missing(step, ground)
+    if any(spec.validation == "file_exists" for spec in missing):
+        marked = words if "@" in words else f'@"{words}"'
+        named = bind(f"{step.text} {marked}", ground, after=step.after).request
+        if named.files and not any(file.problem for file in named.files):
+            return replace(step, text=f"{step.text} {marked}", request=named)
+    held = _held(step, replace(step.request, answers=(answer,)), ground)
+    got = {spec.name: " ".join(held.values[spec.name].split()) for spec in missing if spec not in held.missing}
+    return replace(step, given={**step.given, **got}) if got else step
+
+
+def is_typed(step: BoundStep, ground: Ground) -> bool:
+    """Whether all that it lacks has a form of its own, which an answer can be told by."""
+    return step.agent == "skills" and all(spec.validation in _TYPED for spec in _missing(step, ground))
+
+
+def written_out(step: BoundStep, ground: Ground) -> str:
+    """The step's message as it is stored: paths from the project's root, what was answered or concluded in words."""
+    text = rooted(step.text, step.request.files, ground.root)
+    if isinstance(step.result, Lifecycle) and step.result.operation == "install":
+        said = ground.router.recognise(step.text)
+        known = said.skills if isinstance(said, Lifecycle) else ()
+        return " ".join([text, *(f"--skill {name}" for name in step.result.skills if name not in known)])
+    if step.given:
+        words = " ".join(f"{name}={shlex.quote(value)}" for name, value in step.given.items())
+        return f"/{step.skill} {words}\n{text}"
+    return text
+
+
+def rooted(text: str, files: Sequence[FileReference], root: Path) -> str:
+    """`text` with each `@path` as it reads from the project's root, wherever the person stood."""
+    known = {file.written: file for file in files}
+    if not known:
+        return text
+    names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
+
+    def lasting(hit: re.Match[str]) -> str:
+        file = known[hit[1] or hit[2] or hit[3]]
+        if file.problem or (path := within(file, root)) == file.written:
+            return hit.group()
+        return f'@"{path}"' if " " in path else f"@{path}"
+
+    return re.sub(rf"@(?:\"({names})\"|'({names})'|({names}))", lasting, text)
+
+
+def within(file: FileReference, root: Path) -> str:
+    """The file's path from the project's root."""
+    return file.path.relative_to(root).as_posix() if file.path.is_relative_to(root) else file.written
+
+
+def _missing(step: BoundStep, ground: Ground) -> list[ParamSpec]:
+    held = _held(step, step.request, ground)
+    handed = _FROM_BEFORE if step.after else frozenset()
+    return [spec for spec in held.missing if spec.validation not in handed and spec.name not in step.given]
+
+
+def _held(step: BoundStep, request: PreprocessingResult, ground: Ground) -> Parameters:
+    skill = ground.catalogue.find(step.skill)
+    arguments = step.result.arguments if isinstance(step.result, Skills) else ()
+    specs = skill.required_params if skill else ()
+    return parameters(specs, arguments, request, named=step.decision.tier != "retrieval")
