@@ -13,12 +13,12 @@ from navigator_kernel.errors import Damaged, UsageProblem
 PROJECT_FILE = "navigator.toml"
 
 # Every setting: allowed words, or the type; default; one line of help. A project may set only what grants nothing.
-SCALARS: Mapping[str, tuple[tuple[str, ...] | type[float], str | float, str, bool]] = {
+SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, str, bool]] = {
     "language": (("auto", "en", "zh"), "auto", "language of messages; auto follows the message", True),
     "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
     "format": (("summary", "detail", "raw"), "detail", "how much of a report is shown", True),
     "timeout": (float, 60.0, "seconds that one step may take", True),
-    "steps": (("1", "2", "3", "4", "5", "6"), "3", "most steps of a workflow; more than 3 is warned of", True),
+    "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; more than 3 is warned of", True),
 }
 TABLES: Mapping[str, str] = {
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
@@ -41,7 +41,7 @@ class Settings:
     style: str = "auto"
     format: str = "detail"
     timeout: float = 60.0
-    steps: str = "3"
+    steps: int = 3
     aliases: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -70,15 +70,16 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
     )
 
 
-def checked(key: str, value: Any) -> str | float:
+def checked(key: str, value: Any) -> str | int | float:
     """`value` as the setting `key` wants it; UsageProblem otherwise."""
     if key not in SCALARS:
         raise UsageProblem(f"no setting is called {key!r}", hint=f"settings: {', '.join(SCALARS)}")
     allowed = SCALARS[key][0]
     if isinstance(allowed, tuple):
-        if str(value) in allowed:
-            return str(value)
-        raise UsageProblem(f"{value!r} is no value of {key!r}", hint=f"one of: {', '.join(allowed)}")
+        for one in allowed:
+            if str(value) == str(one):
+                return one
+        raise UsageProblem(f"{value!r} is no value of {key!r}", hint=f"one of: {', '.join(map(str, allowed))}")
     try:
         number = float(value)
     except (TypeError, ValueError):

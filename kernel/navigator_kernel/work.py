@@ -144,7 +144,7 @@ def _ground(kernel: Kernel, context: TurnContext) -> Ground:
         router=kernel.router,
         files=kernel.files,
         root=kernel.root.resolve(),
-        limit=int(kernel.settings.steps),
+        limit=kernel.settings.steps,
         context=context,
     )
 

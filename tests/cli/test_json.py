@@ -13,8 +13,11 @@ import click
 import pytest
 
 from cli.support import Place, below, place_in, type_a
+from navigator_kernel.assembly.parts import open_journal
 from navigator_kernel.cli.main import COMMANDS, navigator
+from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
 from skill_repositories import skill_text
+from workflows.project import workflow_file
 
 Before = Callable[[Place], object]
 
@@ -64,6 +67,19 @@ def no_trust(place: Place) -> None:
     path.write_text("{ broken")
 
 
+def run_that(state: RunState, token: str = "run-1") -> Before:
+    """A stored workflow, and a run of it in that state."""
+
+    def made(place: Place) -> None:
+        workflow_file(place.root, "say", ("tool", "/tool"))
+        journal = open_journal(place.root)
+        step = WorkflowStep(text="say", skill="tool", agent="skills", input="/tool")
+        journal.propose(token, "talk", WorkflowPlan(name="say", description="say it", steps=(step,)))
+        journal.mark(token, state, ("type_a:tool",))
+
+    return made
+
+
 CASES: Mapping[str, Case] = {
     "agent list": Case(),
     "ask": Case(words=["word count of this: hello world"]),
@@ -97,6 +113,12 @@ CASES: Mapping[str, Case] = {
     "skill uninstall": Case(words=["alpha"], before=install),
     "skill verify": Case(before=install),
     "why": Case(before=once),
+    "workflow abort": Case(words=["run-1"], before=run_that("stopped")),
+    "workflow approve": Case(words=["run-1"], before=run_that("proposed")),
+    "workflow list": Case(before=run_that("done")),
+    "workflow resume": Case(words=["run-1"], before=run_that("stopped")),
+    "workflow run": Case(words=["say", "--yes"], before=run_that("done")),
+    "workflow show": Case(words=["run-1"], before=run_that("done")),
 }
 TOML, DATABASE = broken("navigator.toml"), broken(".claude/skills/skills.db")
 SWITCHES, RECEIPT = broken("mybox/state/disabled.json"), broken(".claude/skills/.navigator/alpha.json")
@@ -155,6 +177,15 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("skill verify", Case(before=RECEIPT, code=6)),
     ("why", Case(code=4)),
     ("why", Case(words=["20200101-000000000-000000"], code=4)),
+    ("workflow abort", Case(words=["run-1"], before=run_that("done"), code=3)),
+    ("workflow approve", Case(words=["run-1"], before=run_that("aborted"), code=3)),
+    ("workflow list", Case(before=broken("mybox/state/workflows.sqlite"), code=6)),
+    ("workflow list", Case(before=broken("mybox/workflows/say.md"), code=1)),
+    ("workflow resume", Case(words=["run-1"], before=run_that("proposed"), code=3)),
+    ("workflow resume", Case(words=["nothing"], code=4)),
+    ("workflow run", Case(words=["nothing"], code=4)),
+    ("workflow run", Case(words=["say", "surplus"], before=run_that("done"), code=2)),
+    ("workflow show", Case(words=["nothing"], code=4)),
 ]
 NEEDY = [
     name for name, command in leaves() if any(isinstance(p, click.Argument) and p.required for p in command.params)

@@ -17,6 +17,7 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
     "style": ("ascii", "emoji", "auto"),
     "format": ("summary", "raw", "detail"),
     "timeout": (5.0, 7.5, 9.0),
+    "steps": (2, 4, 5),
 }
 GRANTING = """\
 language = "zh"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.support import Done, Place
+from cli.support import Place
 from navigator_kernel.assembly.parts import open_journal
 from skill_repositories import make_repo
 from workflows.project import FILE, TOTAL, project_in, put_skill, workflow_file
@@ -326,96 +325,3 @@ def test_a_name_to_run_is_never_taken_for_a_message(here: Place) -> None:
     for name in ("x\n/draft-poem on rain", "\n!touch made", "\nrun draft-poem"):
         done = here.run("workflow", "run", "--yes", "--", name)
         assert (done.code, "prompt" in done.out, list(here.root.rglob("made"))) == (4, False, [])
-
-
-# What would be done
-
-
-def steps(document: Any) -> list[str]:
-    return [step["skill"] for step in document["steps"]]
-
-
-@pytest.mark.requirement("WFL-1")
-@pytest.mark.parametrize("text", [TWO, TWO_ZH, f"需求理解：{TWO_ZH}"])
-def test_a_route_of_several_steps_is_a_workflow(here: Place, text: str) -> None:
-    document = here.json("route", text)
-    assert (document["kind"], document["reason"], steps(document)) == (
-        "workflow",
-        "steps",
-        ["shout-loud", "count-terms"],
-    )
-    asked = here.json("ask", text)["workflow"]["steps"]
-    assert [step["text"] for step in document["steps"]] == [step["text"] for step in asked]
-
-
-def test_a_route_shows_its_steps_to_a_person(here: Place) -> None:
-    out = here.said("route", FOUR)
-    assert out.startswith("workflow")
-    assert "  Step 1: run shout-loud on a → shout-loud\n" in out
-
-
-def test_a_route_leaves_nothing_behind(here: Place) -> None:
-    before = here.files()
-    here.said("route", TWO)
-    assert here.files() == before
-
-
-@pytest.mark.parametrize("text", ["run shout-loud on a", "/shout-loud first a then b", "hello"])
-def test_a_route_of_one_step_has_none(here: Place, text: str) -> None:
-    document = here.json("route", text)
-    assert (document["kind"] == "workflow", document["steps"]) == (False, [])
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "run shout-loud on a, then list the zibs, then run draft-poem",
-        "run shout-loud, then count the terms in it",
-        "run shout-loud on @gone.txt and then count the terms in it",
-    ],
-)
-def test_a_route_is_of_the_kind_that_the_message_then_gets(here: Place, text: str) -> None:
-    assert here.json("route", text)["kind"] == here.json("ask", text)["route"]["kind"]
-
-
-# A conversation
-
-
-def replies(done: Done) -> list[Any]:
-    return list(json.loads(done.out)["replies"])
-
-
-@pytest.mark.parametrize(("text", "yes"), [(TWO, "yes"), (TWO_ZH, "是")])
-def test_a_chat_shows_the_plan_and_runs_it_after_a_yes(here: Place, text: str, yes: str) -> None:
-    first, second = replies(here.run("chat", "--json", stdin=f"{text}\n{yes}\n"))
-    assert (first["workflow"]["state"], first["exit_code"]) == ("proposed", 9)
-    assert (second["workflow"]["state"], second["report"]["data"]["words"]) == ("done", 3)
-
-
-def test_a_chat_shows_each_step_of_what_it_ran(here: Place) -> None:
-    out = here.said("chat", stdin=f"{TWO}\nyes\n")
-    assert out.count(f"[Workflow] {TWO}") == 2
-    assert out.index("skills shout-loud done") < out.index("skills count-terms done")
-
-
-def test_a_session_goes_on_with_its_plan_in_another_command(here: Place) -> None:
-    here.run("ask", "--session", "s1", TWO)
-    document = here.json("ask", "--session", "s1", "yes")
-    assert document["report"]["data"]["words"] == 3
-    assert here.json("ask", "--session", "s1", "yes")["workflow"] is None
-
-
-def test_what_was_approved_by_its_token_is_not_asked_for_again_in_its_session(here: Place) -> None:
-    token = proposed(here, TWO)
-    here.run("ask", "--session", "s1", TWO)
-    assert here.json("workflow", "approve", token)["exit_code"] == 0
-    assert here.json("workflow", "list")["runs"][0]["state"] == "proposed"
-
-
-@pytest.mark.requirement("WFL-9")
-def test_a_plan_aborted_by_its_token_is_not_run_by_a_yes_in_its_session(here: Place) -> None:
-    here.run("ask", "--session", "s1", TWO)
-    token = here.json("workflow", "list")["runs"][0]["token"]
-    here.json("workflow", "abort", token)
-    here.run("ask", "--session", "s1", "yes")
-    assert here.json("workflow", "show", token)["run"]["state"] == "aborted"

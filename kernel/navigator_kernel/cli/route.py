@@ -63,7 +63,7 @@ def _spelled_out(
     context = TurnContext(
         run="route", timeout=held.timeout, language=request.language, format="detail", servers=servers
     )
-    root, limit = app.root.resolve(), int(held.steps)
+    root, limit = app.root.resolve(), held.steps
     ground = Ground(
         catalogue=parts.catalogue, router=parts.router, files=parts.files, root=root, limit=limit, context=context
     )

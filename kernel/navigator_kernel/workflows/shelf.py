@@ -28,7 +28,7 @@ def stored(name: str, kernel: Kernel) -> WorkflowPlan:
         raise Damaged(
             f"workflow {name!r} cannot be read: {error}", hint=f"mend or remove {FOLDER}/{name}.md"
         ) from error
-    return parsed(text, name, int(kernel.settings.steps))
+    return parsed(text, name, kernel.settings.steps)
 
 
 def store(plan: WorkflowPlan, kernel: Kernel, language: Language) -> WorkflowPlan:
