@@ -29,6 +29,40 @@ def test_one_order_with_tempting_words_stays_whole(message: str) -> None:
     assert split(message) == (message.strip(),)
 
 
+@pytest.mark.requirement("WFL-1")
+@pytest.mark.parametrize(
+    ("message", "steps"),
+    [
+        ("Whisk the eggs, then heat up the pan", ("Whisk the eggs", "heat up the pan")),
+        ("- first, list the files\n- then sort them", ("list the files", "sort them")),
+        ("To start with, count the rows. After that, pivot the table.", ("count the rows", "pivot the table")),
+        ("Firstly, list all; secondly, total them; lastly, mail it", ("list all", "total them", "mail it")),
+        ("把图片裁成正方形，然后把它发给我", ("把图片裁成正方形", "把它发给我")),
+        ("你能不能先看看日志，再修复问题", ("你能不能先看看日志", "修复问题")),
+        ("修复这个问题后再提交代码", ("修复这个问题", "提交代码")),
+        ("部署测试环境，部署完后跑测试", ("部署测试环境", "跑测试")),
+    ],
+)
+def test_an_order_is_told_by_its_form_where_its_verb_is_not_known(message: str, steps: tuple[str, ...]) -> None:
+    assert split(message) == steps
+
+
+@pytest.mark.requirement("WFL-2")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "写一个函数，它先排序，然后去重",
+        "写一个脚本，让用户先登录，再删除账号",
+        "解释一下打开文件然后删除它会发生什么",
+        "介绍如何先和面再发酵",
+        "write a script that lets users log in, then delete the account",
+        "translate the sentence he ate then left the room",
+    ],
+)
+def test_what_somebody_else_does_is_no_step(message: str) -> None:
+    assert split(message) == (message,)
+
+
 def test_a_clause_that_only_the_caller_knows_is_an_order() -> None:
     said = "quux-7 on @a.txt and then list the files"
     assert split(said) == (said,)

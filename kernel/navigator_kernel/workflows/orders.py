@@ -23,7 +23,8 @@ _VERBS_EN = frozenset(
     sort split squash stage start stash stop store strip submit suggest sum summarise summarize switch sync
     tabulate tag take tally tar tell test tidy time total trace track train transform translate trim truncate try
     tune turn type undo uninstall unpack unzip update upgrade upload use validate verify view visualise visualize
-    walk warn watch work wrap write zip""".split()
+    walk warn watch work wrap write zip begin blend book cancel continue finish guess implement memorize pivot quiz
+    refund reply rinse smoke soak solve text transcribe""".split()
 )
 # Chinese has no word boundary, so that an order begins with one of these, longest first.
 _VERBS_ZH = """
@@ -37,7 +38,8 @@ _VERBS_ZH = """
     生成 制作 制定 做成 做 绘制 画 计算 算出 算 计数 数一数 数 测量 测试 测 比较 对比 比对 描述 说明 解释 介绍
     讲解 告诉 给出 给 回答 通知 提醒 标记 标出 标注 注释 记录 扫描 盘点 采集 收集 抓取 爬取 格式化 规范化 标准化
     脱敏 加密 解密 渲染 预览 上线 回滚 切换 合入 归档 盖 调整 补充 补 完善 设计 实现 画出 挑出 挑选 选出 选 取出
-    取 贴 套用 应用 跑 处理
+    取 贴 套用 应用 跑 处理 求解 代入 规划 估算 估计 预估 猜测 推测 猜 校对 开 切 洗 撒 炒 预订 预约 回复 转发 复习
+    朗读 取消 安排 调研 收拾 擦 扫 纠正
 """.split()
 _POLITE = re.compile(
     r"^(?:(?:please|pls|kindly|now|just|ok(?:ay)?|hey|hi|hello|also|quickly|simply|finally|lastly|next"
@@ -45,8 +47,20 @@ _POLITE = re.compile(
     r"|(?:can|could|would|will) (?:you|u)(?: please)?|(?:can|could) (?:we|i)|help me(?: to)?|let(?:'s| us| me)"
     r"|i(?:'d| would) like(?: you)? to|(?:i|we) (?:want|need)(?: you)? to|you should|go ahead and"
     r"|i'll need you to)\b[,:\s]*"
-    r"|(?:请你?|麻烦你?|劳驾|帮我|帮忙|请帮我|帮|给我|替我|能不能|能否|可否|可以|我想要?|我要|我需要|我希望你?|需要你?|你能|你|现在|立即|先|首先|第一步|最后|再|也|一起"
+    r"|(?:你?(?:能不能|能否|可否|可不可以)|请你?|麻烦你?|劳驾|帮我|帮忙|请帮我|帮|给我|替我|可以|我想要?|我要|我需要|我希望你?|需要你?|你能|你|现在|立即|先|首先|第一步|最后|再|也|一起"
     r"|一下|接下来|同时|重新|自动|全部|依次|逐个|批量|快速|简单|顺便|只)[,，:：\s]*)+",
+    re.IGNORECASE,
+)
+# A word that is no known verb and has an object right behind it: `whisk the eggs`
+_WITH_OBJECT = re.compile(
+    r"(?!(?:the|an?|this|that|these|those|its?|they|them|s?he|we|you|i|my|our|your|his|her|their|all|any|some|each|every"
+    r"|both|is|are|was|were|be|been|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must|if|when"
+    r"|while|whether|because|since|as|so|and|or|but|nor|not?|yes|th[ae]n|until|till|unless|th?ough|although|with|without"
+    r"|in|on|at|by|for|from|to|of|off|into|onto|over|under|after|before|about|through|via|per|during|between|within|like"
+    r"|near|against|upon|left|went|took|gave|got|came|made|saw|said|told|found|kept|everyone|someone|nobody|everything"
+    r"|nothing|who|what|which|why|how|where|whose|only|just|even|still|also|here|there)\b)"
+    r"[a-z]+(?<!s)(?<!ed)(?<!ing)(?<!ly)(?:\s+(?:up|out|off|down|in|on|over|back|away))?"
+    r"\s+(?:the|an?|it|them|one|my|our|your|this|that|these|those|each|every|all|any|some|both)\b",
     re.IGNORECASE,
 )
 _LED_BY = re.compile(r"(?:把|将|对|用|从|在|为|给|按|以|针对|根据|基于|使用|让|就)")
@@ -67,6 +81,8 @@ def is_order(clause: str) -> bool:
         return True
     word = _WORD.match(said)
     if word is not None:
+        if _WITH_OBJECT.match(said):
+            return True
         return is_verb(word.group()) and not re.match(r"[\w']", said[word.end() : word.end() + 1])
     return _is_chinese_order(said)
 
@@ -85,6 +101,8 @@ def _is_chinese_order(said: str) -> bool:
     verb = _ZH_VERB.match(said)
     if verb is not None:
         return not said.startswith("的", verb.end())
+    if re.match(r"(?:把|将(?![来军近要会]))\S.", said):
+        return True
     led = _LED_BY.match(said)
     if led is None:
         return False

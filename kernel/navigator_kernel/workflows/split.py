@@ -21,14 +21,17 @@ _MASKED = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _JOINT = re.compile(
-    r"(?P<stop>[,;.!，。；、！\n]*)\s*(?:"
+    r"(?P<stop>(?:[,;.!，。；、！\n]|\n[ \t]*[-*•]\s)*)\s*(?:"
     r"(?<![\w-])(?:and\s+)?(?P<any>then|after\s+that|afterwards?|thereafter|subsequently)(?![\w-])"
     r"|(?<![\w-])(?P<and>and\s+)?(?P<end>next|finally|lastly|last\s+of\s+all|once\s+(?:that's|that\s+is|it's|it\s+is)\s+done)(?![\w-])"
-    r"|(?P<zh>(?:完成后|做完后|完了)?(?:然后|接着|接下来|随后|紧接着|而后|其次)再?|(?:完成|完)?(?:之后|以后)[，,]?再?)"
-    r"|(?P<zhend>最后|末了)再?|(?P<zai>再))[,:，：]?\s*",
+    r"|(?P<zh>(?<=[，,；;。])\s*[\u4e00-\u9fff]{0,3}(?:完成?|好)[之以]?后[，,]?再?|(?:完成后|做完后|完了)?(?:然后|接着|接下来|随后|紧接着|而后|其次)再?|(?:完成|完)?(?:之后|以后)[，,]?再?)"
+    r"|(?P<zhend>最后|末了)再?|(?P<zai>后?再))[,:，：]?\s*",
     re.IGNORECASE,
 )
-_OPENING = re.compile(r"^\s*(?:first(?:ly|\s+of\s+all)?(?![\w-])|首先|第一步|先)[,:，：]?\s*", re.IGNORECASE)
+_OPENING = re.compile(
+    r"^\s*(?:[-*•]\s+)?(?:(?:first(?:ly|\s+of\s+all)?|to\s+(?:start|begin)(?:\s+with)?)(?![\w-])|首先|第一步|先)[,:，：]?\s*",
+    re.IGNORECASE,
+)
 _CLOSING = re.compile(
     r"^\s*(?:(?:and\s+)?(?:then|finally|lastly|next)(?![\w-])|最后|然后|接着|其次|再)[,:，：]?\s*", re.IGNORECASE
 )
@@ -36,7 +39,7 @@ _NUMBER = re.compile(
     r"(?:^|(?<=[\s;；。，,:：)）]))[ \t]*(?:(?:step|步骤)\s*(?P<step>\d{1,2})\s*[.:：)、,，]?"
     r"|(?P<digit>\d{1,2})[.)、）](?![\d.])"
     r"|第(?P<ordinal>[一二三四五六七八九])步\s*[:：,，、是]?|(?P<han>[一二三四五六七八九])、|[(（](?P<round>\d)[)）]"
-    r"|(?P<nth>first(?:ly)?|second(?:ly)?|third(?:ly)?|fourth|fifth)[,:])\s*",
+    r"|(?P<nth>first(?:ly)?|second(?:ly)?|third(?:ly)?|fourth|fifth|lastly|finally)[,:])\s*",
     re.IGNORECASE | re.MULTILINE,
 )
 _HAN = "一二三四五六七八九"
@@ -54,6 +57,14 @@ _CONDITION = re.compile(
     r"(?:^|[,;，；]\s*|\b(?:and|but|so)\s+)(?:if|when|whenever|unless|in\s+case|once|如果|若是?|假如|要是|当|一旦)[^,;，；]*$",
     re.I,
 )
+# On the left something else acts, or is told how to: what is joined goes on with that
+_ACTS = re.compile(
+    r"\S(?:.*[，,]\s*(?:它|他|她)们?|.*(?:如何|怎么|怎样|为什么|让(?!我))[^，,。；;\n]{1,12})[^，,。；;\n]*$"
+    r"|\S\s+first\W*$|\blets?\s+\w+s\s",
+    re.IGNORECASE,
+)
+_EXPLAIN = re.compile(r"(?:请|帮我|先)*(?:解释|说明|描述|分析|介绍|讲解|告诉|看看|看一下|查)")
+_ASKS = re.compile(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?。.]*\s*$")
 _EDGE = " \t\r\n,，。;；、:："
 
 
@@ -75,14 +86,16 @@ def _numbered(text: str, masked: str, order: Callable[[str], bool]) -> tuple[str
     """The items of `1. … 2. … 3. …`, `第一步 … 第二步 …`; what stands before the first is their heading."""
     marks: list[re.Match[str]] = []
     for hit in _NUMBER.finditer(masked):
-        if _ordinal(hit) == len(marks) + 1:
+        if _ordinal(hit, len(marks)) == len(marks) + 1:
             marks.append(hit)
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     items = tuple(_trimmed(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False))
     return items if len(items) > 1 and all(map(order, items)) else ()
 
 
-def _ordinal(hit: re.Match[str]) -> int:
+def _ordinal(hit: re.Match[str], so_far: int) -> int:
+    if hit["nth"] and hit["nth"].lower() in {"lastly", "finally"}:
+        return so_far + 1 if so_far > 1 else 0
     if hit["nth"]:
         return _NTH.index(hit["nth"].lower().removesuffix("ly")) + 1
     han = hit["ordinal"] or hit["han"]
@@ -124,14 +137,18 @@ def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
         return True
     if re.search(r"一(?:个|段|份|种|条)[^，。,]*先[^，。,]*$|先$", left) and not left.strip().startswith("先"):
         return True
+    if _ACTS.search(left):
+        return True
     if joint["stop"]:
         return False
+    if _EXPLAIN.match(left.strip()) and _ASKS.search(right) and not _EXPLAIN.match(right.strip()):
+        return True
     hit = _HOW_TO.search(left)
     return bool(hit and (hit["verb"] is None or is_verb(hit["verb"]))) or _SUBJECT.search(left) is not None
 
 
 def _trimmed(part: str) -> str:
     """Without the punctuation around it and a leading word of order."""
-    text = part.strip(_EDGE)
+    text = re.sub(r"^[-*•]\s+", "", part.strip(_EDGE))
     text = _OPENING.sub("", _CLOSING.sub("", text)).strip(_EDGE)
     return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
