@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from navigator_kernel.events import Event
-from navigator_kernel.settings import Settings
-from navigator_kernel.values.context import Memory
-from navigator_kernel.values.job import Job, Outcome
-from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.report import Report
-from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
-from navigator_kernel.values.route import Action, Retrieval
-from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
+if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: what only names shapes is not imported
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from navigator_kernel.events import Event
+    from navigator_kernel.settings import Settings
+    from navigator_kernel.values.context import Memory
+    from navigator_kernel.values.job import Job, Outcome
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
+    from navigator_kernel.values.route import Action, Retrieval
+    from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
 
 
 class Clock(Protocol):

@@ -9,14 +9,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import navigator_kernel
-from navigator_kernel.adapters.preferences import Page
 from navigator_kernel.errors import NotFound
-from navigator_kernel.ports import Consents
 from navigator_kernel.settings import PROJECT_FILE, user_file, user_state
 from navigator_kernel.skills.catalogue import Root
 from navigator_kernel.values.resource import Level, ResourceType
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.preferences import Page
+    from navigator_kernel.ports import Consents
 
 HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
 _SCRIPT = re.compile(r"\bbin/(\w+\.py)\b")
@@ -103,6 +106,8 @@ def scripts(root: Path) -> Mapping[str, Path]:
 
 def preference_pages(root: Path, consents: Consents) -> tuple[Page, ...]:
     """X-30: the person's own page of preferences, and the project's for as long as its bytes are the trusted ones."""
+    from navigator_kernel.adapters.preferences import Page
+
     own = root / ".claude" / "memory" / "preferences.md"
 
     def is_trusted(data: bytes) -> bool:
