@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from navigator_kernel.settings import Settings, load_settings
 from navigator_kernel.text import Language
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.ports import Kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,6 +28,7 @@ class App:
 
     root_flag: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
+    _open: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
     def root(self) -> Path:
@@ -40,6 +43,18 @@ class App:
         from navigator_kernel.assembly.kernel import assemble
 
         return assemble(self.root, self.settings)
+
+    @cached_property
+    def sessions(self) -> SqliteSessions:
+        """The conversations, their file open until `close`."""
+        from navigator_kernel.assembly.parts import open_sessions
+
+        store = open_sessions(self.root)
+        self._open.enter_context(store.held())
+        return store
+
+    def close(self) -> None:
+        self._open.close()
 
     @property
     def language(self) -> Language | None:

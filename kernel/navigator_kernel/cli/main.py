@@ -64,6 +64,7 @@ def navigator(ctx: click.Context, *, root: str | None, language: str | None, sty
     from navigator_kernel.cli.app import App
 
     ctx.obj = App(root_flag=root, flags={"language": language, "style": style})
+    ctx.call_on_close(ctx.obj.close)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -8,7 +8,6 @@ import signal
 from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from navigator_kernel.assembly.parts import open_sessions
 from navigator_kernel.cli.app import App
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Interrupted, NotFound, UsageProblem
@@ -25,7 +24,7 @@ def open_session(app: App, name: str | None) -> Session:
     if not _NAME.fullmatch(name):
         raise UsageProblem(f"{name!r} is no name of a session", hint="letters, digits, '.', '_' and '-', 1 to 80")
     try:
-        return open_sessions(app.root).load(name)
+        return app.sessions.load(name)
     except NotFound:
         return Session(id=name)
 
@@ -45,7 +44,7 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted("stopped", hint="nothing is half-written", signal="".join(ended_by)) from error
     if keep or reply.session.approval is not None or reply.session.question is not None:
-        open_sessions(app.root).save(reply.session, reply.said)
+        app.sessions.save(reply.session, reply.said)
     return reply
 
 

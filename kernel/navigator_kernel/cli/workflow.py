@@ -145,11 +145,10 @@ def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bo
     """A yes to `subject`, said in the session that the run belongs to."""
     from dataclasses import replace
 
-    from navigator_kernel.assembly.parts import open_sessions
     from navigator_kernel.values.request import PendingApproval, Session
 
     try:
-        session = open_sessions(app.root).load(held.session)
+        session = app.sessions.load(held.session)
     except NotFound:
         session = Session(id=held.session)
     now = app.kernel.clock.now()
