@@ -106,6 +106,7 @@ def _answer(
         }
     if outcome.exit_code:
         msg = (err or out)[-MESSAGE_LIMIT:]
+        data = {key: value for key, value in data.items() if key not in {"code", "exit_code"}}  # the kernel's words
         data |= {"type": "ExitCode", "msg": msg, "status": outcome.exit_code}
         summary = say("skills.failed", language, skill=name, code=outcome.exit_code)
         return {"state": "error", "summary": summary, "data": data, "raw": out or None, "effects": files}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from navigator_kernel.errors import Refused
+from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.events import Emit
 from navigator_kernel.ports import Kernel
 from navigator_kernel.stages.deliver import Delivery, deliver
@@ -31,7 +31,7 @@ from navigator_kernel.values.workflow import (
     WorkflowView,
 )
 from navigator_kernel.workflows.handover import handed_over, left_by, workspace
-from navigator_kernel.workflows.rights import file_problem, is_idempotent, order_problem
+from navigator_kernel.workflows.rights import file_problem, installed, is_by_name, is_idempotent, order_problem
 from navigator_kernel.workflows.shelf import store
 
 RETRIES = 2  # SAF-5: a step that failed so many times in a row is not offered again
@@ -71,14 +71,18 @@ class Follower:
         journal.load(token)
         with journal.hold(token):
             run = self._begun(token, agreed)
-            for subject in run.granted:
-                self.kernel.consents.allow(token, subject)
+            self._allow(token, run.granted)
             try:
                 course, result = await self._steps(run, agreed)
                 return replace(course, view=replace(self._view(token), left=left, result=result))
             except BaseException:
                 journal.mark(token, "stopped")
                 raise
+
+    def _allow(self, token: str, subjects: Sequence[str]) -> None:
+        for subject in subjects:
+            if not is_by_name(subject):
+                self.kernel.consents.allow(token, subject)
 
     def _begun(self, token: str, agreed: str) -> WorkflowRun:
         """A yes to the plan stores it (WFL-9); one to an effect of a step is kept with the run."""
@@ -105,7 +109,13 @@ class Follower:
             if report.state != "success":
                 return self._stopped(run, number, packets, reports), ""
             handed = handed_over(self.kernel, run.token, number, report)
-        result = left_by(self.kernel, run, reports[-1])
+        result = ""
+        try:
+            result = left_by(self.kernel, run, reports[-1])
+        except (KernelError, OSError) as error:
+            text = say("workflow.unwritten", self.context.language, reason=str(error))
+            data = {**reports[-1].data, "msg": text}
+            reports[-1] = replace(reports[-1], state="partial", summary=f"{reports[-1].summary}; {text}", data=data)
         self.kernel.journal.mark(run.token, "done")
         return Course(view=self._view(run.token), orders=_orders(packets), reports=tuple(reports)), result
 
@@ -118,6 +128,8 @@ class Follower:
             return None, replace(last.report, meta=replace(last.report.meta, cached=True))
         order = self._order(run, number, step, handed, last)
         if isinstance(order, Report):
+            self.kernel.journal.begin(run.token, number, _attempt(last), "")
+            self.kernel.journal.end(run.token, number, _attempt(last), order)
             return None, order
         packet = order.steps[0].packets[0]
         if last is not None and last.report is None and agreed != REPEAT and not is_idempotent(packet, self.kernel):
@@ -127,6 +139,9 @@ class Follower:
         digest = f"sha256:{hashlib.sha256(_input(packet)).hexdigest()}"
         self.kernel.journal.begin(run.token, number, attempt, digest)
         report = (await deliver(order, self.delivery, self.emit))[0]
+        if report.state == "success" and (fresh := installed(packet, run.granted, self.kernel)):
+            self.kernel.journal.mark(run.token, "running", fresh)
+            self._allow(run.token, fresh)
         self.kernel.journal.end(run.token, number, attempt, report)
         return packet, report
 
@@ -152,9 +167,8 @@ class Follower:
         if isinstance(order, NeedClarification):
             return self._own("error", order.question, "missing", required=list(order.missing))
         packet = _in_time(order.steps[0].packets[0], run.plan.timeout_seconds)
-        skill = self.kernel.catalogue.find(step.skill) if step.agent == "skills" else None
         places = (self.kernel.root, workspace(self.kernel, run.token))
-        if problem := order_problem(packet, skill.required_params if skill else (), run.plan.sandbox, places):
+        if problem := order_problem(packet, run.plan.sandbox, places):
             return self._own("error", problem, "refused", exit_code=Refused.exit_code)
         return _orders([packet])
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from navigator_kernel.steps import BoundStep, Ground, bind, completed, is_typed, lacks, within, written_out
-from navigator_kernel.text import Language, fold, shorten
+from navigator_kernel.steps import BoundStep, Ground, bind, completed, files_of, is_typed, lacks, written_out
+from navigator_kernel.text import Language, clean, fold, shorten
 from navigator_kernel.values.request import PreprocessingResult
 from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteResult, Script, Skills, Unknown
 from navigator_kernel.values.wording import say
@@ -61,16 +61,23 @@ def propose(
         return None
     bound = [bind(clause, ground, after=at > 0) for at, clause in enumerate(clauses[: ground.limit])]
     bound = _without_telling(_with_installed(bound))
-    unreadable = next((step.result for step in bound if isinstance(step.result, Unknown)), None)
-    if unreadable is not None:
+    if (unreadable := _unreadable(bound)) is not None:
         return unreadable
-    if not any(step.skill for step in bound) or (not alone and _covered(bound, said, ground)):
+    more = len(clauses) > ground.limit
+    if not any(step.skill for step in bound) or not (alone or more or not _covered(bound, said, ground)):
         return None
     for answer in request.answers:
         bound = _answered(bound, answer, ground)
+    if (unreadable := _unreadable(bound)) is not None:
+        return unreadable
     if (asked := _question(bound, ground)) is not None:
         return asked
     return Proposed(plan=_plan(said, bound, ground), left=tuple(clauses[ground.limit :]))
+
+
+def _unreadable(bound: Sequence[BoundStep]) -> Unknown | None:
+    """A file or a skill that is named and is not there, or may not be read."""
+    return next((step.result for step in bound if isinstance(step.result, Unknown)), None)
 
 
 def may_spell_out(text: str) -> bool:
@@ -123,7 +130,7 @@ def _covered(bound: Sequence[BoundStep], said: str, ground: Ground) -> bool:
     if len({step.skill for step in fitting}) > 1 or any(step.agent != "skills" for step in fitting):
         return False
     if len(fitting) < len(bound):
-        return all(step.decision.tier == "retrieval" for step in fitting)
+        return False  # nothing is dropped in silence
     things = [_things(step) for step in bound]
     return not all(things) or len({thing for some in things for thing in some}) < 2
 
@@ -179,7 +186,7 @@ def _question(bound: Sequence[BoundStep], ground: Ground) -> NeedClarification |
 def _plan(said: str, bound: Sequence[BoundStep], ground: Ground) -> WorkflowPlan:
     language = ground.context.language
     steps = tuple(_stored(step, ground, last=at == len(bound), language=language) for at, step in enumerate(bound, 1))
-    read = dict.fromkeys(within(file, ground.root) for step in bound for file in step.request.files if not file.problem)
+    read = dict.fromkeys(path for step in bound for path in files_of(step, ground))
     return WorkflowPlan(
         name="-then-".join(map(_label, bound))[:NAME_LIMIT].strip("-"),
         description=shorten(said, 200),
@@ -190,10 +197,11 @@ def _plan(said: str, bound: Sequence[BoundStep], ground: Ground) -> WorkflowPlan
 
 
 def _stored(step: BoundStep, ground: Ground, *, last: bool, language: Language) -> WorkflowStep:
-    """A step of the worker is shown whole, for that is what a yes covers; any other's text may be long."""
+    """A step is shown whole, with what was answered: that is what a yes covers."""
     text = written_out(step, ground)
+    given = "".join(f" ({name}: {value})" for name, value in step.given.items())
     return WorkflowStep(
-        text=text if step.agent == "worker" else shorten(step.text, 200),
+        text=clean(text if step.agent == "worker" else f"{step.text}{given}", lines=False),
         skill=step.skill,
         agent=step.agent,
         input=text,

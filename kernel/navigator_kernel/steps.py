@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.values.context import TurnContext
-from navigator_kernel.values.parameters import Parameters, parameters
+from navigator_kernel.values.parameters import Parameters, is_file, parameters
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.resource import ParamSpec
 from navigator_kernel.values.route import (
@@ -25,6 +26,7 @@ from navigator_kernel.values.route import (
     RouteResult,
     Script,
     Skills,
+    Unknown,
 )
 from navigator_kernel.values.wording import say
 
@@ -67,7 +69,44 @@ class BoundStep:
 
 
 def bind(text: str, ground: Ground, *, after: bool) -> BoundStep:
-    """COV-2, COV-3, WFL-4: by its name, else by description, examples and tags; no skill and no agent for none."""
+    """COV-2, COV-3, WFL-4: by its name, else by description, examples and tags; no skill and no agent for none.
+
+    A file that is named without its mark is marked.
+    """
+    step = _bind(text, ground, after=after)
+    marked = _marked(step, ground)
+    return step if marked == text else _bind(marked, ground, after=after)
+
+
+def _marked(step: BoundStep, ground: Ground) -> str:
+    """The step's text with an `@` before each file that stands there by its bare name."""
+    if step.agent != "skills" or not isinstance(step.result, Skills):
+        return step.text
+    skill = ground.catalogue.find(step.skill)
+    text = step.text
+    for name in [spec.name for spec in (skill.required_params if skill else ()) if spec.validation == "file_exists"]:
+        value = _held(step, step.request, ground).values.get(name, "")
+        for word in step.result.arguments:
+            bare = word.removeprefix(f"{name}=")
+            path = Path(os.path.realpath(bare))
+            if bare and str(path) == os.path.realpath(value) and is_file(path) and path.is_relative_to(ground.root):
+                mark = f'@"{bare}"' if " " in bare else f"@{bare}"
+                mark = path.relative_to(ground.root).as_posix() if bare != word else mark  # `name=@path` is a command's
+                text = re.sub(rf"(?<![\w@./-]){re.escape(bare)}(?![\w./-])", mark.replace("\\", r"\\"), text, count=1)
+    return text
+
+
+def files_of(step: BoundStep, ground: Ground) -> list[str]:
+    """The files that a step names, from the project's root: marked, as a value, or as a word."""
+    marked = [within(file, ground.root) for file in step.request.files if not file.problem]
+    arguments = step.result.arguments if isinstance(step.result, Skills) else ()
+    values = _held(step, step.request, ground).values if step.agent == "skills" else {}
+    words = [str(word) for word in (*values.values(), *arguments, *step.given.values())]
+    real = [Path(os.path.realpath(word)) for word in words if is_file(Path(word))]
+    return marked + [path.relative_to(ground.root).as_posix() for path in real if path.is_relative_to(ground.root)]
+
+
+def _bind(text: str, ground: Ground, *, after: bool) -> BoundStep:
     request = preprocess(Message(text=text, language=ground.context.language), ground.files)
     meant = replace(request, need=_HANDED.sub(" ", request.need)) if after else request
     intent = understand_locally(meant, Session(id=""), ground.router)
@@ -113,10 +152,17 @@ def completed(step: BoundStep, answer: str, ground: Ground) -> BoundStep:
     if any(spec.validation == "file_exists" for spec in missing):
         marked = words if "@" in words else f'@"{words}"'
         named = bind(f"{step.text} {marked}", ground, after=step.after).request
+        wrong = next((file for file in named.files if file.problem and file.refused), None)
+        if wrong is not None:
+            return replace(step, result=Unknown(what="file", name=wrong.problem, refused=True))
         if named.files and not any(file.problem for file in named.files):
             return replace(step, text=f"{step.text} {marked}", request=named)
     held = _held(step, replace(step.request, answers=(answer,)), ground)
-    got = {spec.name: " ".join(held.values[spec.name].split()) for spec in missing if spec not in held.missing}
+    seen = _held(step, replace(step.request, need=answer, answers=()), ground)  # an address is known by its form
+    got = {spec.name: held.values[spec.name] for spec in missing if spec not in held.missing}
+    typed = [spec for spec in missing if spec.validation in _TYPED and spec not in seen.missing]
+    got = {**{spec.name: seen.values[spec.name] for spec in typed}, **got}
+    got = {name: " ".join(value.split()) for name, value in got.items()}
     return replace(step, given={**step.given, **got}) if got else step
 
 

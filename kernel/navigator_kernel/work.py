@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.ports import Kernel
 from navigator_kernel.proposal import Proposed, may_spell_out, propose
 from navigator_kernel.stages.preprocess import preprocess, without_prefix, words_of
 from navigator_kernel.stages.resume import Resumed
-from navigator_kernel.steps import Ground, rooted, within
+from navigator_kernel.steps import Ground, rooted
 from navigator_kernel.values.context import TurnContext
+from navigator_kernel.values.parameters import is_file
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
 from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView
-from navigator_kernel.workflows.orchestrator import SKILL, answer, is_orchestrated, is_verbose, need_of
+from navigator_kernel.workflows.orchestrator import SKILL, answer, behind, is_orchestrated, is_verbose, need_of
 from navigator_kernel.workflows.rights import grants
 from navigator_kernel.workflows.shelf import named, stored, stored_names
 
@@ -78,7 +81,7 @@ def called(request: PreprocessingResult, kernel: Kernel, run: str, session: str)
         near = tuple(get_close_matches(name, known, 3, 0.5))
         unknown = Unknown(what="workflow", name=name, suggestions=near)
         return RouteDecision(result=unknown, tier="syntax", confidence=1.0, reason="instruction")
-    rest = request.original.partition(name)[2].strip()
+    rest = behind(request)
     plan = begun(name, rest, words_of(rest), request.files, kernel, run, session)
     view = WorkflowView(token=run, state="proposed", plan=plan)
     return Work(decision=_decision(plan.name, "syntax", "instruction"), view=view, agreed="")
@@ -89,9 +92,12 @@ def begun(
 ) -> WorkflowPlan:
     """The stored workflow `name` with `rest` for `$ARGUMENTS` and `words` for `$1` and on, entered as a run that may
     read the `files` of these words. UsageProblem for words that it has no place for."""
-    root, named_files = kernel.root.resolve(), [file for file in files if not file.problem]
+    root = kernel.root.resolve()
     plan = _filled(stored(name, kernel), rooted(rest, files, root), [rooted(word, files, root) for word in words])
-    read = dict.fromkeys([*plan.sandbox.read, *(within(file, root) for file in named_files)])
+    named_files = [Path(os.path.realpath(word)) for word in words if is_file(Path(word))]
+    named_files = [file.path for file in files if not file.problem] + named_files
+    inside = [path.relative_to(root).as_posix() for path in named_files if path.is_relative_to(root)]
+    read = dict.fromkeys([*plan.sandbox.read, *inside])
     plan = replace(plan, sandbox=replace(plan.sandbox, read=tuple(read)))
     kernel.journal.propose(run, session, plan)
     return plan
@@ -154,17 +160,31 @@ def _decision(name: str, tier: Tier, reason: str) -> RouteDecision:
 
 
 def _filled(plan: WorkflowPlan, rest: str, words: Sequence[str]) -> WorkflowPlan:
-    """X-26: one pass; what is put in is not read again for placeholders."""
+    """X-26: one pass; what is put in is not read again for placeholders, and ends no quotes that it stands in."""
 
     def value(hit: re.Match[str]) -> str:
         if hit[1]:
             return "$"
-        if hit[2] is None:
-            return rest
-        return words[int(hit[2]) - 1] if int(hit[2]) <= len(words) else hit.group()
+        if hit[2] is not None and int(hit[2]) > len(words):
+            return hit.group()
+        return _fitted(rest if hit[2] is None else words[int(hit[2]) - 1], hit.string[: hit.start()])
 
     inputs = [_ARGUMENT.sub(value, step.input) for step in plan.steps]
     if rest and inputs == [step.input for step in plan.steps]:
         raise UsageProblem(f"workflow {plan.name!r} takes no words", hint="put $ARGUMENTS or $1 into a step's input")
     steps = tuple(replace(step, input=text) for step, text in zip(plan.steps, inputs, strict=True))
     return replace(plan, steps=steps)
+
+
+def _fitted(value: str, before: str) -> str:
+    """`value` as it has to be written behind `before`: on the one line of a command, and inside its quotes."""
+    line = before.rpartition("\n")[2]
+    if not line.lstrip().startswith(("/", "@@")):
+        return value
+    value = " ".join(value.split("\n"))
+    mark = ""
+    for sign in re.sub(r"\\.", "", line):
+        mark = "" if sign == mark else sign if not mark and sign in "\"'" else mark
+    if mark == '"':
+        return re.sub(r'(["\\])', r"\\\1", value)
+    return value.replace("'", "'\"'\"'") if mark else value

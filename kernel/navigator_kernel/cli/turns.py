@@ -9,8 +9,9 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from navigator_kernel.cli.app import App
+from navigator_kernel.cli.output import note
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.errors import Interrupted, NotFound, UsageProblem
+from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import Listener
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.reply import Reply
@@ -44,8 +45,18 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted("stopped", hint="nothing is half-written", signal="".join(ended_by)) from error
     if keep or reply.session.approval is not None or reply.session.question is not None:
-        app.sessions.save(reply.session, reply.said)
+        _save(app, reply)
     return reply
+
+
+def _save(app: App, reply: Reply) -> None:
+    """What a workflow has done is told even where its session went on elsewhere meanwhile."""
+    try:
+        app.sessions.save(reply.session, reply.said)
+    except Busy as error:
+        if reply.workflow is None:
+            raise
+        note(f"note: {error.message}; this turn is not in its history")
 
 
 async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[str]) -> Reply:

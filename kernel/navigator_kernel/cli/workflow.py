@@ -14,6 +14,14 @@ from navigator_kernel.errors import KernelError, NotFound, Refused
 if TYPE_CHECKING:
     from navigator_kernel.values.workflow import WorkflowRun
 
+
+def _readable(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+    """Words from a shell, whose bytes need not be text."""
+    if isinstance(value, tuple):
+        return tuple(_readable(_ctx, _param, word) for word in value)
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
 OPEN = ("proposed", "running", "waiting", "stopped")
 
 
@@ -53,7 +61,7 @@ def listed(app: App, *, as_json: bool) -> int:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", callback=_readable)
 @json_option
 @pass_app
 def show(app: App, *, name: str, as_json: bool) -> None:
@@ -75,8 +83,8 @@ def show(app: App, *, name: str, as_json: bool) -> None:
 
 
 @command.command("run")
-@click.argument("name")
-@click.argument("words", nargs=-1)
+@click.argument("name", callback=_readable)
+@click.argument("words", nargs=-1, callback=_readable)
 @click.option("-y", "--yes", is_flag=True, help="Agree to what the steps ask for.")
 @json_option
 @pass_app
@@ -101,7 +109,7 @@ def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool
 
 
 @command.command("resume")
-@click.argument("token")
+@click.argument("token", callback=_readable)
 @click.option("--repeat", is_flag=True, help="Run the step again that was under way when the program ended.")
 @click.option("-y", "--yes", is_flag=True, help="Agree to what the steps ask for.")
 @json_option
@@ -115,7 +123,7 @@ def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> i
 
 
 @command.command("approve")
-@click.argument("token")
+@click.argument("token", callback=_readable)
 @json_option
 @pass_app
 def approve(app: App, *, token: str, as_json: bool) -> int:
@@ -127,16 +135,17 @@ def approve(app: App, *, token: str, as_json: bool) -> int:
 
 
 @command.command("abort")
-@click.argument("token")
+@click.argument("token", callback=_readable)
 @json_option
 @pass_app
 def abort(app: App, *, token: str, as_json: bool) -> None:
     """End the run TOKEN for good; what its steps did stays."""
     journal = open_journal(app.root)
-    held = journal.load(token)
-    if held.state not in OPEN:
-        raise Refused(f"workflow run {token!r} has ended: {held.state}", hint="nothing to abort")
+    journal.load(token)
     with journal.hold(token):
+        held = journal.load(token)
+        if held.state not in OPEN:
+            raise Refused(f"workflow run {token!r} has ended: {held.state}", hint="nothing to abort")
         journal.mark(token, "aborted")
     document({"aborted": token, "exit_code": 0}) if as_json else lines(f"aborted {token}")
 

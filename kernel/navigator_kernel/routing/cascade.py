@@ -9,8 +9,8 @@ from pathlib import Path
 
 from navigator_kernel.ports import Catalogue, KnownSkills
 from navigator_kernel.routing.lexical import LexicalIndex
-from navigator_kernel.routing.verbs import Names, recognise
-from navigator_kernel.text import clean
+from navigator_kernel.routing.verbs import Names, changes_skills, recognise
+from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Action, Candidate, Retrieval
 
@@ -39,6 +39,8 @@ class CascadeRouter:
         if self._index is None or skills != self._skills:
             self._skills, self._index = skills, LexicalIndex(skills)
         found = [replace(c, confidence=confidence(c)) for c in self._index.rank(clean(text), k)]
+        if changes_skills(text):
+            found = [c for c in found if fold(c.name) not in fold(text)]
         return banded(found)
 
 

@@ -37,6 +37,9 @@ _POLITE = re.compile(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
     re.IGNORECASE,
 )
+_TAIL = re.compile(
+    r"(?:[\s,，]*(?:\b(?:please|pls|thanks|thank you|now)\b|吧|好吗|谢谢|一下))*[?？!！。.\s]*$", re.IGNORECASE
+)
 _SKILL_WORD = r"(?:\s*(?:的\s*)?(?:技能|\bskills?\b))"
 _SOURCE = re.compile(
     r"(?:https?|ssh|file|git)://\S+|git@[\w.-]+:\S+|(?:\.{1,2})?/[\w./~-]+"
@@ -115,8 +118,15 @@ def recognise(text: str, names: Names) -> Action | None:
     )
 
 
+def changes_skills(text: str) -> bool:
+    """Whether `text` begins with an order to remove, enable or disable: what it names is never to be run for it."""
+    said = _POLITE.sub("", text.strip()).strip()
+    return any(verb.match(said) for operation, verb in _VERBS if operation in {"uninstall", "enable", "disable"})
+
+
 def _lifecycle_of_named(said: str, names: Names) -> Action | None:
     """A lifecycle verb comes before running where the object is a skill: `uninstall word-count` never runs it."""
+    said = _TAIL.sub("", said)
     for operation, verb in _VERBS[:1] + _VERBS[2:4]:
         hit = verb.match(said)
         if hit is None:

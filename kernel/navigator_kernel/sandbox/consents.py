@@ -16,8 +16,7 @@ EVERYTHING = "*"  # the subject of `--yes`: all that this run asks for
 
 @dataclass(slots=True)
 class ConsentBook:
-    """Implements `ports.Consents`. A subject ends in `@sha256:…`; other bytes are another subject. For one run a
-    skill may be agreed to by its name alone: a plan that installs it cannot know its bytes yet."""
+    """Implements `ports.Consents`. A subject ends in `@sha256:…`; other bytes are another subject."""
 
     file: Path
     writer: Writer
@@ -29,8 +28,7 @@ class ConsentBook:
 
     def require(self, run: str, subject: str, detail: str) -> None:
         agreed = self._runs.get(run, set())
-        named = subject.rpartition("@sha256:")[0] if subject.startswith("type_a:") else subject
-        if agreed & {subject, named, EVERYTHING} or self.trusted(subject):
+        if agreed & {subject, EVERYTHING} or self.trusted(subject):
             return
         raise ConsentNeeded(detail, hint="agree with --yes, or trust it by digest", subject=subject)
 

@@ -61,8 +61,9 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     asked = session.question
     if asked is None or asked.rounds > ROUNDS or _EXPLICIT.match(message.text):
         return Resumed(message=message, session=free)
-    answers = (*asked.answers, message.text)
-    merged = replace(message, text=f"{asked.original} {message.text}", answers=answers, target=asked.target)
+    said = message.text.strip()
+    answers = (*asked.answers, said)
+    merged = replace(message, text=f"{asked.original.rstrip()} {said}", answers=answers, target=asked.target)
     return Resumed(message=merged, session=free, rounds=asked.rounds)
 
 

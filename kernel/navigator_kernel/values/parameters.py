@@ -55,6 +55,14 @@ def parameters(
     return Parameters(values={**defaults, **values}, positional=tuple(positional), missing=missing)
 
 
+def is_file(path: Path) -> bool:
+    """Whether it is a file; text that no path can be is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def fits(spec: ParamSpec, value: str | None) -> bool:
     """Whether `value` passes the declared validation (part 3, item 2)."""
     if value is None or not value.strip():
@@ -65,7 +73,7 @@ def fits(spec: ParamSpec, value: str | None) -> bool:
         case "email":
             return _EMAIL.fullmatch(value) is not None
         case "file_exists":
-            return Path(value).is_file()
+            return is_file(Path(value))
         case _:
             return True
 
@@ -95,7 +103,7 @@ def _inferred(
     said = " ".join([*positional, request.need])
     match spec.validation:
         case "file_exists":
-            return _taken(positional, lambda word: (request.base / word).is_file()) or _path_of(files, request)
+            return _taken(positional, lambda word: is_file(request.base / word)) or _path_of(files, request)
         case "url_format":
             return _taken(positional, lambda word: bool(_URL.fullmatch(word))) or _first(_URL, said)
         case "email":
@@ -136,7 +144,8 @@ def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str
     ]
     if not answer.strip() or not wanted:
         return {}
-    named, _ = _written(wanted, re.split(r"[\n;；]\s*", answer.strip()))
+    names = "|".join(re.escape(spec.name) for spec in specs)
+    named, _ = _written(wanted, re.split(rf"[\n;；]\s*|[\s,，]+(?=(?:{names})=)", answer.strip()))
     left = [spec for spec in wanted if spec.name not in named]
     return {**named, left[0].name: answer.strip()} if len(left) == 1 and not named else named
 

@@ -117,6 +117,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "重复执行请用：navigator workflow resume {token} --repeat",
     ),
     "workflow.result": ("the result is in {path}", "结果见 {path}"),
+    "workflow.unwritten": ("the result could not be written to its file: {reason}", "结果未能写入文件：{reason}"),
     "workflow.left": (
         "a workflow has at most {limit} steps: only the first {limit} are offered; left out: {steps}",
         "工作流最多 {limit} 步：仅提供前 {limit} 步；未包含：{steps}",

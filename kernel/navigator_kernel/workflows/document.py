@@ -18,7 +18,7 @@ NAME = re.compile(r"[^\W_](?:[\w-]{0,78}[^\W_])?")
 SIZE_LIMIT = 64 * 1024  # characters
 AGENTS = ("skills", "worker", "mcp")
 
-_SECTION = re.compile(r"##\s+(?:Step|步骤)\s*(\d+)\s*[:：]\s*(.*)", re.IGNORECASE)
+_SECTION = re.compile(r"##\s+(?:Step|步骤)\s*(\d{1,4})\s*[:：]\s*(.*)", re.IGNORECASE)
 _ITEM = re.compile(r"[-*]\s+(skill|agent|input|output|技能|子智能体|输入|输出)\s*[:：]\s*(.*)", re.IGNORECASE)
 _CHINESE = {"技能": "skill", "子智能体": "agent", "输入": "input", "输出": "output"}
 

@@ -10,6 +10,7 @@ from typing import Any
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import Kernel
+from navigator_kernel.values.parameters import is_file
 from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import FileReference, Handover
@@ -73,7 +74,7 @@ def _files(folder: Path, data: dict[str, Any]) -> Iterator[FileReference]:
     names = data.get("files")
     for name in names if isinstance(names, list) else ():
         path = folder / str(name)
-        if not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
+        if not is_file(path) or not path.resolve().is_relative_to(folder.resolve()):
             continue
         try:
             text = read_bounded(path, TEXT_LIMIT).decode("utf-8")

@@ -55,6 +55,13 @@ def is_verbose(command: CommandInstruction) -> bool:
     return bool(command.args) and command.args[0] in _VERBOSE
 
 
+def behind(request: PreprocessingResult) -> str:
+    """All that was written behind the name of the message's command, on its line and below."""
+    command = request.commands[0]
+    at = request.original.index(command.original_string)
+    return request.original[at:].partition(command.name)[2].strip()
+
+
 def without_flag(request: PreprocessingResult) -> PreprocessingResult:
     """The request as the skill itself is given it: how the answer is told is none of its business."""
     if not is_orchestrated(request.commands) or not is_verbose(request.commands[0]):
@@ -65,9 +72,9 @@ def without_flag(request: PreprocessingResult) -> PreprocessingResult:
 
 def need_of(request: PreprocessingResult) -> str:
     """All that was written behind the name, without the prefix 需求理解： and the flag (CMD-6)."""
-    rest = request.original.partition(request.commands[0].name)[2].strip()
-    first, _, more = rest.partition(" ")
-    rest = more.strip() if first in _VERBOSE else rest
+    rest = behind(request)
+    first, *more = rest.split(None, 1) or [""]
+    rest = "".join(more).strip() if first in _VERBOSE else rest
     return rest.removeprefix("需求理解").lstrip("：: ") if rest.startswith("需求理解") else rest
 
 

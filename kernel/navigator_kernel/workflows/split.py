@@ -22,7 +22,7 @@ _MASKED = re.compile(
 )
 _JOINT = re.compile(
     r"(?P<stop>(?:[,;.!，。；、！\n]|\n[ \t]*[-*•]\s)*)\s*(?:"
-    r"(?<![\w-])(?:and\s+)?(?P<any>then|after\s+that|afterwards?|thereafter|subsequently)(?![\w-])"
+    r"(?<![\w/-])(?:and\s+)?(?P<any>then|after\s+that|afterwards?|thereafter|subsequently)(?![\w/-])"
     r"|(?<![\w-])(?P<and>and\s+)?(?P<end>next|finally|lastly|last\s+of\s+all|once\s+(?:that's|that\s+is|it's|it\s+is)\s+done)(?![\w-])"
     r"|(?P<zh>(?<=[，,；;。])\s*[\u4e00-\u9fff]{0,3}(?:完成?|好)[之以]?后[，,]?再?|(?:完成后|做完后|完了)?(?:然后|接着|接下来|随后|紧接着|而后|其次)再?|(?:完成|完)?(?:之后|以后)[，,]?再?)"
     r"|(?P<zhend>最后|末了)再?|(?P<zai>后?再))[,:，：]?\s*",
@@ -65,6 +65,7 @@ _ACTS = re.compile(
 )
 _EXPLAIN = re.compile(r"(?:请|帮我|先)*(?:解释|说明|描述|分析|介绍|讲解|告诉|看看|看一下|查)")
 _ASKS = re.compile(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?。.]*\s*$")
+_CALL = re.compile(r"(?:/|@@)[^\W_][\w-]*(?=\s|$)")
 _EDGE = " \t\r\n,，。;；、:："
 
 
@@ -73,10 +74,11 @@ def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[st
 
     `named` says whether a clause is an order by a name that only the caller knows, such as a skill's.
     """
+    text = re.sub(r"[ \t\r]*\n\s*", "\n", text)
     masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), text)
 
     def order(clause: str) -> bool:
-        return is_order(clause) or named(clause)
+        return _CALL.match(clause) is not None or is_order(clause) or named(clause)
 
     steps = _numbered(text, masked, order) or _joined(text, masked, order)
     return steps if len(steps) > 1 else (text.strip(),)
