@@ -71,11 +71,11 @@ def run_that(state: RunState, token: str = "run-1") -> Before:
     """A stored workflow, and a run of it in that state."""
 
     def made(place: Place) -> None:
-        workflow_file(place.root, "say", ("tool", "/tool"))
+        workflow_file(place.root, "say", ("rust-dev", "/rust-dev lifetimes"))
         journal = open_journal(place.root)
-        step = WorkflowStep(text="say", skill="tool", agent="skills", input="/tool")
+        step = WorkflowStep(text="say", skill="rust-dev", agent="skills", input="/rust-dev lifetimes")
         journal.propose(token, "talk", WorkflowPlan(name="say", description="say it", steps=(step,)))
-        journal.mark(token, state, ("type_a:tool",))
+        journal.mark(token, state)
 
     return made
 
