@@ -48,6 +48,9 @@ _SOURCE = re.compile(
 _FLAG = re.compile(r"--skill[= ]\s*(\S+)")
 _WITH_NAME = re.compile(rf"{_RUN}\s*(?:(?:the|一下|这个)\s*)?[`'\"“「]?({_NAME})[`'\"”」]?", re.IGNORECASE)
 _NAMED_SKILL = re.compile(rf"[`'\"“「]?({_NAME})[`'\"”」]?{_SKILL_WORD}", re.IGNORECASE)
+_AT_FILE = re.compile(  # `run x on data.csv`
+    r"\s*(?:(?:on|over|with|against|for|to)\b|处理|来处理|对)\s*@?[\w~./-]*(?:/|\.\w{1,8}(?!\w))", re.IGNORECASE
+)
 _SCRIPT = re.compile(
     rf"^(?:worker\b\s*)?(?:{_RUN}\s*)?(?:python3?\s+)?(?:bin/)?({_NAME}?)(?:\.py)?(?:\s+(.*))?$",
     re.IGNORECASE | re.DOTALL,
@@ -147,7 +150,9 @@ def _skill(said: str, names: Names) -> Action | None:
     for pattern in (_WITH_NAME, _NAMED_SKILL):
         for hit in islice(pattern.finditer(said), HITS):
             skill, rest = _named(hit, said, names)
-            if skill is not None and (pattern is _NAMED_SKILL or _specific(skill.name) or rest.strip() == ""):
+            if skill is None:
+                continue
+            if pattern is _NAMED_SKILL or _specific(skill.name) or rest.strip() == "" or _AT_FILE.match(rest):
                 tail = re.sub(_SKILL_WORD, "", rest, count=1, flags=re.IGNORECASE)
                 return Skills(names=(skill.name,), arguments=_arguments(_without_preposition(tail)))
     return None
