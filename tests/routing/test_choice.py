@@ -261,3 +261,11 @@ def test_a_very_long_message_does_not_take_long(crowd: Any) -> None:
     began = time.process_time()
     crowd.router.retrieve(f"review this code {words}")
     assert time.process_time() - began < 5
+
+
+@pytest.mark.requirement("LIF-9")
+@pytest.mark.parametrize("text", ["run x on data.csv", "run x on ./data", "用 x 处理 表格/数据.csv"])
+def test_an_ordinary_word_that_is_run_on_a_file_is_a_name(village: Any, text: str) -> None:
+    found = village({"x": "totals"}).says(text)
+    assert isinstance(found, Skills)
+    assert found.names == ("x",)

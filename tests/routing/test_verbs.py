@@ -216,14 +216,6 @@ def test_a_skill_with_an_ordinary_word_for_a_name_can_be_called(village: Any, te
     assert village({"test": "tests things"}).says(text) == Skills(names=("test",))
 
 
-@pytest.mark.requirement("LIF-9")
-@pytest.mark.parametrize("text", ["run x on data.csv", "run x on ./data", "用 x 处理 表格/数据.csv"])
-def test_an_ordinary_word_that_is_run_on_a_file_is_a_name(village: Any, text: str) -> None:
-    found = village({"x": "totals"}).says(text)
-    assert isinstance(found, Skills)
-    assert found.names == ("x",)
-
-
 # Scripts
 
 
