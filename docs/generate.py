@@ -144,8 +144,10 @@ def state_rows() -> Iterator[str]:
 def _rows(prefix: str, group: click.Group) -> Iterator[str]:
     yield "| Intent | Command Signature | Note |"
     yield "|---|---|---|"
-    for name, held in group.commands.items():
-        yield _row(held.get_short_help_str(200), f"{prefix} {name}", held)
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        if (held := group.get_command(context, name)) is not None:
+            yield _row(held.get_short_help_str(200), f"{prefix} {name}", held)
 
 
 def _row(intent: str, line: str, command: click.Command) -> str:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+NETWORK = {"fetch", "ls-remote", "clone", "fetch-pack", "remote-https", "remote-http", "upload-pack"}
 
 
 def skill_text(name: str, description: str = "does a thing", extra: str = "") -> str:
@@ -47,9 +56,47 @@ def add_raw(repo: Path, entries: Mapping[str, tuple[str, bytes]]) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file below `folder`: its time of change and its bytes; the lock between processes left out."""
+    """Every file below `folder`: its time of change and its bytes; the lock between processes and `mybox/cache` left
+    out."""
     return {
         path.relative_to(folder).as_posix(): (path.stat().st_mtime_ns, path.read_bytes())
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "lock"
+        if path.is_file() and path.name != "lock" and "cache" not in path.parts
     }
+
+
+class GitCount:
+    """Puts a git before the real one that lets it write down every process that it starts, its own children too."""
+
+    def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._trace, folder = tmp_path / "git-trace", tmp_path / "counting"
+        folder.mkdir()
+        shim = folder / "git"
+        real = shutil.which("git")
+        shim.write_text(f'#!/bin/sh\nexport GIT_TRACE2_EVENT="{self._trace}"\nexec {real} "$@"\n')
+        shim.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    def runs(self) -> list[str]:
+        """The verb of each git process since the last time that this was asked."""
+        lines = self._trace.read_text().splitlines() if self._trace.exists() else []
+        self._trace.write_text("")
+        events = [json.loads(line) for line in lines]
+        return [_verb(event["argv"]) for event in events if event["event"] == "start"]
+
+    def network(self) -> list[str]:
+        """Those that may have asked a server, or were one."""
+        return [verb for verb in self.runs() if verb in NETWORK]
+
+
+def _verb(argv: list[str]) -> str:
+    name = Path(argv[0]).name
+    if name != "git":
+        return name.removeprefix("git-")
+    words = iter(argv[1:])
+    for word in words:
+        if word == "-c":
+            next(words)
+        elif not word.startswith("-"):
+            return word
+    return ""

@@ -34,6 +34,7 @@ class SkillsAgent:
     async def handle(self, prompt: str) -> object:
         packet = packet_from_yaml(prompt)
         executor = self.ports.catalogue.create_executor(packet.task_spec.target)
+        self._refuse_changed(executor)
         request = str(packet.params.value("request", ""))
         arguments = [str(word) for word in packet.params.value("arguments", ())]
         if executor.skill.kind == "B":
@@ -46,6 +47,13 @@ class SkillsAgent:
         if answer["state"] == "success":
             self.ports.lifecycle.perform("record", {"name": executor.skill.name})
         return answer
+
+    def _refuse_changed(self, executor: Executor) -> None:
+        """X-38: bytes that are not those that were installed run only once the person has accepted them."""
+        skill = executor.skill
+        if skill.folder is None or self.ports.consents.trusted(f"type_a:{skill.name}@{executor.digest}"):
+            return
+        self.ports.lifecycle.perform("intact", {"path": str(skill.folder), "digest": executor.digest})
 
     async def _run(self, executor: Executor, packet: Packet, argv: tuple[str, ...]) -> Outcome:
         skill = executor.skill

@@ -6,15 +6,17 @@ itself, so one that raises is named and left out while the others go on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Router
-from navigator_kernel.values.reply import Notice, Reply
-from navigator_kernel.values.resource import Diagnostic
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Router
+    from navigator_kernel.values.reply import Notice, Reply
+    from navigator_kernel.values.resource import Diagnostic
 
 PROJECT = "navigator"  # the name of the entry point group, too
 

@@ -40,6 +40,12 @@ class Writer(Protocol):
     def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
         """Replaces the file as a whole or not at all, durable on return."""
 
+    def write_new(self, folder: Path, files: Mapping[str, tuple[bytes, int]]) -> None:
+        """A new folder with these files by their paths in it, each with its mode; durable on return."""
+
+    def sweep(self, path: Path) -> int:
+        """Removes what a killed process left half-written beside `path`; how many files."""
+
     def append(self, path: Path, data: bytes) -> None:
         """Adds one record in one system call."""
 

@@ -22,6 +22,8 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
 }
 TABLES: Mapping[str, str] = {
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
+    "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
+    "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
     "mcp.servers": "MCP servers: command, args, env; user level only, because they start processes",
 }
 
@@ -44,6 +46,8 @@ class Settings:
     steps: int = 3
     aliases: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
+    private: frozenset[str] = frozenset()
+    catalogues: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -60,11 +64,14 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         origin = next((name for name, value in levels.items() if value is not None), "default")
         values[key] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
         origins[key] = origin
+    hosts = _table(user, "hosts")
     notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in SCALARS)
     return Settings(
         **values,
         aliases={name: str(value) for name, value in _table(user, "models", "aliases").items()},
         servers={name: _server(name, body) for name, body in _table(user, "mcp", "servers").items()},
+        private=frozenset(host.lower() for host in hosts if _table(user, "hosts", host).get("auth") is True),
+        catalogues=_catalogues(_table(user, "search")),
         origins=origins,
         notes=notes,
     )
@@ -128,6 +135,13 @@ def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
         if not isinstance(held, dict):
             raise UsageProblem(f"{'.'.join(path[: at + 1])!r} is no table", hint=f"write it as [{'.'.join(path)}]")
     return held  # type: ignore[no-any-return]  # a dict, as asked above
+
+
+def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
+    named = table.get("catalogues", [])
+    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
+        raise UsageProblem("'search.catalogues' is no list of words", hint='catalogues = ["https://…"]')
+    return tuple(named)
 
 
 def _server(name: str, body: Any) -> McpServer:

@@ -25,6 +25,13 @@ def present(source: GitSource) -> int:
     return len(source._sizes(list(blobs(source).values())))
 
 
+def process(tmp_path: Path, url: str, **given: Any) -> GitProcess:
+    made = GitProcess(folder=tmp_path / "g", scratch=tmp_path, url=url, **{"timeout": 10.0, **given})
+    made.folder.mkdir()
+    made.prepare()
+    return made
+
+
 def living(group: int) -> list[str]:
     """Processes of the group that are neither gone nor waiting to be reaped."""
     found = []
@@ -49,7 +56,7 @@ def test_a_commit_is_read_without_a_work_tree(tmp_path: Path, partial: bool) -> 
             path: data.encode() if isinstance(data, str) else data for path, data in FILES.items()
         }
         assert os.listdir(source._git.folder) == [".git"]
-    assert not source._folder.exists()
+    assert not source._scratch.exists()
 
 
 def test_only_the_blobs_that_are_needed_are_fetched(tmp_path: Path) -> None:
@@ -108,7 +115,7 @@ def test_the_number_of_git_runs_does_not_grow_with_the_skills(tmp_path: Path, mo
     repo = make_repo(tmp_path, {f"s{number}/SKILL.md": f"text {number}" for number in range(300)})
     with GitSource(f"file://{repo}") as source:
         source.contents(blobs(source).values(), **LIMITS)
-    assert runs == ["init", "fetch", "rev-parse", "ls-tree", "cat-file", "fetch", "cat-file", "cat-file"]
+    assert runs == ["init", "fetch", "cat-file", "ls-tree", "cat-file", "fetch", "cat-file", "cat-file"]
 
 
 def test_limits_are_kept_before_anything_is_read(tmp_path: Path) -> None:
@@ -188,17 +195,27 @@ def test_a_transport_that_was_not_asked_for_is_not_spoken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    git_process = GitProcess(folder=tmp_path / "g", url="https://example.invalid/x", timeout=10)
-    git_process.prepare()
+    git_process = process(tmp_path, "https://example.invalid/x")
     git_process.run("init", "--quiet")
     with pytest.raises(FetchFailed, match=r"not allowed|disabled"):
         git_process.run("fetch", "origin", config={"remote.origin.url": url})
     assert not list(tmp_path.rglob("canary"))
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/x", "git://127.0.0.1/x", "ext::sh -c x"])
+def test_a_url_that_no_source_can_have_is_not_asked(tmp_path: Path, url: str) -> None:
+    with pytest.raises((Refused, FetchFailed)), GitSource(url, timeout=5):
+        pass
+
+
+@pytest.mark.parametrize("ref", ["-x", "+a:b", "a..b", "refs/heads/*", "--upload-pack=x"])
+def test_a_ref_that_git_could_take_for_something_else_is_refused(ref: str) -> None:
+    with pytest.raises(Refused):
+        GitSource("file:///x", ref)
+
+
 def test_a_run_that_hangs_is_ended_with_all_its_children(tmp_path: Path) -> None:
-    git_process = GitProcess(folder=tmp_path / "g", url="file:///x", timeout=0.5)
-    git_process.prepare()
+    git_process = process(tmp_path, "file:///x", timeout=0.5)
     start = time.monotonic()
     words = f"!cut -d' ' -f5 /proc/$$/stat > {tmp_path}/pid; sleep 60 & sleep 60"
     with pytest.raises(FetchFailed, match=r"longer than 0\.5 s"):

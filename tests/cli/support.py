@@ -71,9 +71,10 @@ class Place:
             path.write_text(text, encoding="utf-8")
 
     def files(self) -> dict[str, bytes]:
-        """Every file of the project with its bytes; the locks between processes left out."""
+        """Every file of the project with its bytes; the locks between processes and what was fetched left out."""
         found = sorted(path for path in self.root.rglob("*") if path.is_file() and path.name != "lock")
-        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
+        held = {path.relative_to(self.root).as_posix(): path for path in found}
+        return {name: path.read_bytes() for name, path in held.items() if not name.startswith("mybox/cache/")}
 
     def runs(self) -> list[list[dict[str, Any]]]:
         """The events of every run so far, oldest first."""

@@ -39,13 +39,24 @@ def leaves() -> Iterator[tuple[str, click.Command]]:
         command = navigator.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            yield from ((f"{name} {inner}", held) for inner, held in command.commands.items())
+            inner = click.Context(command, parent=context)
+            found = ((word, command.get_command(inner, word)) for word in command.list_commands(inner))
+            yield from ((f"{name} {word}", held) for word, held in found if held is not None)
         else:
             yield name, command
 
 
 def install(place: Place) -> None:
     place.said("skill", "install", "./source/alpha")
+
+
+def come_and_gone(place: Place) -> None:
+    install(place)
+    place.said("skill", "uninstall", "alpha")
+
+
+def foreign_lock(place: Place) -> None:
+    place.write({"skills-lock.json": '{"version": 1, "skills": {}}'})
 
 
 def once(place: Place) -> None:
@@ -102,7 +113,20 @@ CASES: Mapping[str, Case] = {
     "session list": Case(before=talk),
     "session resume": Case(words=["talk"], before=talk, stdin="word count of this: hello world\n"),
     "session show": Case(words=["talk"], before=talk),
+    "skill cache": Case(),
+    "skill convert": Case(words=["source/alpha/SKILL.md"]),
     "skill disable": Case(words=["tool"]),
+    "skill doctor": Case(),
+    "skill export": Case(words=["tool", "out"]),
+    "skill formats": Case(),
+    "skill import-lock": Case(before=foreign_lock),
+    "skill mapping": Case(words=["pdf"]),
+    "skill outdated": Case(before=install),
+    "skill record": Case(words=["tool"]),
+    "skill repair": Case(before=install),
+    "skill rollback": Case(before=come_and_gone),
+    "skill update": Case(before=install),
+    "skill validate": Case(words=["source/alpha"]),
     "skill distrust": Case(words=["tool"]),
     "skill enable": Case(words=["tool"]),
     "skill info": Case(words=["tool"]),
@@ -169,6 +193,17 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("skill install", Case(words=["ext::sh -c x"], code=3)),
     ("skill install", Case(words=["./source/alpha"], before=DATABASE, code=6)),
     ("skill list", Case(before=SWITCHES, code=6)),
+    ("skill convert", Case(words=["nowhere"], code=4)),
+    ("skill export", Case(words=["nothing", "out"], code=4)),
+    ("skill import-lock", Case(code=4)),
+    ("skill install", Case(words=["--frozen"], code=4)),
+    ("skill install", Case(code=2)),
+    ("skill outdated", Case(words=["nothing"], code=4)),
+    ("skill repair", Case(before=RECEIPT, code=6)),
+    ("skill rollback", Case(code=4)),
+    ("skill update", Case(words=["nothing"], code=4)),
+    ("skill validate", Case(words=["nowhere"], code=4)),
+    ("skill search", Case(words=["tool", "--remote"], code=2)),
     ("skill search", Case(words=["tool", "--limit", "0"], code=2)),
     ("skill trust", Case(words=["nothing"], code=4)),
     ("skill trust", Case(words=["tool"], before=no_trust, code=6)),

@@ -13,7 +13,7 @@ import pytest
 from cli.support import SKILL_MANAGER, Place, below, place_in, type_a
 from skill_repositories import git, make_repo, skill_text
 
-STEERING = "reads \x1b[31mred\x1b[0m tables\x1b]0;owned\x07 \u202egnp"
+STEERING = "reads red\u200b tables \u202egnp"  # an escape sequence would be refused as a whole
 
 
 @pytest.fixture
@@ -276,7 +276,7 @@ def test_an_installed_command_runs_only_while_it_is_trusted_byte_for_byte(
     ran.unlink()
     manager.said("distrust", "tool")
     distrusted = [here.run("ask", "/tool x").code, ran.exists()]
-    assert (asked, trusted, changed, restored, distrusted) == ([9, False], [0, True], [9, False], 0, [9, False])
+    assert (asked, trusted, changed, restored, distrusted) == ([9, False], [0, True], [6, False], 0, [9, False])
 
 
 def test_trust_is_taken_back_even_where_the_skill_is_gone(manager: Place, source: str) -> None:
@@ -308,9 +308,14 @@ def test_foreign_text_cannot_steer_the_terminal(manager: Place, source: str, wor
     install(manager, source, "alpha")
     done = manager.run(*words)
     assert "reads red tables" in done.out
-    assert not set(done.out + done.err) & {"\x1b", "\x07", "\u202e"}
+    assert not set(done.out + done.err) & {"\x1b", "\x07", "\u200b", "\u202e"}
 
 
 def test_a_repository_cannot_steer_the_terminal_before_it_is_installed(manager: Place, source: str) -> None:
     done = manager.run("info", source)
-    assert not set(done.out + done.err + manager.run("info", source, "--json").out) & {"\x1b", "\x07", "\u202e"}
+    assert not set(done.out + done.err + manager.run("info", source, "--json").out) & {
+        "\x1b",
+        "\x07",
+        "\u200b",
+        "\u202e",
+    }

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.skills.mapping import SkillMapping
 
@@ -56,7 +57,8 @@ def make_project(root: Path, home: Path, writer: type[FolderWriter] = FolderWrit
         root / "mybox" / "state",
     ]
     root.mkdir(parents=True, exist_ok=True)
-    lifecycle = Lifecycle(root, levels, writer(roots), SetClock(), mapping, scan)
+    doors = Doors(writer=writer(roots), clock=SetClock(), mapping=mapping, scan=scan)
+    lifecycle = Lifecycle(root=root, levels=levels, doors=doors)
     return Project(root=root, lifecycle=lifecycle, mapping=mapping)
 
 

@@ -1,16 +1,47 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from navigator_kernel.adapters.git import TreeEntry
-from navigator_kernel.errors import SkillNotFound
-from navigator_kernel.skills.discover import find_skills
+from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.skills.discover import Found, choose, distinct, find_skills, leads
+from navigator_kernel.skills.plugin_manifests import Plugins
 
 
-def tree(*paths: str) -> list[TreeEntry]:
-    folders = {path.rsplit("/", depth)[0] for path in paths for depth in range(1, path.count("/") + 1)}
+def tree(*paths: str, links: Mapping[str, str] | None = None) -> list[TreeEntry]:
+    """Entries whose ids are their paths; that of a link is `link:` with its target, so that `read` knows it."""
+    every = [*paths, *(links or {})]
+    folders = {path.rsplit("/", depth)[0] for path in every for depth in range(1, path.count("/") + 1)}
     blobs = [TreeEntry(path=path, mode="100644", kind="blob", oid=path) for path in paths]
-    return [*blobs, *(TreeEntry(path=path, mode="040000", kind="tree", oid=f"t:{path}") for path in folders)]
+    held = [TreeEntry(path=path, mode="120000", kind="blob", oid=f"link:{to}") for path, to in (links or {}).items()]
+    return [*blobs, *held, *(TreeEntry(path=path, mode="040000", kind="tree", oid=f"t:{path}") for path in folders)]
+
+
+def read(entries: list[TreeEntry]) -> dict[str, bytes]:
+    return {oid: oid.removeprefix("link:").encode() for oid in leads(entries)}
+
+
+def linked(*paths: str, links: Mapping[str, str], subpath: str = "") -> tuple[Found, ...]:
+    entries = tree(*paths, links=links)
+    return find_skills(entries, top="repo", subpath=subpath, links=read(entries))
+
+
+def same(skill: Found) -> object:
+    return tuple((skill.inner(entry), "x") for entry in skill.entries)
+
+
+def different(skill: Found) -> object:
+    return skill.folder
+
+
+def folder_name(skill: Found) -> str:
+    return skill.name
+
+
+def chosen(found: tuple[Found, ...], *words: str) -> list[str]:
+    return [skill.folder for skill in choose(found, words, folder_name, different)]
 
 
 @pytest.mark.requirement("LIF-1")
@@ -41,7 +72,163 @@ def test_a_subpath_narrows_the_search() -> None:
         find_skills(entries, top="repo", subpath="c")
 
 
-def test_a_manifest_that_is_a_link_makes_no_skill() -> None:
-    entry = TreeEntry(path="a/SKILL.md", mode="120000", kind="blob", oid="x")
+def test_folders_that_the_listing_leaves_out_change_nothing() -> None:
+    entries = [entry for entry in tree("a/b/SKILL.md", "a/c/d/SKILL.md") if entry.kind != "tree"]
+    assert [skill.folder for skill in find_skills(entries, top="repo")] == ["a/b", "a/c/d"]
+
+
+# What a place says of a skill
+
+
+@pytest.mark.parametrize(
+    ("folder", "role"),
+    [
+        ("skills/pdf", "skill"),
+        (".claude/skills/pdf", "skill"),
+        (".agents/skills/pdf", "skill"),
+        (".gemini/skills/pdf", "skill"),
+        (".opencode/skills/pdf", "skill"),
+        (".codex/skills/pdf", "skill"),
+        ("plugins/a/skills/pdf", "skill"),
+        ("skills/test", "skill"),
+        ("skills/contest", "skill"),
+        ("examples/pdf", "example"),
+        ("docs/Example/pdf", "example"),
+        ("template", "example"),
+        ("skills/templates/pdf", "example"),
+        ("tests/pdf", "test"),
+        ("src/test/skills/pdf", "test"),
+        ("tests/fixtures/pdf", "test"),
+        ("fixtures/pdf", "test"),
+        (".hidden/pdf", "hidden"),
+        ("skills/.drafts/pdf", "hidden"),
+        ("node_modules/x/skills/pdf", "hidden"),
+    ],
+)
+def test_examples_tests_and_hidden_folders_are_told_apart(folder: str, role: str) -> None:
+    (found,) = find_skills(tree(f"{folder}/SKILL.md"), top="repo")
+    assert found.role == role
+
+
+def test_what_lies_in_a_folder_that_was_named_is_no_example() -> None:
+    (found,) = find_skills(tree("examples/pdf/SKILL.md"), top="repo", subpath="examples")
+    assert found.role == "skill"
+
+
+def test_all_means_no_examples_tests_and_hidden_ones_but_all_are_listed() -> None:
+    found = find_skills(tree("a/SKILL.md", "examples/b/SKILL.md", "tests/a/SKILL.md", ".x/c/SKILL.md"), top="repo")
+    assert len(found) == 4
+    assert [skill.folder for skill in distinct(found, different, skills_only=True)] == ["a"]
+
+
+def test_all_of_a_repository_that_has_only_examples_is_a_question() -> None:
+    found = find_skills(tree("examples/b/SKILL.md"), top="repo")
+    with pytest.raises(UsageProblem, match="examples"):
+        distinct(found, different, skills_only=True)
+
+
+def test_identical_skills_are_one_and_different_ones_are_shown_with_their_paths() -> None:
+    found = find_skills(tree("x/a/SKILL.md", "a/SKILL.md", "b/SKILL.md"), top="repo")
+    assert [skill.folder for skill in distinct(found, same)] == ["a", "b"]
+    with pytest.raises(UsageProblem) as raised:
+        distinct(found, different)
+    assert raised.value.data["paths"] == ["a", "x/a"]
+
+
+# Links
+
+
+def test_without_the_texts_of_links_a_manifest_that_is_a_link_makes_no_skill() -> None:
     with pytest.raises(SkillNotFound):
-        find_skills([entry], top="repo")
+        find_skills(tree(links={"a/SKILL.md": "../b.md"}), top="repo")
+
+
+def test_a_manifest_that_is_a_link_is_the_file_that_it_leads_to() -> None:
+    (found,) = linked("shared/a.md", links={"a/SKILL.md": "../shared/a.md"})
+    assert (found.folder, found.manifest) == (
+        "a",
+        TreeEntry(path="a/SKILL.md", mode="100644", kind="blob", oid="shared/a.md"),
+    )
+
+
+@pytest.mark.parametrize("to", ["/etc/passwd", "../../x", "SKILL.md", "gone", "", "../m/x"])
+def test_a_manifest_that_leads_astray_is_found_as_the_link_that_it_is(to: str) -> None:
+    (found,) = linked("x", links={"a/SKILL.md": to})
+    assert (found.folder, found.manifest.mode) == ("a", "120000")
+
+
+def test_a_folder_of_a_skill_that_is_a_link_is_found_where_it_really_lies() -> None:
+    (found,) = linked("src/a/SKILL.md", links={".claude/skills/b": "../../src/a"})
+    assert (found.folder, found.also) == ("src/a", (".claude/skills/b",))
+    assert chosen((found,), "b", ".claude/skills/b", "a", "src/a") == ["src/a"]
+
+
+def test_a_subpath_that_holds_only_links_holds_the_skills_that_they_lead_to() -> None:
+    links = {".claude/skills/a": "../../src/a", "c": ".claude"}
+    for subpath in (".claude/skills", "c/skills", ".claude/skills/a"):
+        (found,) = linked("src/a/SKILL.md", "src/b/SKILL.md", links=links, subpath=subpath)
+        assert found.folder == "src/a"
+
+
+def test_a_link_to_a_folder_of_skills_may_be_the_subpath() -> None:
+    (found,) = linked("src/a/SKILL.md", "b/SKILL.md", links={".claude/skills": "../src"}, subpath=".claude/skills")
+    assert found.folder == "src/a"
+
+
+def test_the_most_open_of_its_places_says_what_a_skill_is() -> None:
+    (found,) = linked(".src/a/SKILL.md", links={"skills/a": "../.src/a"})
+    assert found.role == "skill"
+
+
+@pytest.mark.timeout(10)
+def test_links_in_circles_and_long_chains_are_left_alone() -> None:
+    chain = {f"l{at:04}": f"l{at + 1:04}" for at in range(1_500)}
+    found = linked("a/SKILL.md", links={**chain, "l1500": "a", "x": "y", "y": "x", "z": "./" * 500 + "z"})
+    assert [skill.folder for skill in found] == ["a"]
+
+
+def test_only_links_that_may_lead_to_a_skill_are_read_first() -> None:
+    entries = tree("a/SKILL.md", ".claude-plugin/plugin.json", links={"b": "a", "CLAUDE.md": "AGENTS.md"})
+    assert leads(entries) == (".claude-plugin/plugin.json", "link:a")
+
+
+# Choosing
+
+
+@pytest.mark.requirement("LIF-2")
+def test_a_skill_is_chosen_by_name_folder_path_glob_plugin_and_declared_name() -> None:
+    plugins = Plugins(owners={"p": "tools"})
+    found = find_skills(tree("p/one/SKILL.md", "q/two/SKILL.md", "SKILL.md"), top="repo", plugins=plugins)
+    assert chosen(found, "one") == ["p/one"]
+    assert chosen(found, "ONE", "q/two/", "./q/two", "q/two/SKILL.md") == ["p/one", "q/two"]
+    assert chosen(found, "q/*", "t?o", ".", "repo") == ["q/two", ""]
+    assert chosen(found, "tools:one", "tools:*") == ["p/one"]
+    declared = choose(found, ["the-second"], lambda skill: "the-second" if skill.name == "two" else "", different)
+    assert [skill.folder for skill in declared] == ["q/two"]
+
+
+def test_a_glob_means_examples_only_where_it_means_nothing_else() -> None:
+    found = find_skills(tree("a/SKILL.md", "examples/ab/SKILL.md"), top="repo")
+    assert chosen(found, "*") == ["a"]
+    assert chosen(found, "examples/*") == ["examples/ab"]
+
+
+def test_a_name_means_the_skill_before_an_example_of_that_name() -> None:
+    found = find_skills(tree("a/SKILL.md", "examples/a/SKILL.md", "tests/a/SKILL.md"), top="repo")
+    assert chosen(found, "a") == ["a"]
+    assert chosen(found, "examples/a") == ["examples/a"]
+
+
+def test_a_name_of_several_skills_is_a_question() -> None:
+    found = find_skills(tree("x/a/SKILL.md", "y/a/SKILL.md"), top="repo")
+    with pytest.raises(UsageProblem) as raised:
+        chosen(found, "a")
+    assert raised.value.data["paths"] == ["x/a", "y/a"]
+
+
+@pytest.mark.parametrize(("word", "near"), [("pdff", ["pdf"]), ("code_revew", ["code-review"]), ("zzz", [])])
+def test_a_near_miss_is_suggested(word: str, near: list[str]) -> None:
+    found = find_skills(tree("pdf/SKILL.md", "code-review/SKILL.md"), top="repo")
+    with pytest.raises(SkillNotFound) as raised:
+        chosen(found, word)
+    assert raised.value.data["suggestions"] == near

@@ -156,7 +156,7 @@ def test_a_newer_version_of_an_own_untouched_skill_replaces_it(project: Any, tmp
     assert project.run("install", source=f"file://{repo}", skill="alpha")["changed"] is True
     assert sorted(path.name for path in (project.skills / "alpha").iterdir()) == ["SKILL.md"]
     assert "second edition" in (project.skills / "skills.db").read_text()
-    assert not list(project.inner.glob("removed-*"))
+    assert not list(project.inner.glob("change-*"))
 
 
 #

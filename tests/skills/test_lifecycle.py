@@ -13,12 +13,13 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import IntegrityMismatch, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.digest import folder_digest
+from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.skills.switches import disabled_names
 from skill_repositories import git, make_repo, skill_text, snapshot
 
 FILES = {
-    "skills/alpha/SKILL.md": skill_text("alpha", "reads \x1b[31mtables", "license: MIT\nallowed-tools: Read, Bash\n"),
+    "skills/alpha/SKILL.md": skill_text("alpha", "reads \u202etables", "license: MIT\nallowed-tools: Read, Bash\n"),
     "skills/alpha/scripts/run.py": "print(1)\n",
     "skills/beta/SKILL.md": skill_text("beta", "draws charts", "command: python {skill_root}/draw.py\n"),
 }
@@ -58,10 +59,10 @@ def test_info_of_an_installed_name_tells_its_receipt(project: Any, repo: Path) -
 
 
 def test_info_says_why_a_manifest_cannot_be_used(project: Any, tmp_path: Path) -> None:
-    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": "---\nname: b\n"}, name="half")
+    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a"), "b/SKILL.md": "---\nname: b\n---\n"}, name="half")
     broken = project.run("info", source=f"file://{repo}")["skills"][1]
     assert broken["name"] == "b"
-    assert "never closes it" in broken["problems"][0]
+    assert "no description" in broken["problems"][0]
 
 
 @pytest.mark.requirement("LIF-4")
@@ -79,7 +80,8 @@ def test_list_marks_what_is_shipped(project: Any, tmp_path: Path) -> None:
     (shipped / "given").mkdir(parents=True)
     (shipped / "given" / "SKILL.md").write_text(skill_text("given"))
     digests = {"given": folder_digest(shipped / "given")}
-    made = partial(Lifecycle, project.root, {"shipped": shipped}, FolderWriter([]), SystemClock(), project.mapping)
+    doors = Doors(writer=FolderWriter([]), clock=SystemClock(), mapping=project.mapping)
+    made = partial(Lifecycle, root=project.root, levels={"shipped": shipped}, doors=doors)
     assert made(shipped=digests).perform("list", {})["skills"][0]["status"] == "shipped"
     (shipped / "given" / "more.md").write_text("one byte of another is not what was shipped")
     assert made(shipped=digests).perform("list", {})["skills"][0]["status"] == "unmanaged"
@@ -120,9 +122,9 @@ def test_list_imports_neither_git_nor_tinydb_nor_filelock(project: Any, repo: Pa
 @pytest.mark.requirement("LIF-5")
 def test_uninstall_removes_folder_receipt_lock_entry_and_row(project: Any, repo: Path) -> None:
     project.run("install", source=f"file://{repo}", all=True)
-    assert project.run("uninstall", name="Alpha")["name"] == "alpha"
+    assert [one["name"] for one in project.run("uninstall", name="Alpha")["skills"]] == ["alpha"]
     assert sorted(path.name for path in project.skills.iterdir()) == [".navigator", "beta", "skills.db"]
-    assert sorted(path.name for path in project.inner.iterdir()) == ["beta.json", "lock"]
+    assert sorted(path.name for path in project.inner.iterdir()) == ["beta.json", "lock", "locks"]
     assert list(json.loads((project.root / "skills.lock.json").read_text())["skills"]) == ["beta"]
     rows = json.loads((project.skills / "skills.db").read_text())["_default"].values()
     assert [row["name"] for row in rows] == ["beta"]

@@ -84,8 +84,13 @@ class FailsAt(FolderWriter):
             raise KernelError("the disk is full")
         super().write(path, data, mode=mode)
 
+    def write_new(self, folder: Path, files: Any) -> None:
+        if any(Path(name).name == self.step for name in files):
+            raise KernelError("the disk is full")
+        super().write_new(folder, files)
+
     def move(self, source: Path, target: Path) -> None:
-        if target.name == self.step and source.name.startswith("staging"):
+        if target.name == self.step and source.parent.name == "new":
             raise KernelError("the disk is full")
         super().move(source, target)
 
@@ -106,7 +111,7 @@ def test_an_install_that_fails_anywhere_leaves_all_as_it_was(
         project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
     after = snapshot(project.root)
     assert {path: data for path, (_, data) in after.items()} == {path: data for path, (_, data) in before.items()}
-    assert not list(project.inner.glob("staging-*"))
+    assert not list(project.inner.glob("change-*"))
 
 
 @pytest.mark.parametrize("step", ["alpha", "alpha.json", "skills.lock.json", "skills.db"])

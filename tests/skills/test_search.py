@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.skills.search import search
+from navigator_kernel.skills.usage import add_use, use_counts
 from navigator_kernel.values.resource import SkillDef
 
 
@@ -23,16 +25,25 @@ def skill(name: str, description: str = "-", **given: Any) -> SkillDef:
         (skill("my-pdf"), "pdf", 80, "contains"),
         (skill("x", "reads PDF files"), "pdf", 50, "description"),
         (skill("x", keywords_cn=("代码审查",)), "审查", 40, "keywords_cn"),
+        (skill("x", keywords_cn=("审查",)), "代码审查", 40, "keywords_cn"),
         (skill("x", tags=("pdf",)), "pdf", 30, "tag"),
         (skill("x", category="pdf"), "pdf", 20, "category"),
         (skill("pdf-tools", "reads tables"), "pdf tables", 110, "prefix"),
+        (skill("x", category="pdf", tags=("table",)), "pdf，table", 50, "tag"),
         (skill("pdf-tools", "reads tables"), "pdf nothing", 90, "prefix"),
+        (skill("pdf-tools", "pdf of any kind", tags=("pdf",), category="pdf"), "pdf", 90, "prefix"),
         (skill("code-review"), "code review", 120, "exact"),
     ],
 )
 def test_the_score_is_the_documented_one(held: SkillDef, query: str, score: int, reason: str) -> None:
     (hit,) = search([held], query, {})
     assert (hit.score, hit.reason) == (score, reason)
+
+
+@pytest.mark.requirement("LIF-16")
+def test_a_keyword_that_is_said_twice_is_one() -> None:
+    (hit,) = search([skill("pdf-tools")], "pdf PDF", {})
+    assert hit.score == 90
 
 
 @pytest.mark.requirement("LIF-16")
@@ -52,3 +63,31 @@ def test_what_no_keyword_matches_is_not_found_however_much_it_is_used() -> None:
 def test_the_best_come_first_and_ties_by_name() -> None:
     hits = search([skill("z-pdf"), skill("a-pdf"), skill("pdf")], "pdf", {})
     assert [hit.skill.name for hit in hits] == ["pdf", "a-pdf", "z-pdf"]
+
+
+def test_ties_go_by_retrieval_before_the_name() -> None:
+    held = [skill("a-pdf"), skill("b-pdf"), skill("c-pdf"), skill("pdf")]
+    hits = search(held, "pdf", {}, order=["c-pdf", "b-pdf", "c-pdf", "unknown"])
+    assert [hit.skill.name for hit in hits] == ["pdf", "c-pdf", "b-pdf", "a-pdf"]
+
+
+@pytest.mark.requirement("LIF-16")
+def test_a_use_counts_however_the_name_was_written(tmp_path: Path) -> None:
+    writer = FolderWriter([tmp_path])
+    assert (add_use(tmp_path, "PDF_Tools", writer), add_use(tmp_path, "pdf-tools", writer)) == (1, 2)
+    (hit,) = search([skill("PDF-tools")], "pdf-tools", use_counts(tmp_path))
+    assert hit.score == 106
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"uses": []}', "\0" * 40, "[" * 100_000])
+def test_damaged_counts_are_no_bonus_and_are_left_as_they_are(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "usage.json"
+    path.write_text(text)
+    assert use_counts(tmp_path) == {}
+    assert add_use(tmp_path, "pdf", FolderWriter([tmp_path])) == 0
+    assert path.read_text() == text
+
+
+def test_counts_that_are_no_numbers_are_not_counted(tmp_path: Path) -> None:
+    (tmp_path / "usage.json").write_text('{"uses": {"a": "x", "b": Infinity, "c": true, "d": -1, "e": 2}}')
+    assert use_counts(tmp_path) == {"e": 2}

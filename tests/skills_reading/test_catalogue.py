@@ -250,8 +250,8 @@ def test_a_disabled_skill_is_not_suggested(catalogue: ResourceCatalogue, put: Pu
 
 BROKEN = [
     ("", "empty"),
-    ("---\nname: bad\n", "unclosed"),
-    ("---\nname: &a bad\ndescription: d\n---\n", "hostile"),
+    ("---\nname: bad\n", "no-description"),
+    ("---\nname: &a bad\ndescription: d\n---\n", "yaml-anchor"),
     ("---\nname: bad\n---\n", "no-description"),
     ("---\n" + "a: b\n" * 20_000 + "---\n", "too-large"),
     ("x" * (FILE_LIMIT + 1), "too-large"),
@@ -274,7 +274,7 @@ def test_a_broken_file_has_a_code_and_the_others_work(
 @pytest.mark.requirement("REG-9")
 def test_an_executor_of_a_broken_file_says_why_it_cannot_be_had(catalogue: ResourceCatalogue, put: Put) -> None:
     put("bad").write_text("---\nname: bad\n")
-    with pytest.raises(NotLoadable, match="never closes"):
+    with pytest.raises(NotLoadable, match="no description"):
         catalogue.create_executor("skill:bad")
 
 

@@ -19,9 +19,30 @@ from skills_reading.manifests import codes, meta, read
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("---\nname: x\ndescription: use when: asked\n---\nGo.\n", "yaml-repaired"),
-        ("---\nname: x\ndescription: 'open\n---\nGo.\n", "yaml-repaired"),
+        ("---\nname: x\ndescription: use when: asked\n---\nGo.\n", "yaml-unquoted"),
+        ("---\nname: x\ndescription: 'open\n---\nGo.\n", "yaml-unquoted"),
+        ("---\nname: x\ndescription: [beta] does it\n---\nGo.\n", "yaml-unquoted"),
+        ("---\nname: x\ndescription: d\nglobs: *.ts,*.tsx\n---\nGo.\n", "yaml-unquoted"),
+        ("---\nname: x\ndescription: d\nmetadata:\n\tauthor: me\n---\nGo.\n", "yaml-tabs"),
         ("---\nname: x\ndescription: d\n\tbad: tab\n---\nGo.\n", "yaml-repaired"),
+        ("---\nname: x\ndescription: use when: asked\n  or: not\n---\nGo.\n", "yaml-repaired"),
+        ("---\nname: x\ndescription: d\n\nGo.\n", "unclosed"),
+        ("---\nname: x\ndescription: d\n----\nGo.\n", "fence-odd"),
+        ("--- \nname: x\ndescription: d\n---\nGo.\n", "fence-odd"),
+        ("---\nname: x\ndescription: d\n...\nGo.\n", "fence-odd"),
+        ("<!-- licence -->\n\n---\nname: x\ndescription: d\n---\nGo.\n", "frontmatter-late"),
+        ("\ufeff---\nname: x\ndescription: d\n---\nGo.\n", "bom"),
+        ("---\r\nname: x\r\ndescription: d\r\n---\r\nGo.\r\n", "crlf"),
+        ("# x\ndescription: d\n\nGo.\n", "header-form"),
+        ("---\nname: x\ndescription: d\n---\nGo\x00on.\n", "nul-removed"),
+        ("---\nname: x\ndescription: a\u202eb\n---\nGo.\n", "hidden-character"),
+        (f"---\nname: x\ndescription: {'a' * 1025}\n---\nGo.\n", "description-long"),
+        ("---\nname: x\ndescription: 2026\n---\nGo.\n", "not-text"),
+        ("---\nname: x\ndescription: d\nmetadata:\n  version: 1.0\n---\nGo.\n", "not-text"),
+        ("---\nname: x\ndescription: d\nallowed-tools: [Read, Grep]\n---\nGo.\n", "allowed-tools-form"),
+        ("---\nname: x\ndescription: d\nallowed-tools: Read, Grep\n---\nGo.\n", "allowed-tools-form"),
+        ("---\nname: x\ndescription: d\nallowed_tools: Read\nallowed-tools: Grep\n---\nGo.\n", "key-twice"),
+        ("---\nname: x\ndescription: d\nrequired_params: {url: page}\n---\nGo.\n", "params-form"),
         ("---\n- a\n- b\n---\nGo.\n", "yaml-not-a-mapping"),
         ("---\nname: ../evil\ndescription: d\n---\n", "name-odd"),
         ("---\nname: two words\ndescription: d\n---\n", "name-odd"),
@@ -42,20 +63,98 @@ def test_an_unquoted_colon_costs_nothing_but_a_note() -> None:
     assert (skill.description, skill.tags) == ("use when: asked", ("a", "b"))
 
 
+@pytest.mark.parametrize("type", ["command", "agent", "prompt"])
+def test_a_hosts_own_files_may_list_tools_with_commas(type: Any) -> None:
+    assert codes(read("---\nname: x\ndescription: d\nallowed-tools: Read, Grep\n---\nGo.\n", type=type)) == []
+
+
 def test_a_note_says_in_which_line() -> None:
     [note] = read("---\nname: x\ndescription: use when: asked\n---\nGo.\n").diagnostics
     assert (note.line, note.level) == (3, "warning")
 
 
-def test_a_file_that_is_not_utf8_is_read_and_named() -> None:
-    skill = read("---\nname: x\ndescription: café\n---\n".encode("latin-1"))
-    assert (skill.description, codes(skill)) == ("caf\ufffd", ["not-utf8"])
+# Each is read as its author meant it
 
 
 @pytest.mark.parametrize("change", [lambda t: "\ufeff" + t, lambda t: t.replace("\n", "\r\n"), lambda t: "\n\n" + t])
-def test_a_mark_at_the_start_and_foreign_line_ends_change_nothing(change: Any) -> None:
+def test_a_mark_at_the_start_and_foreign_line_ends_change_no_value(change: Any) -> None:
     skill = read(change("---\nname: x\ndescription: d\n---\nGo.\n"))
-    assert (skill.description, skill.sop, codes(skill)) == ("d", "Go.", [])
+    assert (skill.description, skill.sop) == ("d", "Go.")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("gb18030", "审查代码，找出问题"),
+        ("latin-1", "résumé à vérifier"),
+        ("cp1252", "it’s a test – really"),
+        ("utf-16", "Größe 审查"),
+    ],
+)
+def test_a_file_that_is_not_utf8_is_read_by_a_guess_that_is_named(encoding: str, text: str) -> None:
+    skill = read(f"---\nname: x\ndescription: {text}\n---\n".encode(encoding))
+    assert skill.description == text
+    assert "not-utf8" in codes(skill)
+
+
+def test_bytes_that_no_guess_fits_cost_only_themselves() -> None:
+    skill = read(b"---\nname: x\ndescription: caf\x81\n---\n")
+    assert (skill.description, codes(skill)) == ("caf\ufffd", ["not-utf8"])
+
+
+def test_one_value_without_quotes_leaves_all_others_as_they_are() -> None:
+    skill = meta(
+        "category: it's: here\ntags:\n  - a: b\n  - 'c'\nexamples: |\n  do: this\n  - and that\nlicense: \"MIT\" terms\n"
+        "metadata:\n  note: see http://x: y\n  navigator-priority: '70'"
+    )
+    assert (skill.category, skill.license, skill.priority) == ("it's: here", '"MIT" terms', 70)
+    assert skill.examples == ("do: this", "and that")
+    assert codes(skill) == ["yaml-unquoted"]
+
+
+def test_text_is_no_metadata_because_a_rule_follows_it() -> None:
+    skill = read("---\nname: x\ndescription: d\n\n# Do it\n\nThis first.\nThen that.\n\n---\n\nDone.\n")
+    assert (skill.description, skill.sop.splitlines()[0], codes(skill)) == ("d", "# Do it", ["unclosed"])
+
+
+def test_metadata_that_is_never_closed_ends_where_text_begins() -> None:
+    skill = read("---\nname: x\ndescription: d\ntags:\n  - a\n- b\nGo and do.\nNote: well\n")
+    assert (skill.tags, skill.sop) == (("a", "b"), "Go and do.\nNote: well")
+
+
+def test_a_map_in_broken_yaml_is_still_a_map() -> None:
+    skill = meta("metadata:\n\tnavigator-priority: 70\n  author: me\n   odd: x")
+    assert (skill.priority, codes(skill)) == (70, ["yaml-repaired"])
+
+
+@pytest.mark.requirement("FMT-1")
+def test_blank_lines_and_spaces_at_line_ends_cost_nothing() -> None:
+    skill = read("---  \nname: x  \n\ndescription: d \t\n\n--- \n\n\nGo.  \n\n")
+    assert (skill.name, skill.description, skill.sop) == ("x", "d", "Go.  ")
+
+
+@pytest.mark.parametrize(
+    "written", ["[" * 5000, '[{"name": "\\u001b"}]', '[{"name": "\\ud800"}]', f'[{{"name": {"9" * 5000}}}]']
+)
+def test_parameters_that_json_would_smuggle_in_are_words(written: str) -> None:
+    assert all(
+        param.name.isprintable()
+        for param in meta(f"metadata:\n  navigator-required_params: '{written}'").required_params
+    )
+
+
+def test_a_name_is_kept_in_its_composed_form() -> None:
+    skill = read("---\nname: cafe\u0301\ndescription: d\n---\n", "cafe\u0301")
+    assert (skill.name, codes(skill)) == ("caf\u00e9", ["name-not-nfc"])
+
+
+def test_the_exact_spelling_of_a_key_wins_wherever_it_stands() -> None:
+    assert meta("Tags: wrong\ntags: right").tags == ("right",)
+    assert meta("tags: right\nTags: wrong").tags == ("right",)
+
+
+def test_first_words_that_stand_in_for_a_description_steer_no_terminal() -> None:
+    assert read("Do \x1b[31mthis\x1b[0m.\n").description == "Do this."
 
 
 def test_a_description_is_cut_at_1024() -> None:
@@ -81,15 +180,29 @@ def test_names_of_any_script_are_names(name: str) -> None:
     [
         ("", "empty"),
         ("\n \n", "empty"),
-        ("---\nname: x\n", "unclosed"),
-        ("---\nname: x\ndescription: &a d\n---\n", "hostile"),
-        ("---\nname: x\ndescription: d\na: &a [1]\nb: *a\n---\n", "hostile"),
-        ("---\nname: x\ndescription: !!python/object/apply:os.system [id]\n---\n", "hostile"),
-        ("---\nname: x\ndescription: !tag d\n---\n", "hostile"),
-        ("---\nname: x\nname: y\ndescription: d\n---\n", "hostile"),
-        ("---\nname: x\ndescription: d\na: {b: 1, b: 2}\n---\n", "hostile"),
-        (f"---\nname: x\ndescription: d\na: {'[' * 40}{']' * 40}\n---\n", "hostile"),
+        ("---\nname: x\n", "no-description"),
+        ("---\nname: x\ndescription: &a d\n---\n", "yaml-anchor"),
+        ("---\nname: x\ndescription: d\na: &a [1]\nb: *a\n---\n", "yaml-anchor"),
+        ("---\nname: x\ndescription: a: b\na: &a {b: c}\nd: *a\n---\n", "yaml-anchor"),
+        ("---\nname: x\ndescription: a: b\na: !tag c\n---\n", "yaml-tag"),
+        ("---\nname: x\ndescription: !!python/object/apply:os.system [id]\n---\n", "yaml-tag"),
+        ("---\nname: x\ndescription: !tag d\n---\n", "yaml-tag"),
+        ("---\nname: x\nname: y\ndescription: d\n---\n", "duplicate-key"),
+        ("---\nname: x\ndescription: d\na: {b: 1, b: 2}\n---\n", "duplicate-key"),
+        ("---\nname: x\nname: y\ndescription: use\n  when: asked\n---\n", "duplicate-key"),
+        ("# x\nname: x\nname: y\n\nGo.\n", "duplicate-key"),
+        (f"---\nname: x\ndescription: d\na: {'[' * 40}{']' * 40}\n---\n", "yaml-depth"),
+        ("---\nname: x\ndescription: d\n<<: {license: MIT}\n---\n", "yaml-merge-key"),
+        (f"---\nname: x\ndescription: d\npriority: {'9' * 65}\n---\n", "yaml-huge-number"),
+        (f"---\nname: x\ndescription: d\npriority: 0x{'f' * 65}\n---\n", "yaml-huge-number"),
+        ("---\nname: x\ndescription: d\n? {a: b}\n: c\n---\n", "yaml-odd-key"),
+        ("---\nname: x\ndescription: a\x1b[2Jb\n---\n", "control-character"),
+        ("---\nname: x\ndescription: a\x00b\n---\n", "control-character"),
+        ('---\nname: x\ndescription: "a\\e[2Jb"\n---\n', "control-character"),
+        ("# x\ndescription: a\x07b\n\nGo.\n", "control-character"),
         (f"---\nname: x\ndescription: {'a' * 70_000}\n---\n", "too-large"),
+        ("# x\n" + "a: b\n" * 20_000 + "\nGo.\n", "too-large"),
+        ("x" * (1024 * 1024 + 1), "too-large"),
         ("---\nname: x\n---\n", "no-description"),
     ],
 )
@@ -99,11 +212,10 @@ def test_what_cannot_be_used_is_refused_with_a_reason(text: str, reason: str) ->
     assert raised.value.data["reason"] == reason
 
 
-@pytest.mark.timeout(10)
-def test_a_billion_laughs_end_at_once() -> None:
-    laughs = "a0: &a0 [x,x]\n" + "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12))
-    with pytest.raises(NotLoadable):
-        meta(laughs)
+def test_a_refusal_says_in_which_line() -> None:
+    with pytest.raises(NotLoadable, match="in line 4") as raised:
+        read("---\nname: x\ndescription: d\na: *b\n---\n")
+    assert raised.value.data["line"] == 4
 
 
 @pytest.mark.timeout(30)

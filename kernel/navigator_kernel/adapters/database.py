@@ -13,6 +13,7 @@ from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Busy, Damaged
 
 TABLE = "_default"  # TinyDB's own name for it
+PATIENCE = 1.0  # seconds that are waited in silence
 SIZE_LIMIT = 256 * 1024 * 1024  # bytes
 
 Tables = dict[str, dict[str, Any]]
@@ -63,13 +64,22 @@ class JsonStorage:
 def locked(path: Path, timeout: float = 60.0) -> Iterator[None]:
     """Holds the lock file `path`, in a folder that is there, for one process at a time; Busy after `timeout` seconds.
 
-    It is the one file that no Writer writes: it holds nothing but the holder's process id.
+    Who waits for more than a second says for whom, on stderr. It is the one file that no Writer writes: it holds
+    nothing but the holder's process id.
     """
     from filelock import FileLock, Timeout  # 45 ms, and only needed for writing
 
-    lock = FileLock(path, timeout=timeout)
+    lock = FileLock(path)
     try:
-        lock.acquire()
+        try:
+            lock.acquire(timeout=min(timeout, PATIENCE))
+        except Timeout:
+            if timeout <= PATIENCE:
+                raise
+            import logging
+
+            logging.getLogger("navigator").warning("waiting for %s, which is changing %s", _holder(path), path.parent)
+            lock.acquire(timeout=timeout - PATIENCE)
     except Timeout as error:
         raise Busy(f"{_holder(path)} is changing {str(path.parent)!r}", hint="wait for it, then try again") from error
     try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from navigator_kernel.errors import KernelError, Refused
 
 FOLDER_MODE = 0o755
+HALF_WRITTEN = ".navigator-*.tmp"
 _CHUNK = 1024 * 1024
 
 
@@ -38,6 +40,35 @@ class FolderWriter:
         with _named("write", path):
             path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
             _replace(path, data, mode)
+
+    def write_new(self, folder: Path, files: Mapping[str, tuple[bytes, int]]) -> None:
+        """All files first, then all of them to the disk: many files one by one would wait for it as often."""
+        folder = self._checked(folder)
+        with _named("write", folder):
+            folder.mkdir(FOLDER_MODE, parents=True)
+            for name, (data, mode) in files.items():
+                path = self._checked(folder / name)
+                path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with os.fdopen(os.open(path, flags, mode), "wb") as file:
+                    os.fchmod(file.fileno(), mode)
+                    file.write(data)
+            folders = {folder.parent, folder}
+            for name in files:
+                path = folder / name
+                _sync(path, os.O_RDONLY)
+                folders.update(above for above in path.parents if above.is_relative_to(folder))
+            for above in sorted(folders):
+                _sync_folder(above)
+
+    def sweep(self, path: Path) -> int:
+        """Only for a file that no other process may be writing."""
+        path = self._checked(path)
+        with _named("tidy", path):
+            left = list(path.parent.glob(f".navigator-{glob.escape(path.name[:80])}-*.tmp"))
+            for half in left:
+                half.unlink(missing_ok=True)
+        return len(left)
 
     def append(self, path: Path, data: bytes) -> None:
         """One record in one system call; makes the folders above it."""
@@ -113,7 +144,8 @@ def read_bounded(path: Path, limit: int) -> bytes:
 
 
 class Seal(NamedTuple):
-    """What a regular file was: its size, its mode as 0o644 or 0o755, its SHA-256 in hex."""
+    """What a regular file was: its size, its SHA-256 in hex, its mode as 0o644 or 0o755 with what more it grants:
+    setuid, setgid, sticky, or that everybody may write."""
 
     size: int
     mode: int
@@ -124,7 +156,8 @@ def seal_file(path: Path) -> Seal:
     """The seal of a regular file of any size; links and special files are Refused."""
     total, digest = 0, hashlib.sha256()
     with _opened(path) as handle:
-        mode = 0o755 if os.fstat(handle).st_mode & 0o100 else 0o644
+        bits = os.fstat(handle).st_mode
+        mode = (0o755 if bits & 0o100 else 0o644) | (bits & 0o7002)  # a umask may take rights, and never gives these
         while piece := os.read(handle, _CHUNK):
             total += len(piece)
             digest.update(piece)
@@ -150,7 +183,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    held = path.with_name(f".navigator-{secrets.token_hex(8)}.tmp")
+    held = path.with_name(f".navigator-{path.name[:80]}-{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(held, flags, mode), "wb") as file:
@@ -166,7 +199,11 @@ def _replace(path: Path, data: bytes, mode: int) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:

@@ -6,53 +6,76 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import IO, Any
+from urllib.parse import urlsplit
 
-from navigator_kernel.errors import FetchFailed
+from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.text import clean, shorten
 
+SCHEMES = ("https", "ssh", "file")
 _KEPT = frozenset(
     "PATH TMPDIR http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY SSL_CERT_FILE "
     "SSL_CERT_DIR GIT_SSL_CAINFO GIT_SSL_CAPATH CURL_CA_BUNDLE".split()
+)
+_PERSONAL = frozenset(  # what ssh and credential helpers need to find a person's keys and secrets
+    "HOME XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR USER LOGNAME SSH_AUTH_SOCK GNUPGHOME "
+    "DBUS_SESSION_BUS_ADDRESS PASSWORD_STORE_DIR GH_CONFIG_DIR GH_TOKEN GITHUB_TOKEN GIT_SSL_CERT GIT_SSL_KEY".split()
 )
 _CONFIG: Mapping[str, str] = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.alternateRefsCommand": "true",
-    "credential.helper": "",
     "protocol.allow": "never",
     "fetch.fsckObjects": "true",
     "fetch.recurseSubmodules": "false",
     "fetch.unpackLimit": "1",  # keep the pack: one file instead of one an object
     "submodule.recurse": "false",
+    "http.sslVerify": "true",
     "http.lowSpeedLimit": "1000",  # bytes a second, for
     "http.lowSpeedTime": "30",  # seconds
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
-_SSH = "ssh -oBatchMode=yes -oForwardAgent=no -oClearAllForwardings=yes -oPermitLocalCommand=no -oConnectTimeout=20"
+_SSH = "-oBatchMode=yes -oForwardAgent=no -oClearAllForwardings=yes -oPermitLocalCommand=no -oConnectTimeout=20"
+_NOBODY = "-F /dev/null -oIdentityAgent=none -oIdentityFile=none -oIdentitiesOnly=yes"
+OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more than one command reads of a source
+COMPLAINT_LIMIT = 64 * 1024  # bytes of what it complains of that are kept
+_PIECE = 64 * 1024
 _SECRET = re.compile(r"://[^/@\s]+@")
 _CAUSES = (
-    (r"couldn't find remote ref|not our ref|no such remote ref", "check the branch, tag or full commit id"),
-    (r"could not read Username|Authentication failed|Permission denied|not found|does not exist|not appear to be",
-     "check the spelling; a private repository needs an ssh URL and a key"),
-    (r"Could not resolve host|Could not connect|timed out|Connection", "check the network and the proxy settings"),
-    (r"dubious ownership", "the folder belongs to somebody else; clone it yourself first"),
-    (r"fsck|bad object|corrupt", "the repository holds objects that git refuses"),
+    (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
+    (r"fsck error", "refused", "the repository holds objects that git refuses"),
+    (r"dubious ownership", "owner", "the folder belongs to somebody else; clone it yourself first"),
+    (r"certificate|SSL|TLS", "network", "check the certificate of the host; GIT_SSL_CAINFO names a CA file of yours"),
+    (r"could not read Username|Authentication failed|Permission denied|error: 40[134]|not found|does not exist|"
+     r"not appear to be|Host key verification", "access", ""),
+    (r"Could not resolve host|Could not connect|Failed to connect|timed out|Connection|hung up|early EOF|RPC failed|"
+     r"unexpected disconnect|error: [45]\d\d", "network", "check the network and the proxy settings"),
+    (r"not allowed|disabled", "refused", "https, ssh or file"),
 )  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
 class GitProcess:
-    """git in `folder`, allowed to speak only the transport of `url`; each run ends within `timeout` seconds."""
+    """git over the repository in `folder`, allowed to speak only the transport of `url`; each run ends within
+    `timeout` seconds. `scratch` is a private folder that is there; `auth` lets the person's own ssh settings and
+    credential helpers in, for the host of `url` only.
+
+    FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (what lies in `folder` cannot
+    be read), or nothing.
+    """
 
     folder: Path
+    scratch: Path
     url: str
     timeout: float
+    auth: bool = False
     _env: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -65,48 +88,111 @@ class GitProcess:
         return self.url.partition("://")[0].lower() if "://" in self.url else "ssh"
 
     def prepare(self) -> None:
-        """Makes the folder and an empty home for git."""
-        home = self.folder.with_name(f"{self.folder.name}-home")
-        self.folder.mkdir(mode=0o700)
-        home.mkdir(mode=0o700)
-        self._env = _environment(home, self.scheme)
+        """Makes an empty home for git. Refused for a transport that is never spoken."""
+        if self.scheme not in SCHEMES:
+            raise Refused(f"{self.scheme!r} is no transport that is allowed", hint=", ".join(SCHEMES))
+        home = self.scratch / "home"
+        home.mkdir(mode=0o700, exist_ok=True)
+        self._env = {**_kept(_KEPT), **_closed(home, self.scheme), "GIT_DIR": str(self.folder / ".git")}
+        if self.auth and self.scheme != "file":
+            self._env |= self._granted()
 
-    def run(self, *words: str, config: Mapping[str, str] | None = None, stdin: bytes = b"") -> bytes:
-        """What `git <words>` wrote. FetchFailed where it fails or takes too long, its whole group dead by then."""
-        settings = {**_CONFIG, f"protocol.{self.scheme}.allow": "always", **(config or {})}
+    def run(
+        self, *words: str, config: Mapping[str, str] | None = None, stdin: bytes = b"", limit: int = OUTPUT_LIMIT
+    ) -> bytes:
+        """What `git <words>` wrote. FetchFailed where it fails or takes too long, Refused where it writes more than
+        `limit` bytes; its whole group is dead by then."""
+        closed = {} if self.auth else {"credential.helper": ""}
+        settings = {**_CONFIG, **closed, f"protocol.{self.scheme}.allow": "always", **(config or {})}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        process = self._start([*_without(self._env), "git", *options, *words], stdin)
+        code, output, complaint = self._ended(["git", *options, *words], stdin, self._env, limit)
+        if code != 0:
+            raise self._failure(words[0], complaint)
+        return output
+
+    def _ended(
+        self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], limit: int = OUTPUT_LIMIT
+    ) -> tuple[int, bytes, bytes]:
+        process = self._start([*_without(env), *argv], stdin, env)
+        output, complaint = bytearray(), bytearray()
+        readers = [
+            Thread(target=_drain, args=(process.stdout, output, limit, process.pid), daemon=True),
+            Thread(target=_drain, args=(process.stderr, complaint, COMPLAINT_LIMIT, 0), daemon=True),
+        ]
+        for reader in readers:
+            reader.start()
         try:
-            output, complaint = process.communicate(timeout=self.timeout)
+            code = int(process.proc.wait(timeout=self.timeout))
         except subprocess.TimeoutExpired:
-            raise FetchFailed(
-                f"{self.shown} took longer than {self.timeout:g} s", hint="check the network, then try again"
-            ) from None
+            message = f"{self.shown} took longer than {self.timeout:g} s"
+            raise FetchFailed(message, hint="check the network, then try again", reason="timeout") from None
         finally:
             _end(process)
-        if process.returncode != 0:
-            raise self._failure(words[0], complaint)
-        return bytes(output)
+            for reader in readers:
+                reader.join(timeout=5)
+        if len(output) > limit:
+            message = f"{self.shown} holds too many files or bytes to be read"
+            raise Refused(message, hint="name a smaller source", reason="too-large")
+        return code, bytes(output), bytes(complaint)
 
-    def _start(self, argv: Sequence[str], stdin: bytes) -> Any:
+    def _start(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str]) -> Any:
         try:
             import git  # 70 ms, and only needed here
         except ImportError as error:
-            raise FetchFailed("git cannot be started", hint="install git 2.36 or newer") from error
-        given = self.folder.with_name("stdin")
+            raise FetchFailed("git cannot be started", hint="install git 2.36 or newer", reason="refused") from error
+        given = self.scratch / "stdin"
         given.write_bytes(stdin)
         with given.open("rb") as stream:
-            runner = git.Git(str(self.folder))
-            return runner.execute(argv, istream=stream, as_process=True, env=self._env, start_new_session=True)
+            runner = git.Git(str(self.scratch))
+            return runner.execute(argv, istream=stream, as_process=True, env=env, start_new_session=True)
+
+    def _granted(self) -> dict[str, str]:
+        """The person's own home, ssh command and credential settings; these travel unseen, in the environment."""
+        personal = _kept(_PERSONAL)
+        env = {**self._env, **personal}
+        del env["GIT_CONFIG_GLOBAL"]
+        env |= _kept({"GIT_CONFIG_GLOBAL"})
+        words = ("config", "--global", "--includes", "--null", "--get-regexp", r"^(credential\.|core\.sshcommand$)")
+        _, output, _ = self._ended(["git", *words], b"", env)
+        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
+        pairs = [(key, value) for key, _, value in (line.partition("\n") for line in lines)]
+        ssh = next((value for key, value in reversed(pairs) if key == "core.sshcommand"), "ssh")
+        settings = [(scoped, value) for key, value in pairs if (scoped := credential_key(key, self.url))]
+        numbered = {f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(settings)}
+        numbered |= {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(settings)}
+        quiet = {"GIT_CONFIG_COUNT": str(len(settings)), "GCM_INTERACTIVE": "never"}
+        return {**personal, **numbered, **quiet, "GIT_SSH_COMMAND": _own_ssh(ssh)}
 
     def _failure(self, verb: str, complaint: bytes) -> FetchFailed:
         text = clean(without_secret(complaint.decode("utf-8", errors="replace")))
         if re.search(r"env: .*git.*No such file", text):
-            return FetchFailed("git is not installed", hint="install git 2.36 or newer")
+            return FetchFailed("git is not installed", hint="install git 2.36 or newer", reason="refused")
         lines = [line for line in text.split("\n") if line.startswith(("fatal:", "error:", "remote:"))]
-        reason = shorten(" ".join(lines) or text, 300) or "no reason given"
-        hint = next((hint for pattern, hint in _CAUSES if re.search(pattern, text, re.I)), "check the source")
-        return FetchFailed(f"git {verb} of {self.shown} failed: {reason}", hint=hint)
+        cause = shorten(" ".join(lines) or text, 300) or "no reason given"
+        causes = _CAUSES if verb in {"fetch", "ls-remote"} else ((r"", "objects", "check the disk, then try again"),)
+        hits = ((reason, hint) for pattern, reason, hint in causes if re.search(pattern, text, re.I))
+        reason, hint = next(hits, ("", "check the source"))
+        if reason == "access":
+            spelling = "check the spelling"
+            hint = f"{spelling} and your rights" if self.auth else f"{spelling}; --auth lets your own git access in"
+        return FetchFailed(f"git {verb} of {self.shown} failed: {cause}", hint=hint, reason=reason)
+
+
+def credential_key(key: str, url: str) -> str:
+    """A person's credential setting as one for the scheme, host and port of `url`; empty where it is for another."""
+    section, _, rest = key.partition(".")
+    scope, _, name = rest.rpartition(".")
+    wanted = urlsplit(url if "://" in url else "ssh://" + url.replace(":", "/", 1))
+    if section != "credential" or wanted.scheme != "https":
+        return ""
+    if not scope:
+        return f"credential.https://{wanted.netloc}.{name}"
+    given = urlsplit(scope if "://" in scope else f"https://{scope}")
+    same = given.scheme == "https" and fnmatchcase(wanted.hostname or "", (given.hostname or "").lower())
+    if not same or (given.port or 443) != (wanted.port or 443):
+        return ""
+    user = f"{given.username}@" if given.username else ""
+    return f"credential.https://{user}{wanted.netloc}{given.path}.{name}"
 
 
 def without_secret(text: str) -> str:
@@ -114,12 +200,13 @@ def without_secret(text: str) -> str:
     return _SECRET.sub("://", text)
 
 
-def _environment(home: Path, scheme: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in _KEPT}
-    if scheme == "ssh" and "SSH_AUTH_SOCK" in os.environ:
-        kept["SSH_AUTH_SOCK"] = os.environ["SSH_AUTH_SOCK"]
+def _kept(names: Collection[str]) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name in names}
+
+
+def _closed(home: Path, scheme: str) -> dict[str, str]:
+    """What keeps every setting of the machine and of the person out."""
     return {
-        **kept,
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home),
         "LC_ALL": "C",
@@ -131,18 +218,36 @@ def _environment(home: Path, scheme: str) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "/bin/true",
         "SSH_ASKPASS": "/bin/true",
-        "GIT_SSH_COMMAND": _SSH,
+        "GIT_SSH_COMMAND": f"ssh {_NOBODY} {_SSH}",
         "GIT_ALLOW_PROTOCOL": scheme,
         "GIT_PROTOCOL_FROM_USER": "0",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_DEFAULT_HASH": "sha1",
+        "GIT_DEFAULT_REF_FORMAT": "files",
     }
+
+
+def _own_ssh(command: str) -> str:
+    """The person's ssh command, told to ask nothing where it is ssh itself."""
+    return f"{command} {_SSH}" if Path(command.split(" ")[0]).name == "ssh" else command
 
 
 def _without(env: Mapping[str, str]) -> list[str]:
     """`env -u …` for all else that GitPython would hand down; values never show in an argv."""
     return ["env", *(part for name in os.environ if name not in env for part in ("-u", name))]
+
+
+def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:
+    """Reads to the end; beyond `limit` the group of `leader` is killed, without a leader the rest is thrown away."""
+    with suppress(OSError, ValueError):  # closed while it was read
+        while piece := stream.read(_PIECE):
+            if len(into) <= limit:
+                into += piece
+            if len(into) > limit and leader:
+                os.killpg(leader, signal.SIGKILL)
+                return
 
 
 def _end(process: Any) -> None:

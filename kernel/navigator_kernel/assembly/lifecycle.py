@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.parts import open_mapping
-from navigator_kernel.assembly.places import shipped_digests, shipped_home, standing_places
+from navigator_kernel.assembly.places import HOSTS, shipped_digests, shipped_home, standing_places
 from navigator_kernel.sandbox.authority import writable
+from navigator_kernel.settings import load_settings
+from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.repo_cache import RepoCache
+    from navigator_kernel.plugins import Plugins
 
 
 def open_lifecycle(root: Path) -> Lifecycle:
@@ -22,17 +29,45 @@ def open_lifecycle(root: Path) -> Lifecycle:
     if shipped_home().skills.resolve() != levels["project"].resolve():
         levels["shipped"] = shipped_home().skills
     roots = (*writable("lifecycle", root, standing_places()), user / "skills", user / "skills.lock.json")
-    writer, mapping = FolderWriter(roots, within=root), open_mapping(root)
-    return Lifecycle(root, levels, writer, SystemClock(), mapping, _scan(root), shipped_digests())
+    writer = FolderWriter(roots, within=root)
+    doors = Doors(
+        writer=writer,
+        clock=SystemClock(),
+        mapping=open_mapping(root),
+        scan=_scan(root),
+        cache=lambda: _cache(root, writer),
+        private=lambda: load_settings(root).private,
+        reserved=shipped_digests,
+        rank=_ranked,
+    )
+    others = [root / host / "skills" for host in HOSTS[1:]]
+    return Lifecycle(root=root, levels=levels, doors=doors, shipped=shipped_digests(), others=others)
+
+
+def _cache(root: Path, writer: FolderWriter) -> RepoCache:
+    from navigator_kernel.adapters.repo_cache import RepoCache
+
+    return RepoCache(root / "mybox" / "cache" / "repos", writer)
+
+
+def _ranked(skills: Sequence[SkillDef], query: str) -> Sequence[str]:
+    from navigator_kernel.routing.lexical import LexicalIndex
+
+    return [one.name for one in LexicalIndex(tuple(skills)).rank(query, len(skills) or 1)]
 
 
 def _scan(root: Path) -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any] | None]:
     """What plugins find in a skill before it is installed: None without a scanner; one that fails is a finding."""
 
-    def scan(skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic] | None:
+    @cache
+    def opened() -> Plugins:
         from navigator_kernel.assembly.extensions import open_plugins
 
-        plugins = open_plugins(root, agents=False).plugins
+        return open_plugins(root, agents=False).plugins
+
+    def scan(skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic] | None:
+        plugins = opened()
+        before = len(plugins.failures)
         if not plugins.manager.hook.kernel_scan_skill.get_hookimpls():
             return None
         found = [item for _, items in plugins.all("kernel_scan_skill", files) for item in items]
@@ -40,7 +75,7 @@ def _scan(root: Path) -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any]
             Diagnostic(
                 code="not-scanned", level="warning", path=skill.name, message=f"{failure.plugin}: {failure.error}"
             )
-            for failure in plugins.failures
+            for failure in plugins.failures[before:]
             if failure.hook == "kernel_scan_skill"
         ]
         return [item for item in found if isinstance(item, Diagnostic)] + failed

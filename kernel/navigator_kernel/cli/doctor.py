@@ -131,3 +131,6 @@ def _repair(app: App) -> list[str]:
 
     done = open_lifecycle(app.root).perform("repair", {})
     return [f"{level['level']}: {name}" for level in done["levels"] for name in level["rewritten"]]
+
+
+COMMANDS = {"doctor": command}

@@ -1,75 +1,262 @@
-"""Steps on disk that are all taken back unless they are kept."""
+"""A change of what is installed: all of it or nothing, whatever ends the process in between (X-38).
+
+Everything is prepared in a scratch folder. Then the intent is written, and from that moment the change counts: who
+finds an intent that nobody is working on finishes it.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import secrets
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.adapters.database import locked
+from navigator_kernel.adapters.files import HALF_WRITTEN, read_bounded
+from navigator_kernel.errors import Damaged, Refused
 from navigator_kernel.ports import Writer
+from navigator_kernel.skills.manifest import NAME
+from navigator_kernel.skills.place import Place, refuse_escape
 
+VERSION = 1
+INTENT = "intent"  # no name that a receipt could have
 _SIZE_LIMIT = 256 * 1024 * 1024  # bytes of a file whose old content is kept for taking back
+_SCRATCH = re.compile(r"change-[0-9a-f]{16}")
+_STAMP = re.compile(r"\w[\w.-]{0,119}")
+
+
+@dataclass(slots=True)
+class _Intent:
+    """`folders` maps a skill to the name under which its old folder is kept, empty for none; `put` are those that get a
+    new one. `files` are slots, in the order of their numbers in the scratch folder."""
+
+    scratch: Path
+    folders: dict[str, str] = field(default_factory=dict)
+    put: set[str] = field(default_factory=set)
+    files: list[str] = field(default_factory=list)
 
 
 class Change:
-    """A context: leaving it without `keep()` undoes every step, last first. `scratch` holds what is under way."""
+    """A context under the place's lock: `folder`, `drop` and `write` collect, `commit` does it. Leaving it without a
+    commit leaves everything as it was."""
 
-    def __init__(self, writer: Writer, scratch: Path) -> None:
-        self._writer, self._scratch = writer, scratch
-        self._undo, self._rest = ExitStack(), list[Path]()
+    def __init__(self, place: Place, writer: Writer) -> None:
+        self._place, self._writer = place, writer
+        self._intent = _Intent(scratch=place.inner / f"change-{secrets.token_hex(8)}")
+        self._data: dict[str, bytes | None] = {}
 
     def __enter__(self) -> Self:
+        _finish(self._place, self._writer)
+        _tidy(self._place, self._writer)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._undo.close()
-        for path in self._rest:
-            self._writer.remove(path)
+        if not os.path.lexists(self._place.inner / INTENT):
+            self._writer.remove(self._intent.scratch)
 
-    def keep(self) -> None:
-        """From here on the steps stay."""
-        self._undo.pop_all()
+    @property
+    def is_empty(self) -> bool:
+        """Whether a commit would change nothing."""
+        return not self._intent.folders and all(
+            _current(self._place, slot) == data for slot, data in self._data.items()
+        )
 
-    def new_folder(self) -> Path:
-        """An empty folder in the scratch place, gone unless it is moved away."""
-        path = self._free("staging")
-        self._undo.callback(self._writer.remove, path)
-        self._writer.make_folder(path)
-        return path
+    def folder(self, name: str, *, keep: str = "") -> Path:
+        """Where the new folder of skill `name` is to be made; its old one is kept as `keep` below `backups`."""
+        self._intent.folders[name] = keep
+        self._intent.put.add(name)
+        return self._intent.scratch / "new" / name
 
-    def write(self, path: Path, data: bytes) -> bool:
-        """Whether the file had to change; one that holds `data` already is left alone."""
-        try:
-            before: bytes | None = read_bounded(path, _SIZE_LIMIT)
-        except FileNotFoundError:
-            before = None
-        if before == data:
+    def drop(self, name: str, *, keep: str = "") -> None:
+        """The folder of skill `name` leaves."""
+        self._intent.folders[name] = keep
+
+    def write(self, slot: str, data: bytes | None) -> None:
+        """The file of `slot` is to hold `data`, or to go: `lock`, `database`, `mapping`, `receipt/<name>` or
+        `locks/<stamp>`."""
+        self._data[slot] = data
+
+    def commit(self) -> bool:
+        """Whether anything had to change. On an error everything is as it was, or a later command finishes it."""
+        if self.is_empty:
             return False
-        self._undo.callback(self._restore, path, before)
-        self._writer.write(path, data)
+        self._prepare()
+        try:
+            _apply(self._intent, self._place, self._writer)
+            self._writer.remove(self._place.inner / INTENT)
+        except BaseException:
+            _take_back(self._intent, self._place, self._writer)
+            self._writer.remove(self._place.inner / INTENT)
+            raise
         return True
 
-    def move(self, source: Path, target: Path) -> None:
-        self._writer.move(source, target)
-        self._undo.callback(self._writer.move, target, source)
+    def _prepare(self) -> None:
+        """The old and the new of every file, then the intent: durable before the first move."""
+        scratch = self._intent.scratch
+        self._writer.make_folder(scratch)
+        changed = {slot: data for slot, data in self._data.items() if _current(self._place, slot) != data}
+        for at, (slot, data) in enumerate(changed.items()):
+            before = _current(self._place, slot)
+            for name, content in (("before", before), ("after", data)):
+                if content is not None:
+                    self._writer.write(scratch / f"{name}-{at}", content)
+            self._intent.files.append(slot)
+        folders = {name: [name in self._intent.put, keep] for name, keep in self._intent.folders.items()}
+        body = {"v": VERSION, "scratch": scratch.name, "seal": _seal(scratch), "folders": folders}
+        text = json.dumps({**body, "files": self._intent.files}, ensure_ascii=False)
+        self._writer.write(self._place.inner / INTENT, text.encode())
 
-    def remove(self, path: Path) -> None:
-        """Moves it out of sight, to be deleted when the change ends well; nothing where it is gone."""
-        if os.path.lexists(path):
-            aside = self._free("removed")
-            self.move(path, aside)
-            self._rest.append(aside)
-            self._undo.callback(self._rest.remove, aside)
 
-    def _restore(self, path: Path, before: bytes | None) -> None:
-        if before is None:
-            self._writer.remove(path)
-        else:
-            self._writer.write(path, before)
+def settle(place: Place, writer: Writer) -> bool:
+    """Finishes a change that another process began and did not live to finish; whether there was one.
 
-    def _free(self, what: str) -> Path:
-        return self._scratch / f"{what}-{secrets.token_hex(8)}"
+    Waits for one that is under way. Busy where that takes too long, Damaged where the intent cannot be read.
+    """
+    if not os.path.lexists(place.inner / INTENT):
+        return False
+    refuse_escape(place)
+    with locked(place.guard):
+        return _finish(place, writer)
+
+
+def _finish(place: Place, writer: Writer) -> bool:
+    intent = _read(place)
+    if intent is None:
+        return False
+    _apply(intent, place, writer)
+    writer.remove(place.inner / INTENT)
+    writer.remove(intent.scratch)
+    return True
+
+
+def sweep(place: Place, writer: Writer) -> int:
+    """Removes what broken-off changes left, under the lock; how many there were."""
+    left = os.path.lexists(place.inner / INTENT)
+    writer.remove(place.inner / INTENT)
+    return int(left) + _tidy(place, writer)
+
+
+def _tidy(place: Place, writer: Writer) -> int:
+    """Removes scratch folders, and the half-written files of a process that was killed; how many."""
+    left = [path for path in place.inner.glob("change-*") if _SCRATCH.fullmatch(path.name)]
+    left += [path for folder in (place.inner, place.locks) for path in folder.glob(HALF_WRITTEN)]
+    for path in left:
+        writer.remove(path)
+    files = [path for path in (place.lock, place.database, place.mapping) if path is not None]
+    return len(left) + sum(map(writer.sweep, files))
+
+
+def _apply(intent: _Intent, place: Place, writer: Writer) -> None:
+    """Goes on from wherever it was left: a step that is done is seen to be done."""
+    for name in intent.folders:
+        new, old, target = _folders(intent, name, place)
+        if name in intent.put and not os.path.lexists(new):
+            continue  # done
+        if os.path.lexists(target) and not os.path.lexists(old):
+            writer.make_folder(old.parent)
+            writer.move(target, old)
+        if name in intent.put:
+            writer.move(new, target)
+    for at, slot in enumerate(intent.files):
+        _set(place, slot, _held(intent.scratch / f"after-{at}"), writer)
+    for name, keep in intent.folders.items():
+        _, old, _ = _folders(intent, name, place)
+        if keep and os.path.lexists(old):
+            writer.make_folder(place.backups)
+            writer.move(old, place.backups / keep)
+
+
+def _take_back(intent: _Intent, place: Place, writer: Writer) -> None:
+    for name, keep in intent.folders.items():
+        new, old, target = _folders(intent, name, place)
+        if keep and os.path.lexists(place.backups / keep) and not os.path.lexists(old):
+            writer.move(place.backups / keep, old)
+        if name in intent.put and not os.path.lexists(new) and os.path.lexists(target):
+            writer.move(target, new)
+        if os.path.lexists(old) and not os.path.lexists(target):
+            writer.move(old, target)
+    for at, slot in enumerate(intent.files):
+        _set(place, slot, _held(intent.scratch / f"before-{at}"), writer)
+
+
+def _folders(intent: _Intent, name: str, place: Place) -> tuple[Path, Path, Path]:
+    """Where the new one is prepared, where the old one goes, and where both belong."""
+    return intent.scratch / "new" / name, intent.scratch / "old" / name, place.skills / name
+
+
+def _set(place: Place, slot: str, data: bytes | None, writer: Writer) -> None:
+    if _current(place, slot) == data:
+        return
+    if data is None:
+        writer.remove(_path(place, slot))
+    else:
+        writer.write(_path(place, slot), data)
+
+
+def _current(place: Place, slot: str) -> bytes | None:
+    return _held(_path(place, slot))
+
+
+def _held(path: Path) -> bytes | None:
+    try:
+        return read_bounded(path, _SIZE_LIMIT)
+    except FileNotFoundError:
+        return None
+
+
+def _path(place: Place, slot: str) -> Path:
+    """The file of a slot; Refused for what is none, so that an intent can name nothing else."""
+    kind, _, name = slot.partition("/")
+    single: Mapping[str, Path | None] = {"lock": place.lock, "database": place.database, "mapping": place.mapping}
+    named: Mapping[str, Callable[[], Path]] = {
+        "receipt": lambda: place.inner / f"{name}.json",
+        "locks": lambda: place.locks / f"{name}.json",
+    }
+    path = single.get(slot)
+    if kind in named and (NAME if kind == "receipt" else _STAMP).fullmatch(name):
+        path = named[kind]()
+    if path is None:
+        raise Refused(f"a change cannot write {slot!r}", hint="navigator skill repair")
+    return path
+
+
+def _read(place: Place) -> _Intent | None:
+    """The intent on disk. None for one that was made elsewhere: a repository must not bring its own."""
+    try:
+        raw = json.loads(read_bounded(place.inner / INTENT, _SIZE_LIMIT))
+        intent = _parsed(raw, place)
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Refused) as error:
+        hint = "navigator doctor --repair starts afresh from the folders"
+        raise Damaged(f"an unfinished change of {str(place.skills)!r} cannot be read", hint=hint) from error
+    return intent if raw["seal"] and raw["seal"] == _seal(intent.scratch) else None
+
+
+def _parsed(raw: Mapping[str, Any], place: Place) -> _Intent:
+    if raw["v"] != VERSION or not _SCRATCH.fullmatch(raw["scratch"]):
+        raise ValueError("another version wrote it")
+    intent = _Intent(scratch=place.inner / raw["scratch"])
+    for name, (put, keep) in raw["folders"].items():
+        if not NAME.fullmatch(name) or (keep and not _STAMP.fullmatch(keep)):
+            raise ValueError(f"{name!r} is no name")
+        intent.folders[name] = keep
+        intent.put |= {name} if put else set()
+    for slot in raw["files"]:
+        _path(place, slot)
+        intent.files.append(slot)
+    return intent
+
+
+def _seal(scratch: Path) -> str:
+    """What ties an intent to this very folder: no copy and no checkout has the same."""
+    try:
+        held = os.lstat(scratch)
+    except OSError:
+        return ""
+    return f"{held.st_dev}:{held.st_ino}"

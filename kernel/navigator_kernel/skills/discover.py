@@ -3,27 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from navigator_kernel.adapters.git import TreeEntry
 from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.skills.plugin_manifests import Plugins, plugin_files
 from navigator_kernel.text import clean, fold
 
+Role = Literal["skill", "example", "test", "hidden"]
+
 REGULAR = frozenset({"100644", "100755"})
+LINK = "120000"
+LINK_LIMIT = 2_000  # links that discovery reads
+HOP_LIMIT = 16  # links on the way of one path
+PART_LIMIT = 256  # names on the way of one path
+
+_HOSTS = frozenset({
+    ".claude", ".claude-plugin", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github", ".curated",
+})  # fmt: skip
+_ROLES: Mapping[str, Role] = {
+    **dict.fromkeys(("example", "examples", "sample", "samples", "template", "templates"), "example"),
+    **dict.fromkeys(("test", "tests", "__tests__", "testdata", "fixture", "fixtures"), "test"),
+    "node_modules": "hidden",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A folder with a manifest. `folder` is its path in the tree, empty for the top; `name` the folder's own name
-    (the repository's for the top); `entries` all that lies below it, the manifest among them."""
+    (the repository's for the top); `entries` all that lies below it. A manifest that is a link has its target's id.
+
+    `also` are links of the tree that lead to the folder, `plugin` the plugin that it belongs to, `role` what its place
+    says that it is: only a `skill` is meant by "all".
+    """
 
     folder: str
     name: str
     manifest: TreeEntry
     entries: tuple[TreeEntry, ...]
     tree: str
+    also: tuple[str, ...] = ()
+    plugin: str = ""
+    role: Role = "skill"
 
     @property
     def shown(self) -> str:
@@ -34,39 +59,131 @@ class Found:
         return entry.path[len(self.folder) + 1 :] if self.folder else entry.path
 
 
+class Astray(Exception):
+    """A path that ends nowhere in its tree: `code` names how, `oid` the link that nobody has read, if that is why."""
+
+    def __init__(self, code: str, text: str, oid: str = "") -> None:
+        super().__init__(text)
+        self.code, self.oid = code, oid
+
+
+class Tree:
+    """The entries of one tree by their paths; folders are there even where the listing leaves them out."""
+
+    def __init__(self, entries: Iterable[TreeEntry]) -> None:
+        self._by_path = {entry.path: entry for entry in entries}
+        self._files = sorted(
+            (entry for entry in self._by_path.values() if entry.kind != "tree"), key=lambda entry: entry.path.split("/")
+        )
+        self._parts = [entry.path.split("/") for entry in self._files]
+
+    def at(self, path: str) -> TreeEntry | None:
+        """A folder that no entry names has an empty id; None where nothing lies there."""
+        found = self._by_path.get(path)
+        if found is None and (path == "" or self._span(path) != (0, 0)):
+            return TreeEntry(path=path, mode="040000", kind="tree", oid="")
+        return found
+
+    def below(self, folder: str) -> Sequence[TreeEntry]:
+        """What lies in `folder` at any depth, by path, folders themselves left out."""
+        return self._files[slice(*self._span(folder))]
+
+    def real(self, path: str, links: Mapping[str, bytes]) -> str:
+        """`path` with every link on its way followed; `links` holds their texts by id. Astray where it leads out."""
+        ahead = path.split("/")[::-1]
+        done: list[str] = []
+        hops = 0
+        while ahead:
+            part = ahead.pop()
+            if part == ".." and not done:
+                raise Astray("link-escape", "is a link that leads out")
+            if part in {"", ".", ".."}:
+                done = done[:-1] if part == ".." else done
+                continue
+            done.append(part)
+            entry = self._step("/".join(done))
+            if entry.mode == LINK:
+                hops += 1
+                done.pop()
+                ahead += _target(entry, links).split("/")[::-1]
+            if hops > HOP_LIMIT or len(ahead) > PART_LIMIT:
+                raise Astray("link-loop", "is a link that leads in a circle")
+        return "/".join(done)
+
+    def _step(self, path: str) -> TreeEntry:
+        entry = self.at(path)
+        if entry is None:
+            raise Astray("link-dangling", "is a link that leads out or to nothing")
+        if entry.kind == "commit":
+            raise Astray("link-submodule", "is a link into a submodule")
+        return entry
+
+    def _span(self, folder: str) -> tuple[int, int]:
+        if not folder:
+            return 0, len(self._files)
+        parts = folder.split("/")
+        start = bisect_left(self._parts, [*parts, ""])
+        end = bisect_left(self._parts, [*parts[:-1], f"{parts[-1]}\0"])
+        return (start, end) if start < end else (0, 0)
+
+
+def _target(entry: TreeEntry, links: Mapping[str, bytes]) -> str:
+    if entry.oid not in links:
+        raise Astray("link-unread", "is a link that was not read", entry.oid)
+    text = links[entry.oid][:1025].decode("utf-8", errors="surrogateescape")
+    if not text or len(text) > 1024 or text.startswith("/") or "\0" in text:
+        raise Astray("link-escape", "is a link that leads out")
+    return text
+
+
 Named = Callable[[Found], str]  # the name that its manifest declares; empty where it cannot be read
 Alike = Callable[[Found], object]  # equal for equal contents
 
 
-def find_skills(entries: Sequence[TreeEntry], *, top: str, subpath: str = "", tree: str = "") -> tuple[Found, ...]:
+def leads(entries: Iterable[TreeEntry]) -> tuple[str, ...]:
+    """The ids of the small files that `find_skills` and `read_plugins` make use of where they have been read."""
+    held = tuple(entries)
+    links = [entry.oid for entry in held if entry.mode == LINK and _may_lead(entry.path.rpartition("/")[2])]
+    return tuple(dict.fromkeys([*(entry.oid for entry in plugin_files(held)), *links[:LINK_LIMIT]]))
+
+
+def find_skills(
+    entries: Iterable[TreeEntry],
+    *,
+    top: str,
+    subpath: str = "",
+    tree: str = "",
+    links: Mapping[str, bytes] | None = None,
+    plugins: Plugins | None = None,
+) -> tuple[Found, ...]:
     """Every skill below `subpath`, by path; `top` names the one at the top, whose git tree is `tree`.
 
-    SkillNotFound where there is none.
+    `links` holds the texts of links by id; without it no link is followed. SkillNotFound where there is no skill.
     """
-    ordered = sorted(entries, key=lambda entry: entry.path.split("/"))
-    manifests: dict[str, TreeEntry] = {}
-    for entry in ordered:
-        folder, _, name = entry.path.rpartition("/")
-        if name.lower() == "skill.md" and entry.mode in REGULAR and _below(folder, subpath):
-            manifests.setdefault(folder, entry)
-    if not manifests:
+    whole = Tree(entries)
+    scope = _scope(whole, subpath, links)
+    manifests = _manifests(whole, links)
+    held: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
+    held |= _linked(whole, scope, manifests, links or {})
+    if not held:
         raise SkillNotFound(f"no SKILL.md lies in {subpath or top!r}", hint="check the source and its path")
-    trees = {entry.path: entry.oid for entry in ordered if entry.kind == "tree"}
-    spans = _spans(ordered, manifests)
-    return tuple(
-        Found(
+    found = []
+    for folder in sorted(held, key=lambda folder: folder.split("/")):
+        at = whole.at(folder)
+        one = Found(
             folder=folder,
             name=folder.rpartition("/")[2] or top,
-            manifest=manifest,
-            entries=tuple(entry for entry in ordered[slice(*spans[folder])] if entry.kind != "tree"),
-            tree=trees.get(folder, tree),
+            manifest=manifests[folder],
+            entries=tuple(whole.below(folder)),
+            tree=at.oid if at and folder else tree,
+            also=tuple(held[folder]),
         )
-        for folder, manifest in manifests.items()
-    )
+        found.append(_placed(one, scope, plugins or Plugins()))
+    return tuple(found)
 
 
 def choose(found: Sequence[Found], wanted: Sequence[str], named: Named, alike: Alike) -> tuple[Found, ...]:
-    """The skills that `wanted` names, each by folder name, path, glob or declared name, in that order.
+    """The skills that `wanted` names, each by folder name, path, glob, `plugin:name` or declared name, in that order.
 
     SkillNotFound with suggestions for one that is not there, UsageProblem for one that means several.
     """
@@ -77,71 +194,18 @@ def choose(found: Sequence[Found], wanted: Sequence[str], named: Named, alike: A
     return tuple(chosen.values())
 
 
-def distinct(found: Iterable[Found], alike: Alike) -> tuple[Found, ...]:
-    """`found` with identical ones of the same name collapsed; UsageProblem where different ones share a name."""
+def distinct(found: Iterable[Found], alike: Alike, *, skills_only: bool = False) -> tuple[Found, ...]:
+    """`found` with identical ones of the same name collapsed; UsageProblem where different ones share a name.
+
+    `skills_only` leaves examples, tests and hidden ones out; UsageProblem where nothing else is there.
+    """
+    held = [skill for skill in found if not skills_only or skill.role == "skill"]
+    if skills_only and not held:
+        raise UsageProblem("all that is here are examples, tests or hidden skills", hint="name the one that you want")
     groups: dict[str, list[Found]] = {}
-    for skill in found:
+    for skill in held:
         groups.setdefault(fold(skill.name), []).append(skill)
     return tuple(_only(group[0].name, group, alike) for group in groups.values())
-
-
-def _below(folder: str, subpath: str) -> bool:
-    return not subpath or folder == subpath or folder.startswith(f"{subpath}/")
-
-
-def _spans(ordered: Sequence[TreeEntry], folders: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Where the entries of each folder begin and end: sorted by parts, they lie together."""
-    open_at: dict[str, int] = {"": 0}
-    spans = {"": (0, len(ordered))}
-    wanted = set(folders)
-    before: list[str] = []
-    for at, entry in enumerate([*ordered, None]):
-        parts = entry.path.split("/")[:-1] if entry else []
-        same = _shared(before, parts)
-        for depth in range(len(before), same, -1):
-            folder = "/".join(before[:depth])
-            spans[folder] = (open_at.pop(folder), at)
-        for depth in range(same + 1, len(parts) + 1):
-            open_at["/".join(parts[:depth])] = at
-        before = parts
-    return {folder: span for folder, span in spans.items() if folder in wanted}
-
-
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many parts both begin with."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def _meant(word: str, found: Sequence[Found], named: Named, alike: Alike) -> tuple[Found, ...]:
-    path = word.strip("/").removeprefix("./")
-    if word in {".", "./"}:
-        path = ""
-    hits = [skill for skill in found if skill.folder == path and (path == "" or "/" in path)]
-    if not hits and re.search(r"[*?\[]", word):
-        globbed = [skill for skill in found if fnmatchcase(skill.name, word) or fnmatchcase(skill.folder, path)]
-        if globbed:
-            return distinct(globbed, alike)
-    folded = fold(path)
-    hits = hits or [skill for skill in found if fold(skill.name) == folded or skill.folder == path]
-    hits = hits or [skill for skill in found if fold(named(skill)) == folded]
-    if not hits:
-        raise _unknown(word, [named(skill) or skill.name for skill in found])
-    return (_only(word, hits, alike),)
-
-
-def _only(word: str, hits: Sequence[Found], alike: Alike) -> Found:
-    if len(hits) == 1 or len({alike(skill) for skill in hits}) == 1:
-        return min(hits, key=lambda skill: (skill.folder.count("/"), len(skill.folder), skill.folder))
-    paths = sorted(skill.shown for skill in hits)
-    hint = f"name one by its path: {clean(', '.join(paths), lines=False)}"
-    raise UsageProblem(f"{word!r} is the name of {len(hits)} skills", hint=hint, paths=paths)
-
-
-def _unknown(word: str, names: Sequence[str]) -> SkillNotFound:
-    near = suggestions(word, names)
-    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill info lists what is there"
-    return SkillNotFound(f"no skill here is called {clean(word, lines=False)!r}", hint=hint, suggestions=near)
 
 
 def suggestions(word: str, names: Iterable[str], k: int = 3) -> list[str]:
@@ -150,3 +214,131 @@ def suggestions(word: str, names: Iterable[str], k: int = 3) -> list[str]:
 
     folded = {fold(name): clean(name, lines=False) for name in names}
     return [folded[near] for near in difflib.get_close_matches(fold(word), list(folded), k, 0.5)]
+
+
+def _may_lead(name: str) -> bool:
+    """Whether a link of that name may stand for a manifest or for a folder."""
+    return name.lower() == "skill.md" or "." not in name.lstrip(".")
+
+
+def _scope(whole: Tree, subpath: str, links: Mapping[str, bytes] | None) -> str:
+    try:
+        return whole.real(subpath, links) if links else subpath
+    except Astray:
+        return subpath
+
+
+def _manifests(whole: Tree, links: Mapping[str, bytes] | None) -> dict[str, TreeEntry]:
+    """The manifest of each folder. A link that cannot be followed stays one: that skill is refused, not overlooked."""
+    manifests: dict[str, TreeEntry] = {}
+    for entry in whole.below(""):
+        folder, _, name = entry.path.rpartition("/")
+        if name.lower() != "skill.md":
+            continue
+        if entry.mode == LINK and links is not None:
+            manifests.setdefault(folder, _followed(whole, entry, links))
+        elif entry.mode in REGULAR:
+            manifests.setdefault(folder, entry)
+    return manifests
+
+
+def _followed(whole: Tree, entry: TreeEntry, links: Mapping[str, bytes]) -> TreeEntry:
+    try:
+        target = whole.at(whole.real(entry.path, links))
+    except Astray:
+        return entry
+    return replace(target, path=entry.path) if target and target.mode in REGULAR else entry
+
+
+def _linked(
+    whole: Tree, scope: str, manifests: Mapping[str, TreeEntry], links: Mapping[str, bytes]
+) -> dict[str, list[str]]:
+    """The links below `scope` that lead to a folder with a manifest, by that folder."""
+    also: dict[str, list[str]] = {}
+    for entry in whole.below(scope) if links else ():
+        if entry.mode != LINK or entry.oid not in links:
+            continue
+        try:
+            folder = whole.real(entry.path, links)
+        except Astray:
+            continue
+        if folder in manifests and folder and not _below(entry.path, folder):
+            also.setdefault(folder, []).append(entry.path)
+    return also
+
+
+def _below(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
+def _placed(skill: Found, scope: str, plugins: Plugins) -> Found:
+    """The skill with its plugin and its role; the most open of its places counts."""
+    places = (skill.folder, *skill.also)
+    roles = [_role(place[len(scope) :] if _below(place, scope) else place) for place in places]
+    declared = any(map(plugins.declares, places))
+    role = "skill" if declared or "skill" in roles else roles[0]
+    return replace(skill, plugin=next(filter(None, map(plugins.owner, places)), ""), role=role)
+
+
+def _role(path: str) -> Role:
+    """What the names of the folders on its way say. A skill may itself be called `test` where skills lie."""
+    parts = [part for part in path.lower().split("/") if part]
+    if len(parts) > 1 and parts[-2:] in (["skills", "test"], ["skills", "tests"]):
+        parts.pop()
+    for part in parts:
+        if part in _ROLES:
+            return _ROLES[part]
+        if part.startswith(".") and part not in _HOSTS:
+            return "hidden"
+    return "skill"
+
+
+def _meant(word: str, found: Sequence[Found], named: Named, alike: Alike) -> tuple[Found, ...]:
+    path = re.sub(r"(?i)(^|/)skill\.md$", "", word.strip("/").removeprefix("./"))
+    if word in {".", "./"}:
+        path = ""
+    hits = [skill for skill in found if path in (skill.folder, *skill.also) and (path == "" or "/" in path)]
+    if not hits and re.search(r"[*?\[]", word) and (globbed := _globbed(path, word, found)):
+        return distinct(globbed, alike)
+    folded = fold(path)
+    hits = hits or [skill for skill in found if fold(skill.name) == folded or path in (skill.folder, *skill.also)]
+    hits = hits or [skill for skill in found if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
+    if not hits and ":" in word:
+        plugin, _, own = word.partition(":")
+        members = [skill for skill in found if skill.plugin and fold(skill.plugin) == fold(plugin)]
+        if members:
+            return _meant(own, members, named, alike)
+    hits = hits or [skill for skill in found if fold(named(skill)) == folded]
+    if not hits:
+        raise _unknown(word, [name for skill in found for name in (named(skill), skill.name) if name])
+    return (_only(word, hits, alike),)
+
+
+def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
+    """Skills that the pattern covers; examples, tests and hidden ones only where it covers nothing else."""
+    hits = [
+        skill
+        for skill in found
+        if fnmatchcase(skill.name, word) or any(fnmatchcase(place, path) for place in (skill.folder, *skill.also))
+    ]
+    return [skill for skill in hits if skill.role == "skill"] or hits
+
+
+def _only(word: str, hits: Sequence[Found], alike: Alike) -> Found:
+    """The one that is meant: identical ones count once, and a skill before an example of its name."""
+    for group in (hits, [skill for skill in hits if skill.role == "skill"]):
+        if len(group) == 1 or (group and len({alike(skill) for skill in group}) == 1):
+            return min(group, key=_openness)
+    paths = sorted(skill.shown for skill in hits)
+    hint = f"name one by its path: {clean(', '.join(paths), lines=False)}"
+    raise UsageProblem(f"{word!r} is the name of {len(hits)} skills", hint=hint, paths=paths)
+
+
+def _openness(skill: Found) -> tuple[bool, int, int, str]:
+    return skill.role != "skill", skill.folder.count("/"), len(skill.folder), skill.folder
+
+
+def _unknown(word: str, names: Sequence[str]) -> SkillNotFound:
+    near = suggestions(word, names)
+    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill info lists what is there"
+    return SkillNotFound(f"no skill here is called {clean(word, lines=False)!r}", hint=hint, suggestions=near)

@@ -3,150 +3,388 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.values.resource import Diagnostic
 
+FILE_LIMIT = 1024 * 1024  # bytes
 METADATA_LIMIT = 64 * 1024  # characters
 DEPTH_LIMIT = 12
 
 _KEY_LINE = re.compile(r"^([A-Za-z_][\w .-]{0,63}?)\s*[:：]\s*(.*)$")
-_FENCE = re.compile(r"^---[ \t]*$")
+_FENCE = re.compile(r"---[ \t]*")
+_END = re.compile(r"(?:-{3,}|\.\.\.)[ \t]*")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_HIDDEN = re.compile("[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_HUGE = re.compile(r"[-+]?(?:0[xXoObB][0-9a-fA-F_]{65,}|[0-9][0-9_]{64,})")
+_REFERENCE = re.compile(r"[&*][\w-]+(?:[ \t]|$)|!")
+_PAIR = re.compile(r"([ ]*(?:- )?[A-Za-z_][\w .-]{0,63}?:[ \t]+)(\S.*)")
+_WHOLE = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\[.*\]|\{.*\})[ \t]*(?:[ \t]#.*)?""")
 
 
 @dataclass(slots=True)
 class Parts:
-    """`form` is how the metadata was written: `frontmatter`, `block` (FMT-1) or `none`."""
+    """`form` is how the metadata was written: `frontmatter`, `block` (FMT-1) or `none`.
+
+    `lines` tells the line of each top-level key, `plain` the text and line of each value without quotes, by its keys
+    joined with dots. `source` is the YAML that was read, empty where it was none.
+    """
 
     form: str
     meta: dict[str, Any]
     body: str
     title: str = ""
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+    plain: dict[str, tuple[str, int]] = field(default_factory=dict)
+    source: str = ""
 
     def note(self, code: str, message: str, path: str, line: int | None = None) -> None:
         self.diagnostics.append(Diagnostic(code=code, level="warning", path=path, message=message, line=line))
 
 
+class _Hostile(Exception):
+    """Metadata that asks for more than values: the reason's code, what it does, and the line, counted from 0."""
+
+    def __init__(self, reason: str, text: str, line: int) -> None:
+        super().__init__(text)
+        self.reason, self.line = reason, line
+
+
 def split(data: bytes, path: str) -> Parts:
-    """The metadata and text of a resource file. NotLoadable where nothing can be read from it."""
-    text, notes = _decode(data, path)
-    lines = text.split("\n")
-    start = next((i for i, line in enumerate(lines) if line.strip()), None)
-    if start is None:
+    """The metadata and text of a resource file. NotLoadable, with a `reason`, where nothing can be read from it."""
+    parts = Parts(form="none", meta={}, body="")
+    if len(data) > FILE_LIMIT:
+        raise NotLoadable(f"{path!r} is over 1 MiB", hint="move text to other files", reason="too-large")
+    lines = _text(data, parts, path).split("\n")
+    first = _next(lines, 0)
+    if first == len(lines):
         raise NotLoadable(f"{path!r} is empty", hint="write a name, a description and the instructions", reason="empty")
-    parts = _frontmatter(lines, start, path) if _FENCE.match(lines[start]) else _block(lines, start)
-    parts.diagnostics[:0] = notes
+    start = _after_comments(lines, first)
+    if start != first:
+        parts.note("frontmatter-late", "a comment stands before the frontmatter", path, first + 1)
+    read = _frontmatter if _FENCE.fullmatch(lines[start]) else _block
+    read(lines, start, parts, path)
     return parts
 
 
-def _decode(data: bytes, path: str) -> tuple[str, list[Diagnostic]]:
-    notes: list[Diagnostic] = []
+# The characters
+
+
+def _text(data: bytes, parts: Parts, path: str) -> str:
+    if data.startswith(b"\xef\xbb\xbf"):
+        parts.note("bom", "a byte order mark stands at the start", path, 1)
     try:
         text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        text = data.decode("utf-8-sig", errors="replace")
-        message = f"not UTF-8 at byte {error.start}; replaced"
-        notes.append(Diagnostic(code="not-utf8", level="warning", path=path, message=message))
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", ""), notes
+    except UnicodeDecodeError:
+        guess = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else _narrow(data)
+        parts.note("not-utf8", f"not UTF-8; read as {guess}", path)
+        text = data.decode(guess, errors="replace")
+    if "\r" in text:
+        parts.note("crlf", "lines end in a carriage return", path)
+    return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
 
 
-def _frontmatter(lines: list[str], start: int, path: str) -> Parts:
-    end = next((i for i in range(start + 1, len(lines)) if _FENCE.match(lines[i])), None)
-    if end is None:
-        raise NotLoadable(f"{path!r} opens frontmatter and never closes it", hint="add a line '---'", reason="unclosed")
-    source = "\n".join(lines[start + 1 : end])
+def _narrow(data: bytes) -> str:
+    """gb18030 where most of its characters would be everyday ones, else a Latin code page."""
+    try:
+        foreign = [mark.encode("gb18030") for mark in data.decode("gb18030") if mark > "\x7f"]
+        everyday = sum(len(code) == 2 and (0xA1 <= code[0] <= 0xA9 or 0xB0 <= code[0] <= 0xD7) for code in foreign)
+        if everyday > len(foreign) * 0.7:
+            return "gb18030"
+    except UnicodeError:
+        pass
+    return "cp1252"
+
+
+def _check(source: str, first: int, parts: Parts, path: str) -> None:
+    """NotLoadable for metadata that is too large or could steer a terminal; a note for what hides in it."""
     if len(source) > METADATA_LIMIT:
-        raise NotLoadable(f"the frontmatter of {path!r} is over 64 KiB", hint="shorten it", reason="too-large")
-    parts = Parts(form="frontmatter", meta={}, body="\n".join(lines[end + 1 :]).strip("\n"))
+        raise NotLoadable(f"the metadata of {path!r} is over 64 KiB", hint="shorten it", reason="too-large")
+    if hit := _CONTROL.search(source):
+        line = first + source.count("\n", 0, hit.start())
+        message = f"the metadata of {path!r} has the control character U+{ord(hit.group()):04X} in line {line}"
+        raise NotLoadable(message, hint="remove it", reason="control-character", line=line)
+    if hit := _HIDDEN.search(source):
+        line = first + source.count("\n", 0, hit.start())
+        parts.note("hidden-character", f"U+{ord(hit.group()):04X} hides in the metadata", path, line)
+
+
+def _body(lines: Sequence[str], parts: Parts, path: str) -> str:
+    text = "\n".join(lines)
+    if "\x00" in text:
+        parts.note("nul-removed", "the text has NUL characters; left out", path)
+    return text.replace("\x00", "").strip("\n")
+
+
+# Where the metadata lies
+
+
+def _next(lines: Sequence[str], at: int) -> int:
+    return next((i for i in range(at, len(lines)) if lines[i].strip()), len(lines))
+
+
+def _after_comments(lines: Sequence[str], first: int) -> int:
+    """The line of a fence that only HTML comments precede, else `first`."""
+    at = first
+    while at < len(lines) and lines[at].lstrip().startswith("<!--"):
+        closed = next((i for i in range(at, len(lines)) if "-->" in lines[i]), None)
+        if closed is None:
+            return first
+        at = _next(lines, closed + 1)
+    return at if at < len(lines) and _FENCE.fullmatch(lines[at]) else first
+
+
+def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
+    first = start + 1
+    found = next((i for i in range(first, len(lines)) if _END.fullmatch(lines[i])), None)
+    if found is not None and _has_prose(lines, first, found) and not _is_yaml("\n".join(lines[first:found])):
+        found = None
+    end = _unclosed(lines, first) if found is None else found
+    if found is None:
+        parts.note("unclosed", "the frontmatter is never closed; it ends at the first blank line", path, first)
+    elif lines[end] != "---" or lines[start] != "---":
+        parts.note("fence-odd", "the frontmatter is not fenced by plain '---'", path, end + 1)
+    parts.form = "frontmatter"
+    _read_yaml("\n".join([*lines[first:end], ""]), first + 1, parts, path)
+    parts.body = _body(lines[end if found is None else end + 1 :], parts, path)
     parts.title = _title(parts.body)
-    parts.meta = _yaml(source, parts, path, first_line=start + 2)
-    return parts
 
 
-def _yaml(source: str, parts: Parts, path: str, first_line: int) -> dict[str, Any]:
+def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
+    """Whether a heading follows a blank line: text that a rule further down made look like metadata."""
+    return any(re.match(r"#+ ", lines[i]) and not lines[i - 1].strip() for i in range(start + 1, end))
+
+
+def _unclosed(lines: Sequence[str], start: int) -> int:
+    """The first line that is no metadata: blank, a heading, or flush text that is no key."""
+    for at in range(start, len(lines)):
+        line = lines[at]
+        if not line.strip() or line.startswith("#") or not (line[0] in " \t-" or _KEY_LINE.match(line)):
+            return at
+    return len(lines)
+
+
+def _block(lines: list[str], start: int, parts: Parts, path: str) -> None:
+    """FMT-1: `# title`, then `key: value` lines up to a blank line. Blank lines after the title are skipped."""
+    first = start
+    if lines[start].startswith("# "):
+        parts.title = lines[start][2:].strip()
+        first = _next(lines, start + 1)
+    end = first
+    while end < len(lines) and _KEY_LINE.match(lines[end].strip()):
+        end += 1
+    if end < len(lines) and lines[end].strip():
+        end = first
+    _check("\n".join(lines[start:end]), start + 1, parts, path)
+    parts.body = _body(lines[end:], parts, path)
+    if end > first:
+        parts.form = "block"
+        parts.note("header-form", "written as a title and 'key: value' lines", path, first + 1)
+        _take_lines("\n".join(line.strip() for line in lines[first:end]), first + 1, parts, path)
+
+
+def _title(body: str) -> str:
+    first = body.lstrip().partition("\n")[0]
+    return first[2:].strip() if first.startswith("# ") else ""
+
+
+# YAML
+
+
+def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
+    """Fills in the metadata; `first` is the line of `source`. What is no YAML is mended, at worst read line by line."""
+    import yaml
+
+    _check(source, first, parts, path)
+    wrong: int | None = None
+    for code, message, mend in _MENDS:
+        mended = mend(source)
+        if mended == source and code:
+            continue
+        source = mended
+        try:
+            held = _parsed(source)
+        except _Hostile as error:
+            raise _not_loadable(error, path, first) from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            mark = getattr(error, "problem_mark", None)
+            wrong = mark.line + first if wrong is None and mark is not None else wrong
+            continue
+        if not isinstance(held.value, dict):
+            parts.note("yaml-not-a-mapping", "the frontmatter is no mapping; read line by line", path, first)
+            break
+        if code:
+            parts.note(code, message, path, wrong)
+        parts.meta, parts.source = held.value, source
+        parts.lines = {key: line + first for key, line in held.lines.items()}
+        parts.plain = {key: (value, line + first) for key, (value, line) in held.plain.items()}
+        return
+    else:
+        parts.note("yaml-repaired", "not valid YAML; read line by line", path, wrong)
+    _take_lines(source, first, parts, path)
+
+
+def _is_yaml(source: str) -> bool:
+    """Whether it can be read as it stands; what is hostile can."""
     import yaml
 
     try:
-        value = _load(source)
-    except _HostileYaml as error:
-        message = f"the frontmatter of {path!r} {error}"
-        raise NotLoadable(message, hint="write plain keys and values", reason="hostile") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = None if mark is None else mark.line + first_line
-        parts.note("yaml-repaired", "not valid YAML; read line by line", path, line)
-        return _line_by_line(source)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        parts.note("yaml-not-a-mapping", "the frontmatter is no mapping; read line by line", path, first_line)
-        return _line_by_line(source)
-    return {str(key): item for key, item in value.items()}
+        return len(source) <= METADATA_LIMIT and isinstance(_parsed(source).value, dict)
+    except _Hostile:
+        return True
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return False
 
 
-class _HostileYaml(Exception):
-    """YAML that asks for more than values."""
+@dataclass(slots=True)
+class _Values:
+    """YAML's events as strings, lists and maps, one `put` or `close` each; _Hostile for what is more than that."""
+
+    value: Any = None
+    lines: dict[str, int] = field(default_factory=dict)
+    plain: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _open: list[tuple[Any, str | None]] = field(default_factory=list)  # each container with the key that waits in it
+    _names: list[str] = field(default_factory=list)  # the key at which each stands
+
+    def put(self, value: Any, line: int, *, plain: bool = False) -> None:
+        held, key = self._open[-1] if self._open else (None, None)
+        if held is None:
+            self.value = value
+        elif isinstance(held, list):
+            held.append(value)
+        elif key is None:
+            self._open[-1] = (held, self._key(value, held, line, plain=plain))
+        else:
+            held[key] = value
+            if plain and value:
+                self.plain[".".join([*self._names[1:], key])] = (value, line)
+            self._open[-1] = (held, None)
+
+    def open(self, value: Any, line: int) -> None:
+        self._names.append(self._open[-1][1] or "" if self._open else "")
+        self.put(value, line)
+        self._open.append((value, None))
+        if len(self._open) > DEPTH_LIMIT:
+            raise _Hostile("yaml-depth", f"nests deeper than {DEPTH_LIMIT}", line)
+
+    def close(self) -> None:
+        self._open.pop()
+        self._names.pop()
+
+    def _key(self, value: Any, held: Mapping[str, Any], line: int, *, plain: bool) -> str:
+        if not isinstance(value, str):
+            raise _Hostile("yaml-odd-key", "has a key that is no text", line)
+        if value == "<<" and plain:
+            raise _Hostile("yaml-merge-key", "merges other maps", line)
+        if value in held:
+            raise _Hostile("duplicate-key", f"has the key {value[:64]!r} twice", line)
+        if len(self._open) == 1:
+            self.lines[value] = line
+        return value
 
 
-def _load(source: str) -> Any:
-    """PyYAML with every scalar a string, and no anchors, aliases, tags, duplicate keys or deep nesting."""
+def _parsed(source: str) -> _Values:
+    """YAML with every scalar a string. _Hostile for anchors, aliases, tags, deep nesting and huge numbers."""
     import yaml
 
-    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    depth = 0
-    for event in yaml.parse(source, Loader=loader):
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise _HostileYaml("uses an anchor or alias")
-        if getattr(event, "tag", None) is not None:
-            raise _HostileYaml("uses a tag")
-        if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-            depth += 1
-        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-            depth -= 1
-        if depth > DEPTH_LIMIT:
-            raise _HostileYaml(f"nests deeper than {DEPTH_LIMIT}")
-    reader = loader(source)
-    try:
-        node = reader.get_single_node()
-        _refuse_duplicates(node)
-        return None if node is None else reader.construct_document(node)
-    finally:
-        reader.dispose()
+    found, documents = _Values(value={}), 0
+    for event in yaml.parse(source, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
+        line = event.start_mark.line if event.start_mark else 0
+        if isinstance(event, yaml.NodeEvent):
+            _refuse(event, line)
+        if isinstance(event, yaml.ScalarEvent):
+            found.put(event.value, line, plain=event.implicit[0])
+        elif isinstance(event, yaml.CollectionStartEvent):
+            found.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            found.close()
+        elif isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+    if documents > 1:
+        raise yaml.YAMLError("several documents")
+    return found
 
 
-def _refuse_duplicates(node: Any) -> None:
-    import yaml
-
-    if isinstance(node, yaml.MappingNode):
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        if len(set(keys)) != len(keys):
-            raise _HostileYaml("has the same key twice")
-        for _, value in node.value:
-            _refuse_duplicates(value)
-    elif isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            _refuse_duplicates(value)
+def _refuse(event: Any, line: int) -> None:
+    if event.anchor is not None:
+        raise _Hostile("yaml-anchor", "uses an anchor or alias", line)
+    if getattr(event, "tag", None) is not None:
+        raise _Hostile("yaml-tag", "uses a tag", line)
+    text = getattr(event, "value", "")
+    if _CONTROL.search(text):
+        raise _Hostile("control-character", "has a control character", line)
+    if len(text) > 64 and event.implicit[0] and _HUGE.fullmatch(text):
+        raise _Hostile("yaml-huge-number", "has a number of over 64 digits", line)
 
 
-def _line_by_line(source: str) -> dict[str, Any]:
-    """Top-level `key: value` lines, `- item` lists and continuation lines: what unquoted colons leave readable."""
-    meta: dict[str, Any] = {}
-    key = ""
+def _not_loadable(error: _Hostile, path: str, first: int) -> NotLoadable:
+    line = error.line + first
+    message = f"the metadata of {path!r} {error} in line {line}"
+    return NotLoadable(message, hint="write plain keys and values", reason=error.reason, line=line)
+
+
+# What is no YAML
+
+
+def _untabbed(source: str) -> str:
+    return re.sub(r"(?m)^[ \t]*\t[ \t]*", lambda hit: hit.group().replace("\t", "  "), source)
+
+
+def _quoted(source: str) -> str:
+    """`source` with quotes round each value on one line that YAML would trip over; block scalars left alone."""
+    lines: list[str] = []
+    block = -1  # the indentation of the key whose block scalar is open
     for line in source.split("\n"):
+        indent = len(line) - len(line.lstrip(" "))
+        if block >= 0 and (not line.strip() or indent > block):
+            lines.append(line)
+            continue
+        block = -1
+        hit = _PAIR.fullmatch(line)
+        if hit and hit.group(2)[0] in "|>":
+            block = indent
+        elif hit and not _sound(hit.group(2)):
+            line = hit.group(1) + "'" + hit.group(2).rstrip().replace("'", "''") + "'"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _sound(value: str) -> bool:
+    if value[0] in "\"'[{":
+        return _WHOLE.fullmatch(value) is not None
+    odd = value[0] in "@`%*&,]}" or value[:2] in {"- ", "? "} or re.search(r":(?:[ \t]|$)", value)
+    return not odd or _REFERENCE.match(value) is not None  # quotes would hide what is refused
+
+
+def _take_lines(source: str, first: int, parts: Parts, path: str) -> None:
+    """Top-level `key: value` lines, lists, maps of one level and continuation lines: what broken YAML leaves."""
+    chunks: dict[str, list[str]] = {}
+    held: list[str] = []
+    for at, line in enumerate(source.split("\n")):
         hit = None if line[:1] in {" ", "\t", "-", "#"} else _KEY_LINE.match(line)
         if hit:
             key = hit.group(1).strip()
-            meta[key] = _unquote("" if hit.group(2) in {"|", ">", "|-", ">-"} else hit.group(2))
-        elif key and (item := line.strip()):
-            if item.startswith("- "):
-                held = meta[key] if isinstance(meta[key], list) else ([meta[key]] if meta[key] else [])
-                meta[key] = [*held, _unquote(item[2:])]
-            elif isinstance(meta[key], str):
-                meta[key] = f"{meta[key]} {item}".strip()
-    return meta
+            if key in chunks:
+                raise _not_loadable(_Hostile("duplicate-key", f"has the key {key!r} twice", at), path, first)
+            chunks[key] = held = [hit.group(2).strip()]
+            parts.lines[key] = at + first
+        elif item := line.strip():
+            held.append(item)
+    parts.meta = {key: _chunk(lines[0], lines[1:]) for key, lines in chunks.items()}
+
+
+def _chunk(head: str, rest: list[str]) -> Any:
+    if re.fullmatch(r"[|>][-+0-9]{0,2}", head):
+        return ("\n" if head[0] == "|" else " ").join(rest)
+    if not head and rest and all(line.startswith("- ") for line in rest):
+        return [_unquote(line[2:]) for line in rest]
+    if not head and rest and all(hits := [_KEY_LINE.match(line) for line in rest]):
+        return {hit.group(1).strip(): _unquote(hit.group(2)) for hit in hits if hit}
+    return _unquote(" ".join([head, *rest] if head else rest))
 
 
 def _unquote(text: str) -> str:
@@ -154,24 +392,8 @@ def _unquote(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-def _block(lines: list[str], start: int) -> Parts:
-    """FMT-1: `# title`, then `key: value` lines up to a blank line. Blank lines after the title are skipped."""
-    title = ""
-    at = start
-    if lines[at].startswith("# "):
-        title = lines[at][2:].strip()
-        at = next((i for i in range(at + 1, len(lines)) if lines[i].strip()), len(lines))
-    meta: dict[str, Any] = {}
-    first = at
-    while at < len(lines) and (hit := _KEY_LINE.match(lines[at].strip())):
-        meta[hit.group(1).strip()] = _unquote(hit.group(2))
-        at += 1
-    ended = at >= len(lines) or not lines[at].strip()
-    if not meta or not ended:
-        return Parts(form="none", meta={}, body="\n".join(lines[first:]).strip("\n"), title=title)
-    return Parts(form="block", meta=meta, body="\n".join(lines[at:]).strip("\n"), title=title)
-
-
-def _title(body: str) -> str:
-    first = next((line for line in body.split("\n") if line.strip()), "")
-    return first[2:].strip() if first.startswith("# ") else ""
+_MENDS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    ("", "", str),
+    ("yaml-tabs", "indented by tabs; read as spaces", _untabbed),
+    ("yaml-unquoted", "a value needs quotes; read as it stands", _quoted),
+)

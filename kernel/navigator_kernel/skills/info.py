@@ -7,9 +7,10 @@ from typing import Any
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.discover import REGULAR, Found, choose
+from navigator_kernel.skills.doors import Doors, Options, opened
 from navigator_kernel.skills.install import observed
 from navigator_kernel.skills.mapping import Row
-from navigator_kernel.skills.reading import Reader, open_source
+from navigator_kernel.skills.reading import Reader
 from navigator_kernel.skills.source import Source
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import SkillDef
@@ -17,12 +18,14 @@ from navigator_kernel.values.resource import SkillDef
 SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd")
 
 
-def analyse(source: Source, wanted: Sequence[str]) -> tuple[dict[str, Any], tuple[Row, ...]]:
+def analyse(
+    source: Source, wanted: Sequence[str], doors: Doors, options: Options
+) -> tuple[dict[str, Any], tuple[Row, ...]]:
     """`{source, url, ref, commit, count, skills: […]}` and the rows that the mapping may learn.
 
     All manifests are read; the other files, and so their sizes, only of skills that are named, or of a lone one.
     """
-    with open_source(source) as tree:
+    with opened(source, doors, options) as tree:
         reader = Reader(source, tree)
         found = reader.find()
         chosen = choose(found, wanted, reader.named, reader.alike) if wanted else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,10 @@ def read_lock(path: Path) -> Entries:
     return entries
 
 
-def lock_bytes(entries: Entries, receipts: Iterable[Receipt], gone: str = "") -> bytes:
-    """The lock with an entry for each of `receipts`, and what `entries` has of skills that are not installed here."""
-    kept = {name: entry for name, entry in entries.items() if name != gone}
+def lock_bytes(entries: Entries, receipts: Iterable[Receipt], gone: Sequence[str] = ()) -> bytes:
+    """The lock with an entry for each of `receipts`, and what `entries` has of skills that are not installed here and
+    not in `gone`."""
+    kept = {name: entry for name, entry in entries.items() if name not in gone}
     kept |= {receipt.name: _entry(receipt) for receipt in receipts}
     whole = {"version": VERSION, "skills": kept}
     return (json.dumps(whole, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()

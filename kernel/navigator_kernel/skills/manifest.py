@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.skills.frontmatter import Parts, split
+from navigator_kernel.text import clean
 from navigator_kernel.values.resource import Level, ParamSpec, ResourceType, SkillDef, Validation
 
 DESCRIPTION_LIMIT = 1024
@@ -18,9 +20,11 @@ _SECTION = re.compile(r"^##[ \t]+(\S.*)$")
 _SYSTEM = {"system prompt", "系统提示词", "系统提示"}
 _USER = {"user prompt template", "用户提示词模板", "用户提示模板"}
 _VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Validation)}
+_NESTED = 500  # lists and maps in one string
+_ESCAPED_CONTROL = re.compile(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
 _FALSE = {"false", "no", "off", "0", "否"}
-_SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
-_OUR_KEYS = {
+SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+OUR_KEYS = {
     "command", "required_params", "interrupt_on_missing", "keywords_cn", "tags", "category", "examples", "tools",
     "enabled", "priority", "backend", "inherit_history", "effects", "confirm", "idempotent", "triggers",
     "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
@@ -32,12 +36,11 @@ def read_manifest(
 ) -> SkillDef:
     """The resource in `data`. What can be forgiven becomes a diagnostic; NotLoadable for the rest (FMT-7)."""
     parts = split(data, str(path))
-    meta = _merged(parts, str(path))
+    meta = merged_keys(parts, str(path))
     expected = folder.name if folder is not None else path.stem
     name = _name(meta, parts, expected, str(path))
-    description = _text(meta.get("description")) or _text(meta.get("when_to_use")) or _first_words(parts, str(path))
-    if parts.form == "none":
-        parts.note("no-frontmatter", "the file has no metadata; its name and first words are used", str(path))
+    description = text_of(meta.get("description")) or text_of(meta.get("when_to_use")) or _first_words(parts, str(path))
+    _note_forms(meta if type == "skill" else {}, description, parts, str(path))
     sections = _sections(parts.body)
     return SkillDef(
         name=name,
@@ -49,70 +52,106 @@ def read_manifest(
         sop=parts.body,
         system_prompt=_pick(sections, _SYSTEM),
         user_template=_pick(sections, _USER),
-        command=_text(meta.get("command")),
+        command=text_of(meta.get("command")),
         required_params=_params(meta.get("required_params"), parts, str(path)),
-        tools=None if "tools" not in meta else _words(meta["tools"]),
-        allowed_tools=_words(meta.get("allowed-tools"), spaces=True),
-        tags=_words(meta.get("tags")),
-        keywords_cn=_words(meta.get("keywords_cn")),
-        triggers=_words(meta.get("triggers")),
-        examples=_words(meta.get("examples"), commas=False),
-        aliases=_words(meta.get("aliases")),
-        category=_text(meta.get("category")),
-        backend=_text(meta.get("backend")),
-        effects=_words(meta.get("effects")),
-        confirm=_text(meta.get("confirm")),
+        tools=None if "tools" not in meta else words_of(meta["tools"]),
+        allowed_tools=words_of(meta.get("allowed-tools"), spaces=True),
+        tags=words_of(meta.get("tags")),
+        keywords_cn=words_of(meta.get("keywords_cn")),
+        triggers=words_of(meta.get("triggers")),
+        examples=words_of(meta.get("examples"), commas=False),
+        aliases=words_of(meta.get("aliases")),
+        category=text_of(meta.get("category")),
+        backend=text_of(meta.get("backend")),
+        effects=words_of(meta.get("effects")),
+        confirm=text_of(meta.get("confirm")),
         idempotent=_flag(meta.get("idempotent"), default=False),
         enabled=_flag(meta.get("enabled"), default=True),
         priority=_number(meta.get("priority"), 50, parts, str(path)),
         inherit_history=_flag(meta.get("inherit_history"), default=True),
         implicit=not _flag(meta.get("disable-model-invocation"), default=False),
         timeout=_seconds(meta.get("timeout"), parts, str(path)),
-        license=_text(meta.get("license")),
-        extra={key: value for key, value in meta.items() if key not in _SPEC_KEYS | _OUR_KEYS},
+        license=text_of(meta.get("license")),
+        extra={key: value for key, value in meta.items() if key not in SPEC_KEYS | OUR_KEYS},
         diagnostics=tuple(parts.diagnostics),
     )
 
 
-def _merged(parts: Parts, path: str) -> dict[str, Any]:
-    """Top-level keys, with `navigator-*` of `metadata` below them (X-2)."""
-    meta = {_spelled(key): value for key, value in parts.meta.items()}
+def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: str) -> None:
+    """What was read although the specification writes it otherwise; `meta` is empty for what is no skill."""
+    if parts.form == "none":
+        parts.note("no-frontmatter", "the file has no metadata; its name and first words are used", path)
+    if len(description) > DESCRIPTION_LIMIT:
+        line = parts.lines.get("description")
+        parts.note("description-long", f"the description is cut after {DESCRIPTION_LIMIT} characters", path, line)
+    tools = meta.get("allowed-tools")
+    if isinstance(tools, (list, Mapping)) or re.search(r"[,，、\n\[]", re.sub(r"\([^()]*\)", "", text_of(tools))):
+        line = parts.lines.get("allowed-tools")
+        parts.note("allowed-tools-form", "allowed-tools is no list of words with spaces between", path, line)
+    for key, line in _typed(parts.plain):
+        parts.note("not-text", f"{key} is not written as text; quote its value", path, line)
+
+
+def _typed(plain: Mapping[str, tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    """Keys of the specification whose values other readers take for a number, a switch or a date, with their lines."""
+    import yaml
+
+    for name, (value, line) in plain.items():
+        top, _, rest = name.partition(".")
+        if top in SPEC_KEYS and (top == "metadata") == bool(rest):
+            rules = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], [])
+            if any(rule.match(value) for _, rule in rules):
+                yield name, line
+
+
+def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
+    """Top-level keys, with `navigator-*` of `metadata` below them (X-2); the exact spelling of a key wins."""
+    meta: dict[str, Any] = {}
+    for key, value in sorted(parts.meta.items(), key=lambda item: item[0] != spelled(item[0])):
+        if spelled(key) in meta:
+            parts.note("key-twice", f"{key[:64]!r} is there in another spelling too", path, parts.lines.get(key))
+        meta.setdefault(spelled(key), value)
     held = meta.get("metadata")
     if not isinstance(held, Mapping):
         if held not in (None, ""):
             parts.note("metadata-not-a-map", "metadata is no map; left out", path)
         return meta
     for key, value in sorted(held.items(), key=lambda item: not str(item[0]).startswith("navigator-")):
-        bare = _spelled(str(key).removeprefix("navigator-"))
-        if bare in _OUR_KEYS:
+        bare = spelled(str(key).removeprefix("navigator-"))
+        if bare in OUR_KEYS:
             meta.setdefault(bare, value)
     return meta
 
 
-def _spelled(key: str) -> str:
+def spelled(key: str) -> str:
     """A known key under its one spelling, `-` and `_` alike; others as they are."""
     lowered = key.strip().lower()
     for known in (lowered, lowered.replace("-", "_"), lowered.replace("_", "-")):
-        if known in _OUR_KEYS | _SPEC_KEYS:
+        if known in OUR_KEYS | SPEC_KEYS:
             return known
     return key
 
 
 def _name(meta: Mapping[str, Any], parts: Parts, expected: str, path: str) -> str:
-    declared = _text(meta.get("name")) or (parts.title if NAME.fullmatch(parts.title) else "") or expected
+    expected, title = unicodedata.normalize("NFC", expected), unicodedata.normalize("NFC", parts.title)
+    line = parts.lines.get("name")
+    written = text_of(meta.get("name")) or (title if NAME.fullmatch(title) else "") or expected
+    declared = unicodedata.normalize("NFC", written)
+    if declared != written:
+        parts.note("name-not-nfc", "the name is not in Unicode's composed form; composed", path, line)
     if not NAME.fullmatch(declared):
-        parts.note("name-odd", f"the name {declared!r} is not usable; the file's own is used", path)
+        parts.note("name-odd", f"the name {declared[:80]!r} is not usable; the file's own is used", path, line)
         declared = expected
     if not NAME.fullmatch(declared):
         raise NotLoadable(f"{path!r} has no usable name", hint="letters, digits and hyphens, 1 to 64", reason="name")
     if declared != expected and parts.form == "frontmatter":
-        parts.note("name-folder", f"the name {declared!r} differs from the folder {expected!r}", path)
+        parts.note("name-folder", f"the name {declared!r} differs from the folder {expected!r}", path, line)
     return declared
 
 
 def _first_words(parts: Parts, path: str) -> str:
     for paragraph in parts.body.split("\n"):
-        line = paragraph.strip()
+        line = clean(paragraph, lines=False).strip()
         if line and not line.startswith(("#", "```", "---", "|", "<")):
             parts.note("no-description", "no description; the first sentence is used", path)
             return line[:200]
@@ -141,20 +180,20 @@ def _pick(sections: Mapping[str, str], names: set[str]) -> str:
     return next((sections[name] for name in names if name in sections), "")
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     if isinstance(value, list):
-        return " ".join(str(item) for item in value)
+        return " ".join(_item(item) for item in value).strip()
     return "" if value is None or isinstance(value, Mapping) else str(value).strip()
 
 
-def _words(value: Any, *, commas: bool = True, spaces: bool = False) -> tuple[str, ...]:
+def words_of(value: Any, *, commas: bool = True, spaces: bool = False) -> tuple[str, ...]:
     """A list, however it was written: YAML, `[a, b]` as text, commas, or spaces outside parentheses."""
     if value is None:
         return ()
     if isinstance(value, Mapping):
         return tuple(str(key) for key in value)
     if isinstance(value, list):
-        return tuple(text for item in value if (text := _text(item)))
+        return tuple(text for item in value if (text := _item(item)))
     text = str(value).strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]
@@ -164,14 +203,23 @@ def _words(value: Any, *, commas: bool = True, spaces: bool = False) -> tuple[st
     return tuple(word.strip(" '\"") for word in re.split(pattern, text) if word.strip(" '\""))
 
 
+def _item(value: Any) -> str:
+    """An item of a list as text; `- fix: this` is a map only to YAML."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {text_of(held)}" for key, held in value.items())
+    return text_of(value)
+
+
 def _params(value: Any, parts: Parts, path: str) -> tuple[ParamSpec, ...]:
     if isinstance(value, str) and value.strip():
         value = _embedded(value)
+    if value and not isinstance(value, list):
+        parts.note("params-form", "required_params is no list; left out", path, parts.lines.get("required_params"))
     found: list[ParamSpec] = []
     for item in value if isinstance(value, list) else []:
         if isinstance(item, str) and item.strip():
             found.append(ParamSpec(name=item.strip()))
-        elif isinstance(item, Mapping) and _text(item.get("name")):
+        elif isinstance(item, Mapping) and text_of(item.get("name")):
             found.append(_param(item, parts, path))
         else:
             parts.note("param-odd", "an entry of required_params has no name; left out", path)
@@ -179,16 +227,16 @@ def _params(value: Any, parts: Parts, path: str) -> tuple[ParamSpec, ...]:
 
 
 def _param(item: Mapping[str, Any], parts: Parts, path: str) -> ParamSpec:
-    written = _text(item.get("validation")) or "not_empty"
+    written = text_of(item.get("validation")) or "not_empty"
     rule = _VALIDATIONS.get(written)
     if rule is None:
         parts.note("validation-unknown", f"the validation {written!r} is unknown; not_empty is used", path)
     return ParamSpec(
-        name=_text(item["name"]),
-        prompt=_text(item.get("prompt")),
+        name=text_of(item["name"]),
+        prompt=text_of(item.get("prompt")),
         validation=rule or "not_empty",
         required=_flag(item.get("required"), default=True),
-        default=None if item.get("default") is None else _text(item["default"]),
+        default=None if item.get("default") is None else text_of(item["default"]),
     )
 
 
@@ -197,18 +245,20 @@ def _embedded(text: str) -> Any:
     import json
 
     try:
-        return json.loads(text)
+        if text.count("[") + text.count("{") <= _NESTED and not _ESCAPED_CONTROL.search(text):
+            return json.loads(text)
     except ValueError:
-        return list(_words(text))
+        pass
+    return list(words_of(text))
 
 
 def _flag(value: Any, *, default: bool) -> bool:
-    text = _text(value).lower()
+    text = text_of(value).lower()
     return default if not text else text not in _FALSE
 
 
 def _number(value: Any, default: int, parts: Parts, path: str) -> int:
-    text = _text(value)
+    text = text_of(value)
     if re.fullmatch(r"-?\d{1,6}", text):
         return int(text)
     if text:
@@ -217,7 +267,7 @@ def _number(value: Any, default: int, parts: Parts, path: str) -> int:
 
 
 def _seconds(value: Any, parts: Parts, path: str) -> float | None:
-    text = _text(value)
+    text = text_of(value)
     if re.fullmatch(r"\d{1,5}(\.\d+)?", text) and float(text) > 0:
         return float(text)
     if text:

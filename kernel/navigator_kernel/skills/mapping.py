@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +41,14 @@ class Row(NamedTuple):
     subpath: str
 
 
+class Known(NamedTuple):
+    """A row with its page, and whether it was seen there rather than written by people."""
+
+    row: Row
+    page: Path
+    observed: bool
+
+
 class SkillMapping:
     """Implements `ports.Mapping_` over `paths`: the first is the project's and grows, the rest are read."""
 
@@ -56,6 +64,14 @@ class SkillMapping:
 
     def names(self) -> tuple[str, ...]:
         return tuple(sub for _, sub in self._indexed().values())
+
+    def rows(self) -> Iterator[Known]:
+        """Every row of every page, in their order."""
+        for page in self._paths:
+            head, _, rest = _text(page).partition(BEGIN)
+            observed, _, tail = rest.partition(END)
+            for text, seen in ((head, False), (tail, False), (observed, True)):
+                yield from (Known(row, page, seen) for row in _rows(text))
 
     def grown(self, rows: Iterable[Row]) -> bytes | None:
         """The file with `rows` in its observed region, None where it knows them all; Damaged without both marks."""

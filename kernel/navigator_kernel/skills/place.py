@@ -14,12 +14,14 @@ INNER = ".navigator"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A level's folder of skills. `base` is what paths are told relative to, `lock` the lock file for people."""
+    """A level's folder of skills. `base` is what paths are told relative to, `lock` the lock file for people, `mapping`
+    the page of known repositories that grows with what is seen; only a project has one."""
 
     level: Level
     base: Path
     skills: Path
     lock: Path
+    mapping: Path | None = None
 
     @property
     def database(self) -> Path:
@@ -34,6 +36,16 @@ class Place:
     def guard(self) -> Path:
         return self.inner / "lock"
 
+    @property
+    def locks(self) -> Path:
+        """Earlier lock files, which `rollback` returns to."""
+        return self.inner / "locks"
+
+    @property
+    def backups(self) -> Path:
+        """Folders that an update replaced although they had been edited."""
+        return self.inner / "backups"
+
     def told(self, path: Path) -> str:
         """`path` relative to `base` with `/`, or whole where it lies elsewhere."""
         return path.relative_to(self.base).as_posix() if path.is_relative_to(self.base) else str(path)
@@ -42,7 +54,8 @@ class Place:
 def place_at(level: Level, skills: Path, root: Path) -> Place:
     """The place of `level`: a project's lock file lies at its root, another level's beside its folder of skills."""
     if level == "project":
-        return Place(level=level, base=root, skills=skills, lock=root / "skills.lock.json")
+        mapping = root / "docs" / "skills-mapping.md"
+        return Place(level=level, base=root, skills=skills, lock=root / "skills.lock.json", mapping=mapping)
     return Place(level=level, base=skills.parent, skills=skills, lock=skills.parent / "skills.lock.json")
 
 

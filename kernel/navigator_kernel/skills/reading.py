@@ -3,42 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from navigator_kernel.adapters.archive import ArchiveSource
 from navigator_kernel.adapters.folder import FolderSource
 from navigator_kernel.adapters.git import GitSource
-from navigator_kernel.errors import KernelError
-from navigator_kernel.skills.discover import Found, find_skills
+from navigator_kernel.adapters.repo_cache import RepoCache
+from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.skills.discover import Found, find_skills, leads
 from navigator_kernel.skills.gate import FILE_LIMIT
 from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.plugin_manifests import read_plugins
 from navigator_kernel.skills.source import Source
 from navigator_kernel.values.resource import SkillDef
 
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
 
 
-Tree = GitSource | FolderSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, `fingerprint()`
+Tree = GitSource | FolderSource | ArchiveSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, …
 
 
-def open_source(source: Source) -> Tree:
-    """A context over the tree of `source`; FetchFailed on entering it where it cannot be read."""
-    return FolderSource(Path(source.url)) if source.kind == "folder" else GitSource(source.url, source.ref)
+def open_source(source: Source, *, cache: RepoCache | None = None, offline: bool = False, auth: bool = False) -> Tree:
+    """A context over the tree of `source`; FetchFailed on entering it where it cannot be read.
+
+    `cache` keeps what is fetched, `offline` asks no network, `auth` lets the person's own credentials in for its host.
+    """
+    if source.kind == "folder":
+        return FolderSource(Path(source.url))
+    if source.kind == "archive":
+        return ArchiveSource(Path(source.url))
+    return GitSource(source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth)
 
 
 @dataclass(slots=True)
 class Reader:
-    """The skills of one open tree; their manifests are read all at once, and only when one is asked for."""
+    """The skills of one open tree; their manifests are read all at once, and only when one is asked for.
+
+    `source` is told apart into ref and subpath where its URL was the page of a folder; `links` holds the small files
+    that discovery has read: links that may lead to skills, and manifests of plugins.
+    """
 
     source: Source
     tree: Tree
     found: tuple[Found, ...] = ()
+    links: Mapping[str, bytes] = field(default_factory=dict)
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.source.page and isinstance(self.tree, GitSource):
+            self.source = replace(self.source, page="", ref=self.tree.ref, subpath=self.tree.subpath)
 
     def find(self) -> Sequence[Found]:
         """SkillNotFound where the tree holds none."""
         top, subpath = self.source.base_name, self.source.subpath
-        self.found = find_skills(self.tree.entries, top=top, subpath=subpath, tree=self.tree.tree)
+        entries = self.tree.entries
+        with suppress(Refused):  # one that is too large leads nowhere
+            self.links = self.read(leads(entries))
+        plugins = read_plugins(entries, self.links)
+        self.found = find_skills(
+            entries, top=top, subpath=subpath, tree=self.tree.tree, links=self.links, plugins=plugins
+        )
         return self.found
 
     def manifest(self, skill: Found) -> SkillDef | KernelError:

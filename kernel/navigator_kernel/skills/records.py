@@ -21,11 +21,15 @@ _MANIFEST_LIMIT = 10 * 1024 * 1024  # bytes
 _MARK = "tree_digest"  # a row without it is not ours, and stays as it is
 
 
-def records_bytes(place: Place, receipts: Mapping[str, Receipt], *, rebuild: bool = False) -> bytes:
-    """What skills.db is to hold. `rebuild` leaves out what the file held, which then need not be readable."""
+def records_bytes(
+    place: Place, receipts: Mapping[str, Receipt], *, coming: Mapping[str, Path] | None = None, rebuild: bool = False
+) -> bytes:
+    """What skills.db is to hold. `coming` says where a skill lies that is not in its place yet; `rebuild` leaves out
+    what the file held, which then need not be readable."""
     others = [] if rebuild else [row for row in read_rows(place.database) if _MARK not in row]
     siblings = Counter(receipt.source for receipt in receipts.values())
-    rows = [_row(receipts[name], place, siblings) for name in sorted(receipts)]
+    coming = coming or {}
+    rows = [_row(receipts[name], place, siblings, coming.get(name)) for name in sorted(receipts)]
     path = place.inner / "none" if rebuild else place.database
     return table_bytes(path, [*rows, *others])
 
@@ -48,9 +52,9 @@ def repository_of(source: str) -> str:
     return source.removeprefix(GITHUB).removesuffix(".git") if source.startswith(GITHUB) else ""
 
 
-def _row(receipt: Receipt, place: Place, siblings: Mapping[str, int]) -> dict[str, Any]:
+def _row(receipt: Receipt, place: Place, siblings: Mapping[str, int], coming: Path | None) -> dict[str, Any]:
     folder = place.skills / receipt.name
-    skill = manifest_in(folder)
+    skill = manifest_in(coming or folder)
     repository = repository_of(receipt.source)
     child = bool(receipt.subpath)
     description = clean(skill.description, lines=False) if skill else ""
@@ -70,7 +74,7 @@ def _row(receipt: Receipt, place: Place, siblings: Mapping[str, int]) -> dict[st
         "repo": repository or receipt.source,
         "stars": None,
         "install": f"install {repository or receipt.source}" + (f" --skill {receipt.name}" if child else ""),
-        "installed": folder.is_dir(),
+        "installed": coming is not None or folder.is_dir(),
         "installed_path": place.told(folder),
         "last_updated": receipt.installed_at,
         "synced_at": receipt.installed_at,

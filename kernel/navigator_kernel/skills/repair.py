@@ -3,39 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from navigator_kernel.adapters.database import locked, read_rows
 from navigator_kernel.errors import Damaged
-from navigator_kernel.ports import Writer
-from navigator_kernel.skills.change import Change
+from navigator_kernel.skills.change import INTENT, Change, settle, sweep
+from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.lockfile import Entries, lock_bytes, read_lock
 from navigator_kernel.skills.place import Place, refuse_escape
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.skills.records import records_bytes
 
 
-def repair(place: Place, writer: Writer) -> Mapping[str, Any]:
+def repair(place: Place, doors: Doors, *, dry_run: bool = False) -> Mapping[str, Any]:
     """`{level, skills, rewritten, missing, swept}`: how many skills, which files changed, which folders are gone,
     how many left-overs of broken-off changes were removed. A file that is right stays untouched.
 
     Damaged where a receipt cannot be read: nothing stands behind it.
     """
+    told: dict[str, Any] = {"level": place.level, "skills": 0, "rewritten": [], "missing": [], "swept": 0}
     if not place.inner.is_dir():
-        return {"level": place.level, "skills": 0, "rewritten": [], "missing": [], "swept": 0}
+        return told
     refuse_escape(place)
-    with locked(place.guard), Change(writer, place.inner) as change:
-        receipts = read_receipts(place)
-        wanted = {
-            place.lock: lock_bytes(_entries(place), receipts.values()),
-            place.database: records_bytes(place, receipts, rebuild=_damaged(place)),
-        }
-        rewritten = [place.told(path) for path, data in wanted.items() if change.write(path, data)]
-        change.keep()
-        swept = _sweep(place, writer)
+    if dry_run:
+        swept = len([*place.inner.glob("change-*"), *place.inner.glob(INTENT)])
+        receipts, rewritten = read_receipts(place), _rewritten(place)
+    else:
+        with suppress(Damaged):  # what cannot be finished is swept away
+            settle(place, doors.writer)
+        with locked(place.guard):
+            swept = sweep(place, doors.writer)
+            receipts, rewritten = read_receipts(place), _rewritten(place)
+            with Change(place, doors.writer) as change:
+                for slot, data in rewritten.items():
+                    change.write(slot, data)
+                change.commit()
+    paths = {"lock": place.lock, "database": place.database}
     missing = [name for name in receipts if not (place.skills / name).is_dir()]
-    told: dict[str, Any] = {"level": place.level, "skills": len(receipts)}
-    return {**told, "rewritten": rewritten, "missing": missing, "swept": swept}
+    told |= {"skills": len(receipts), "rewritten": [place.told(paths[slot]) for slot in rewritten]}
+    return {**told, "missing": missing, "swept": swept}
+
+
+def _rewritten(place: Place) -> dict[str, bytes]:
+    """What the lock and the database are to hold, as far as they do not."""
+    receipts = read_receipts(place)
+    wanted = {
+        "lock": (place.lock, lock_bytes(_entries(place), receipts.values())),
+        "database": (place.database, records_bytes(place, receipts, rebuild=_damaged(place))),
+    }
+    return {slot: data for slot, (path, data) in wanted.items() if not path.is_file() or path.read_bytes() != data}
 
 
 def _entries(place: Place) -> Entries:
@@ -52,10 +69,3 @@ def _damaged(place: Place) -> bool:
     except Damaged:
         return True
     return False
-
-
-def _sweep(place: Place, writer: Writer) -> int:
-    left = [path for kind in ("staging-*", "removed-*") for path in place.inner.glob(kind)]
-    for path in left:
-        writer.remove(path)
-    return len(left)

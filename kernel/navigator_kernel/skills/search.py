@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from navigator_kernel.text import fold
@@ -22,11 +22,17 @@ class Hit(NamedTuple):
     matched: tuple[str, ...]
 
 
-def search(skills: Iterable[SkillDef], query: str, uses: Mapping[str, int]) -> tuple[Hit, ...]:
-    """The skills that any keyword of `query` matches, best first, ties by name. `uses` counts uses by name."""
-    words = tuple(dict.fromkeys(word for word in re.split(r"[\s,，、]+", query.strip()) if word))
-    hits = [hit for skill in skills if (hit := _hit(skill, query, words, uses.get(skill.name, 0)))]
-    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.skill.name)))
+def search(
+    skills: Iterable[SkillDef], query: str, uses: Mapping[str, int], order: Sequence[str] = ()
+) -> tuple[Hit, ...]:
+    """The skills that any keyword of `query` matches, best first. `uses` counts uses by folded name.
+
+    Ties go by `order`, the names as retrieval ranks them, then by name.
+    """
+    words = tuple({fold(word): word for word in re.split(r"[\s,，、]+", query.strip()) if word}.values())
+    rank = {name: at for at, name in reversed(list(enumerate(order)))}
+    hits = [hit for skill in skills if (hit := _hit(skill, query, words, uses.get(fold(skill.name), 0)))]
+    return tuple(sorted(hits, key=lambda hit: (-hit.score, rank.get(hit.skill.name, len(rank)), hit.skill.name)))
 
 
 def _hit(skill: SkillDef, query: str, words: tuple[str, ...], uses: int) -> Hit | None:

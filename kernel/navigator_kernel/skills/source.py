@@ -6,46 +6,58 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
+from navigator_kernel.adapters.git import is_ref
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.text import clean
 
 GITHUB = "https://github.com/"
-FORMS = "owner/repo, owner/repo@ref, an https, ssh or file URL, or ./folder"
+FORMS = "owner/repo, owner/repo/path, owner/repo@ref, an https, ssh or file URL, ./folder or ./file.skill"
+ARCHIVES = (".skill", ".zip", ".tar", ".tar.gz", ".tgz")
 
 _HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
-_SHORT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]{1,100}?)(?:\.git)?(?:[@#](.+))?")
-_SCP = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):([^#]+)(?:#(.+))?")
+_SHORT = re.compile(
+    r"([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]{1,100}?)(?:\.git)?(?:/([^@#]*))?(?:[@#](.+))?"
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+_SCP = re.compile(r"([^@/:#]+)@([^@/:#]+):([^#]+)(?:#(.+))?")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?[^#]*)?(?:#(.+))?")
-_PAGE = re.compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(tree|blob)/([^/]+)(?:/(.*))?")
-_REF = re.compile(r"[^\W_][\w./+@-]{0,199}")
-_HOST = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]*@)?(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+_GITHUB_PAGE = re.compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(tree|blob)/(.+)")
+_GITLAB_PAGE = re.compile(r"(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
+_HOST = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+_DISGUISED = re.compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # backslashes and controls, as they are or encoded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where skills come from. `url` is git's URL or the folder's real path, `ref` a branch, tag or commit as asked
-    for, `subpath` the part of the tree that was named, `label` what people call it: owner/repo, or the URL."""
+    """Where skills come from. `url` is git's URL, or the real path of a folder or an archive; `ref` a branch, tag or
+    commit as asked for, `subpath` the part of the tree that was named, `label` what people call it: owner/repo, or the
+    URL. `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends."""
 
-    kind: Literal["git", "folder"]
+    kind: Literal["git", "folder", "archive"]
     url: str
     label: str
     ref: str = ""
     subpath: str = ""
+    page: str = ""
 
     @property
     def repository(self) -> str:
-        """What the mapping calls it (X-35); empty for a folder of this machine."""
-        return "" if self.kind == "folder" else self.label
+        """What the mapping calls it (X-35); empty for what lies on this machine only."""
+        return self.label if self.kind == "git" else ""
 
     @property
     def base_name(self) -> str:
         """The last part of its path: the folder name of a skill that lies at the top."""
-        return self.url.rstrip("/").rpartition("/")[2].rpartition(":")[2].removesuffix(".git") or "skill"
+        name = self.url.rstrip("/").rpartition("/")[2].rpartition(":")[2]
+        ending = next((end for end in ARCHIVES if self.kind == "archive" and name.lower().endswith(end)), ".git")
+        return name[: -len(ending)] if name.lower().endswith(ending) and name != ending else name or "skill"
 
 
 def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
-    """The source that `text` names, folders seen from `base`; `ref` stands in for one that `text` lacks.
+    """The source that `text` names, folders and archives seen from `base`; `ref` stands in for one that `text` lacks.
 
     Refused for what git could take for an option, a helper or a secret; UsageProblem for what names nothing.
     """
@@ -56,26 +68,32 @@ def parse_source(text: str, *, base: Path, ref: str = "") -> Source:
         raise Refused(f"the source {clean(text, lines=False)!r} holds control characters", hint=FORMS)
     if text.startswith("-"):
         raise Refused(f"the source {text!r} looks like an option", hint=FORMS)
+    if _DISGUISED.search(text):
+        raise Refused(f"the source {_shown(text)!r} holds a backslash or an encoded control", hint="write it plainly")
     if _HELPER.match(text):
         raise Refused(f"the source {text!r} names a transport helper", hint=FORMS)
     source = _parsed(text, base)
-    source = replace(source, ref=source.ref or ref)
-    if source.kind == "folder" and source.ref:
-        raise UsageProblem("a folder has no refs", hint=f"file://{source.url} reads it as a repository")
+    source = _at_page(source, ref) if source.page else replace(source, ref=source.ref or ref)
+    if source.kind != "git" and source.ref:
+        hint = f"file://{source.url} reads it as a repository" if source.kind == "folder" else "leave the ref out"
+        raise UsageProblem(f"{'a folder' if source.kind == 'folder' else 'an archive'} has no refs", hint=hint)
     _refuse_odd(source)
     return source
 
 
 def _parsed(text: str, base: Path) -> Source:
-    if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")):
-        folder = (base / Path(text).expanduser()).resolve()
-        return Source(kind="folder", url=str(folder), label=clean(str(folder), lines=False))
+    packed = text.lower().endswith(ARCHIVES)
+    if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")) or (packed and not re.search("[/:]", text)):
+        path = (base / Path(text).expanduser()).resolve()
+        kind: Literal["archive", "folder"] = "archive" if packed and not path.is_dir() else "folder"
+        return Source(kind=kind, url=str(path), label=clean(str(path), lines=False))
     if "://" in text:
         return _from_url(text)
     if hit := _SCP.fullmatch(text):
-        return Source(kind="git", url=text.partition("#")[0], label=text.partition("#")[0], ref=hit.group(3) or "")
+        return _from_scp(*hit.groups(default=""))
     if hit := _SHORT.fullmatch(text):
-        return _on_github(hit.group(1), hit.group(2), hit.group(3) or "")
+        owner, name, below, ref = hit.groups(default="")
+        return _on_github(owner, name, ref, subpath=below.strip("/"))
     raise UsageProblem(f"{text!r} is no source", hint=FORMS)
 
 
@@ -86,6 +104,7 @@ def _from_url(text: str) -> Source:
     scheme, host, path, ref = hit.group(1).lower(), hit.group(2), hit.group(3), hit.group(4) or ""
     if scheme not in {"https", "ssh", "file"}:
         raise Refused(f"{scheme!r} is no transport that is allowed", hint="https, ssh or file")
+    _refuse_climbing(path)
     if scheme == "file":
         return _local(host, path, ref)
     _refuse_host(scheme, host)
@@ -93,8 +112,11 @@ def _from_url(text: str) -> Source:
         return _github_page(path, ref)
     if not path.strip("/"):
         raise UsageProblem(f"{_shown(text)!r} names no repository", hint=FORMS)
-    url = f"{scheme}://{host.lower() if scheme == 'https' else host}{path.rstrip('/')}"
-    return Source(kind="git", url=url, label=url, ref=ref)
+    page = _GITLAB_PAGE.fullmatch(path.rstrip("/")) if scheme == "https" else None
+    path, kind, rest = page.groups() if page else (path.rstrip("/"), "", "")
+    url = f"{scheme}://{host.lower() if scheme == 'https' else host}{path}{'.git' if page else ''}"
+    source = Source(kind="git", url=url, label=url, ref=ref)
+    return _with_page(source, kind, rest) if page else source
 
 
 def _local(host: str, path: str, ref: str) -> Source:
@@ -106,45 +128,78 @@ def _local(host: str, path: str, ref: str) -> Source:
     return Source(kind="git", url=url, label=url, ref=ref)
 
 
+def _from_scp(user: str, host: str, path: str, ref: str) -> Source:
+    if not _USER.fullmatch(user) or path.startswith("-"):
+        raise Refused(f"{user + '@' + host + ':' + path!r} looks like an option", hint="git@host:owner/repo")
+    _refuse_plain_host(host)
+    _refuse_climbing(path)
+    url = f"{user}@{host}:{path}"
+    return Source(kind="git", url=url, label=url, ref=ref)
+
+
 def _refuse_host(scheme: str, host: str) -> None:
-    if ":" in host.rpartition("@")[0] or (scheme == "https" and "@" in host):
+    user, at, name = host.rpartition("@")
+    if ":" in user or (scheme == "https" and at):
         hint = "leave the user and password out; git's own means hold secrets"
         raise Refused("the URL carries a user or password", hint=hint)
-    if not _HOST.fullmatch(host):
-        raise Refused(f"{clean(host, lines=False)!r} is no plain host name", hint="write its ASCII form")
+    if at and not _USER.fullmatch(user):
+        raise Refused(f"{clean(user, lines=False)!r} is no plain user name", hint="ssh://git@host/path")
+    _refuse_plain_host(name)
+
+
+def _refuse_plain_host(host: str) -> None:
+    """Letters of other scripts look like Latin ones, also where they are encoded."""
+    if not _HOST.fullmatch(host) or any(part.startswith("xn--") for part in host.lower().split(".")):
+        raise Refused(f"{clean(host, lines=False)!r} is no plain host name", hint="only plain ASCII names are read")
+
+
+def _refuse_climbing(path: str) -> None:
+    if ".." in unquote(path).split("/"):
+        raise Refused(f"{clean(path, lines=False)!r} leads upwards", hint="write the path without '..'")
 
 
 def _github_page(path: str, ref: str) -> Source:
-    """A repository's URL, or its tree or blob page; the ref in a page's URL is one part long."""
-    page = _PAGE.fullmatch(path.rstrip("/"))
+    """A repository's URL, or its tree or blob page."""
+    page = _GITHUB_PAGE.fullmatch(path.rstrip("/"))
     if page is None:
         parts = [part for part in path.split("/") if part]
         if len(parts) != 2:
             raise UsageProblem(f"{GITHUB + path.strip('/')!r} is no repository", hint=FORMS)
         return _on_github(parts[0], parts[1].removesuffix(".git"), ref)
-    from urllib.parse import unquote  # 5 ms, and rarely needed
-
-    owner, name, kind, named, below = page.groups()
-    below = unquote(below or "").strip("/")
-    if kind == "blob":
-        below = below.rpartition("/")[0]
-    return replace(_on_github(owner, name, ref or unquote(named)), subpath=below)
+    owner, name, kind, rest = page.groups()
+    return _with_page(_on_github(owner, name, ref), kind, rest)
 
 
-def _on_github(owner: str, name: str, ref: str) -> Source:
-    if not _SHORT.fullmatch(f"{owner}/{name}") or name in {".", ".."}:
+def _with_page(source: Source, kind: str, rest: str) -> Source:
+    """`source` at a page below which `rest` lies; of a file's page its folder counts. What stands behind `#` is a
+    place on the page unless it is the ref."""
+    page = unquote(rest)
+    page = (page.rpartition("/")[0] if kind == "blob" else page) or page
+    ref = source.ref if f"{page}/".startswith(f"{source.ref}/") else ""
+    return _at_page(replace(source, ref="", page=page), ref)
+
+
+def _at_page(source: Source, ref: str) -> Source:
+    """The page told apart by `ref`, or where nothing but the ref is there."""
+    if ref and f"{source.page}/".startswith(f"{ref}/"):
+        return replace(source, ref=ref, subpath=source.page[len(ref) + 1 :], page="")
+    return source if "/" in source.page else replace(source, ref=source.page, page="")
+
+
+def _on_github(owner: str, name: str, ref: str, subpath: str = "") -> Source:
+    if not _NAME.fullmatch(f"{owner}/{name}") or name in {".", ".."}:
         raise UsageProblem(f"{owner + '/' + name!r} is no repository", hint=FORMS)
-    return Source(kind="git", url=f"{GITHUB}{owner}/{name}.git", label=f"{owner}/{name}", ref=ref)
+    return Source(kind="git", url=f"{GITHUB}{owner}/{name}.git", label=f"{owner}/{name}", ref=ref, subpath=subpath)
 
 
 def _refuse_odd(source: Source) -> None:
-    ref = source.ref
-    odd = ".." in ref or "@{" in ref or "//" in ref or ref.endswith((".lock", "/", ".")) or "/." in ref
-    if ref and (odd or not _REF.fullmatch(ref)):
-        raise Refused(f"{clean(ref, lines=False)!r} is no ref", hint="a branch, a tag or a full commit id")
-    parts = source.subpath.split("/") if source.subpath else []
-    if any(part in {"", ".", ".."} for part in parts) or clean(source.subpath, lines=False) != source.subpath:
-        raise Refused(f"{clean(source.subpath, lines=False)!r} is no path inside a repository", hint="a/b/c")
+    for ref in (source.ref, source.page.partition("/")[0]):
+        if ref and not is_ref(ref):
+            raise Refused(f"{clean(ref, lines=False)!r} is no ref", hint="a branch, a tag or a commit id")
+    path = source.subpath or source.page
+    parts = path.split("/") if path else []
+    if any(part in {"", ".", ".."} for part in parts) or clean(path, lines=False) != path:
+        raise Refused(f"{clean(path, lines=False)!r} is no path inside a repository", hint="a/b/c")
 
 
 def _shown(text: str) -> str:

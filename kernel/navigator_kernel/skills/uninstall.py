@@ -1,38 +1,51 @@
-"""How a skill gets out: its folder, its receipt and its records go together (LIF-5)."""
+"""How skills get out: folder, receipt and records go together (LIF-5)."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from navigator_kernel.adapters.database import locked
 from navigator_kernel.errors import Refused, SkillNotFound
-from navigator_kernel.ports import Writer
-from navigator_kernel.skills.change import Change
+from navigator_kernel.skills.apply import apply, dry, refuse_damage
 from navigator_kernel.skills.discover import suggestions
-from navigator_kernel.skills.install import derive, refuse_damage
+from navigator_kernel.skills.doors import Doors, Options
 from navigator_kernel.skills.place import Place, refuse_escape
-from navigator_kernel.skills.receipts import read_receipts, receipt_path
+from navigator_kernel.skills.receipts import read_receipts
+from navigator_kernel.skills.source import Source
 from navigator_kernel.text import clean, fold
+from navigator_kernel.values.receipt import Receipt
 
 
-def uninstall(name: str, place: Place, writer: Writer) -> dict[str, Any]:
-    """`{name, level, path}`; the mapping keeps its row (X-35).
+def uninstall(
+    names: Sequence[str], place: Place, doors: Doors, options: Options, *, source: Source | None = None
+) -> dict[str, Any]:
+    """`{level, dry_run, skills: [{name, path}]}`; all of them go, or none. `source` stands for all that came from it.
+    The mapping keeps its rows (X-35).
 
     SkillNotFound with suggestions, Refused for a folder without a receipt.
     """
     refuse_damage(place)
     refuse_escape(place)
-    known = owned(name, place)
-    with locked(place.guard), Change(writer, place.inner) as change:
-        folder = place.skills / known
-        if folder.is_symlink():
-            raise Refused(f"{str(folder)!r} is a link that navigator did not make", hint="remove the link yourself")
-        change.remove(folder)
-        change.remove(receipt_path(place, known))
-        derive(place, change, gone=known)
-        change.keep()
-    return {"name": known, "level": place.level, "path": place.told(folder)}
+    known = [owned(name, place) for name in names] + (_from(source, place) if source else [])
+    known = list(dict.fromkeys(known))
+    for name in known:
+        if (place.skills / name).is_symlink():
+            path = str(place.skills / name)
+            raise Refused(f"{path!r} is a link that navigator did not make", hint="remove the link yourself")
+
+    def decide(receipts: Mapping[str, Receipt]) -> tuple[tuple[()], list[str]]:
+        gone = [name for name in known if name not in receipts]
+        if gone:
+            raise SkillNotFound(f"no skill called {gone[0]!r} is installed", hint="another command removed it")
+        return (), known
+
+    if options.dry_run:
+        dry(place, decide)
+    else:
+        apply(place, doors, decide)
+    told = [{"name": name, "path": place.told(place.skills / name)} for name in known]
+    return {"level": place.level, "dry_run": options.dry_run, "skills": told}
 
 
 def owned(name: str, place: Place) -> str:
@@ -49,6 +62,15 @@ def owned(name: str, place: Place) -> str:
     hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is installed"
     shown = clean(name, lines=False)
     raise SkillNotFound(f"no skill called {shown!r} is installed", hint=hint, suggestions=near)
+
+
+def _from(source: Source, place: Place) -> list[str]:
+    found = [name for name, receipt in read_receipts(place).items() if receipt.source == source.url]
+    if not found:
+        raise SkillNotFound(
+            f"no skill of {source.label!r} is installed", hint="navigator skill list --json names sources"
+        )
+    return found
 
 
 def _folders(place: Place) -> list[str]:

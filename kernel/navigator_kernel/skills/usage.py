@@ -7,29 +7,45 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from navigator_kernel.adapters.files import read_bounded
-from navigator_kernel.errors import Refused
+from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import Writer
+from navigator_kernel.text import fold
 
 _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
 
 def use_counts(state: Path) -> Mapping[str, int]:
-    """Uses by name; none where nothing was counted or the file cannot be read: a bonus is no reason to fail."""
-    try:
-        counts = json.loads(read_bounded(state / "usage.json", _SIZE_LIMIT))["uses"]
-        return {str(name): int(count) for name, count in counts.items() if int(count) > 0}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, Refused):
-        return {}
+    """Uses by folded name; none where nothing was counted or the file cannot be read: a bonus is no reason to fail."""
+    return _read(state / "usage.json") or {}
 
 
 def add_use(state: Path, name: str, writer: Writer) -> int:
-    """Counts one more use of `name` and returns how many there are now."""
+    """Counts one more use of `name` and returns how many there are now. A file that cannot be read is left as it is
+    (X-38): then nothing is counted, and there are 0."""
     from navigator_kernel.adapters.database import locked
 
     writer.make_folder(state)
     with locked(state / "usage.lock"):
-        counts = {**use_counts(state)}
-        counts[name] = counts.get(name, 0) + 1
-        text = json.dumps({"v": 1, "uses": dict(sorted(counts.items()))}, ensure_ascii=False, indent=1)
+        held = _read(state / "usage.json")
+        if held is None:
+            return 0
+        uses = held.get(fold(name), 0) + 1
+        counts = dict(sorted({**held, fold(name): uses}.items()))
+        text = json.dumps({"v": 1, "uses": counts}, ensure_ascii=False, indent=1)
         writer.write(state / "usage.json", f"{text}\n".encode())
-    return counts[name]
+    return uses
+
+
+def _read(path: Path) -> dict[str, int] | None:
+    """None for a file that cannot be read."""
+    try:
+        uses = json.loads(read_bounded(path, _SIZE_LIMIT))["uses"].items()
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, KernelError):
+        return None
+    counts: dict[str, int] = {}
+    for name, count in uses:
+        if type(count) is int and count > 0:
+            counts[fold(name)] = counts.get(fold(name), 0) + count
+    return counts

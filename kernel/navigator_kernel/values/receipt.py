@@ -27,7 +27,8 @@ class InstalledFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """`source` is a URL or folder as given, `ref` as asked for, `commit` the full id (empty for a plain folder),
-    `subpath` the skill's folder inside, `tree` its git tree id, `digest` over all `files`."""
+    `subpath` the skill's folder inside, `tree` its git tree id, `digest` over all `files`. `declared` is the name that
+    its manifest had before it was installed under another one (`--as`)."""
 
     name: str
     source: str
@@ -39,12 +40,14 @@ class Receipt:
     digest: str
     verdict: Verdict
     installed_at: str
+    declared: str = ""
     v: int = VERSION
 
     def to_dict(self) -> dict[str, Any]:
         base: dict[str, Any] = {"v": self.v, "name": self.name, "source": self.source, "ref": self.ref}
         base |= {"commit": self.commit, "subpath": self.subpath, "tree": self.tree, "digest": self.digest}
         base |= {"verdict": self.verdict, "installed_at": self.installed_at}
+        base |= {"declared": self.declared} if self.declared else {}
         return {**base, "files": [file.to_dict() for file in self.files]}
 
 
@@ -55,4 +58,4 @@ def receipt_from(raw: Mapping[str, Any]) -> Receipt:
         for item in raw["files"]
     )
     names = ("name", "source", "ref", "commit", "subpath", "tree", "digest", "verdict", "installed_at", "v")
-    return Receipt(files=files, **{name: raw[name] for name in names})
+    return Receipt(files=files, declared=raw.get("declared", ""), **{name: raw[name] for name in names})

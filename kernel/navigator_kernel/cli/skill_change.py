@@ -1,0 +1,156 @@
+"""The skill commands that change what is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.skill_work import busy, dry_option, reach_options, user_option
+from navigator_kernel.errors import UsageProblem
+
+
+@click.command("install")
+@click.argument("source", required=False)
+@click.option("--skill", "skills", multiple=True, help="A skill of it, by name, folder, path or glob; may be repeated.")
+@click.option("--all", "everything", is_flag=True, help="Every skill of the source.")
+@click.option("--ref", help="Branch, tag or commit.")
+@click.option("--as", "rename", help="Install the one skill under this name.")
+@click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
+@dry_option
+@reach_options
+@user_option
+@json_option
+@pass_app
+def install(
+    app: App, /, *, source: str | None, skills: tuple[str, ...], rename: str | None, as_json: bool, **given: Any
+) -> int:
+    """Install from SOURCE: owner/repo, a URL, file://…, an archive, or a local folder."""
+    if given.pop("frozen"):
+        if source or skills:
+            raise UsageProblem("--frozen restores the whole lock file", hint="leave the source and --skill out")
+        _returned(busy("restoring skills", app, "frozen", given, quiet=as_json), as_json=as_json)
+        return 0
+    if not source:
+        raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
+    params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
+    found = busy(f"installing from {source}", app, "install", params, quiet=as_json)
+    if as_json:
+        document(found)
+        return int(found["exit_code"])
+    done = "would install" if found["dry_run"] else "installed"
+    for one in found["skills"]:
+        lines(f"{done if one['changed'] else 'already there'} {one['name']} ({found['commit'] or 'no commit'})")
+        for finding in one["findings"]:
+            note(f"{finding['level']}: {finding['code']}: {finding['message']}")
+    for one in found["refused"]:
+        note(f"left out {one['path']}: {one['msg']}")
+    return int(found["exit_code"])
+
+
+@click.command("uninstall")
+@click.argument("names", nargs=-1)
+@click.option("--repo", help="Every skill that came from this source.")
+@dry_option
+@user_option
+@json_option
+@pass_app
+def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> None:
+    """Remove skills that were installed here."""
+    if not names and not given["repo"]:
+        raise UsageProblem("no skill is named", hint="navigator skill uninstall NAME, or --repo SOURCE")
+    found = busy("removing", app, "uninstall", {"name": list(names), **given}, quiet=as_json)
+    done = "would uninstall" if found["dry_run"] else "uninstalled"
+    document({**found, "exit_code": 0}) if as_json else lines([f"{done} {one['name']}" for one in found["skills"]])
+
+
+@click.command("update")
+@click.argument("names", nargs=-1)
+@click.option("--check", is_flag=True, help="Only tell what is new; the same as outdated.")
+@click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
+@dry_option
+@reach_options
+@user_option
+@json_option
+@pass_app
+def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> None:
+    """Bring installed skills to what their sources have now."""
+    found = busy("looking for news", app, "update", {"name": list(names), "check": check, **given}, quiet=as_json)
+    if as_json:
+        document(found)
+    elif check:
+        _news(found)
+    else:
+        for one in found["skills"]:
+            done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
+            lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
+
+
+@click.command("outdated")
+@click.argument("names", nargs=-1)
+@reach_options
+@user_option
+@json_option
+@pass_app
+def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> None:
+    """Tell which installed skills differ from what their sources have now; nothing is written."""
+    found = busy("looking for news", app, "outdated", {"name": list(names), **given}, quiet=as_json)
+    document(found) if as_json else _news(found)
+
+
+@click.command("rollback")
+@click.option("--to", help="The stamp of an earlier lock, or its beginning; the last one otherwise.")
+@click.option("--force", is_flag=True, help="Replace skills that were edited here.")
+@dry_option
+@reach_options
+@user_option
+@json_option
+@pass_app
+def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
+    """Return to an earlier skills.lock.json, byte for byte."""
+    _returned(busy("going back", app, "rollback", given, quiet=as_json), as_json=as_json)
+
+
+@click.command("repair")
+@dry_option
+@user_option
+@json_option
+@pass_app
+def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
+    """Rebuild the lock file and skills.db from folders and receipts."""
+    found = busy("repairing", app, "repair", given, quiet=as_json)
+    if as_json:
+        document({**found, "exit_code": 0})
+        return
+    for one in found["levels"]:
+        lines(f"{one['level']}: {one['skills']} skills, {len(one['rewritten'])} files rewritten, {one['swept']} swept")
+        lines([f"  missing: {name}" for name in one["missing"]])
+
+
+def _news(found: Mapping[str, Any]) -> None:
+    rows = [
+        (one["name"], one["state"], one["from"][:12], one["to"][:12], one["problem"] or ", ".join(one["edited"]))
+        for one in found["skills"]
+    ]
+    table(("skill", "state", "here", "there", "note"), rows)
+
+
+def _returned(found: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        document({**found, "exit_code": 0})
+        return
+    would = "would be " if found["dry_run"] else ""
+    lines([f"{would}{one['action']} {one['name']}" for one in found["skills"]])
+
+
+COMMANDS: Mapping[str, click.Command] = {
+    "install": install,
+    "outdated": outdated,
+    "repair": repair,
+    "rollback": rollback,
+    "uninstall": uninstall,
+    "update": update,
+}

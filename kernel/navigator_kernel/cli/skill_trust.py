@@ -1,0 +1,90 @@
+"""The skill commands that keep a note of the person's: enable, disable, trust, distrust and record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from navigator_kernel.assembly.lifecycle import open_lifecycle
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, lines
+
+
+@click.command("enable")
+@click.argument("name")
+@json_option
+@pass_app
+def enable(app: App, *, name: str, as_json: bool) -> None:
+    """Offer a skill again."""
+    _switched(app, "enable", name, as_json=as_json)
+
+
+@click.command("disable")
+@click.argument("name")
+@json_option
+@pass_app
+def disable(app: App, *, name: str, as_json: bool) -> None:
+    """Never offer a skill, without removing it."""
+    _switched(app, "disable", name, as_json=as_json)
+
+
+@click.command("trust")
+@click.argument("name")
+@json_option
+@pass_app
+def trust(app: App, *, name: str, as_json: bool) -> None:
+    """Let the command of an installed skill run without asking, as long as not one byte of it changes."""
+    subject = _subject(app, name)
+    from navigator_kernel.assembly.extensions import open_consents
+
+    open_consents().trust(subject, f"navigator skill trust {name}")
+    document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
+
+
+@click.command("distrust")
+@click.argument("name")
+@json_option
+def distrust(*, name: str, as_json: bool) -> None:
+    """Take the trust in a skill back, whatever its bytes are now."""
+    from navigator_kernel.assembly.extensions import open_consents
+
+    book = open_consents()
+    gone = [subject for subject in book.subjects() if subject.startswith(f"type_a:{name}@")]
+    for subject in gone:
+        book.distrust(subject)
+    document({"distrusted": gone, "exit_code": 0}) if as_json else lines(gone or f"{name} was not trusted")
+
+
+def _subject(app: App, name: str) -> str:
+    """The subject that the gate asks for: name and digest of what is there now."""
+    from navigator_kernel.assembly.parts import open_catalogue
+
+    catalogue = open_catalogue(app.root)
+    held = catalogue.find(name)
+    executor = catalogue.create_executor(held.namespace if held else f"skill:{name}")
+    return f"type_a:{executor.skill.name}@{executor.digest}"
+
+
+@click.command("record")
+@click.argument("name")
+@json_option
+@pass_app
+def record(app: App, *, name: str, as_json: bool) -> None:
+    """Count one more use of a skill, which search prefers then."""
+    found = open_lifecycle(app.root).perform("record", {"name": name})
+    document(found) if as_json else lines(f"{found['name']}: {found['uses']} uses")
+
+
+def _switched(app: App, operation: str, name: str, *, as_json: bool) -> None:
+    found = open_lifecycle(app.root).perform(operation, {"name": name})
+    document(found) if as_json else lines(f"{operation}d {found['name']}")
+
+
+COMMANDS: Mapping[str, click.Command] = {
+    "disable": disable,
+    "distrust": distrust,
+    "enable": enable,
+    "record": record,
+    "trust": trust,
+}

@@ -1,0 +1,39 @@
+"""What the skill commands have in common: their options, and a sign of life while something takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from navigator_kernel.assembly.lifecycle import open_lifecycle
+from navigator_kernel.cli.app import App
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+user_option = click.option("--user", is_flag=True, help="The person's own skills instead of the project's.")
+dry_option = click.option("--dry-run", is_flag=True, help="Tell what would happen, and do nothing.")
+
+
+def reach_options(command: F) -> F:
+    """`--offline` and `--auth`."""
+    offline = click.option("--offline", is_flag=True, help="Ask no network: only what is kept in mybox/cache.")
+    auth = click.option("--auth", is_flag=True, help="Let git use your own keys and credentials for this host.")
+    return offline(auth(command))
+
+
+def busy(what: str, app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
+    """The answer, with a spinner on a terminal while it takes time."""
+    import sys
+
+    lifecycle = open_lifecycle(app.root)
+    if quiet or not sys.stderr.isatty():
+        return lifecycle.perform(operation, params)
+    from rich.console import Console
+    from rich.text import Text
+
+    from navigator_kernel.text import clean
+
+    with Console(stderr=True).status(Text(clean(what, lines=False))):
+        return lifecycle.perform(operation, params)

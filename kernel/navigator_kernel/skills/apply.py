@@ -1,0 +1,117 @@
+"""The one way in which installed skills change: folders, receipts, lock, database and mapping together (X-38)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from navigator_kernel.adapters.database import locked, read_rows
+from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.ports import Writer
+from navigator_kernel.skills.change import Change
+from navigator_kernel.skills.digest import folder_digest
+from navigator_kernel.skills.doors import Doors
+from navigator_kernel.skills.lockfile import lock_bytes, read_lock
+from navigator_kernel.skills.mapping import Row
+from navigator_kernel.skills.place import Place, refuse_escape
+from navigator_kernel.skills.plans import Plan
+from navigator_kernel.skills.receipts import read_receipts, receipt_bytes
+from navigator_kernel.skills.records import records_bytes
+from navigator_kernel.values.receipt import Receipt
+
+KEPT_LOCKS = 50
+
+
+def refuse_damage(place: Place) -> None:
+    """Damaged where a record that a change would rewrite cannot be read."""
+    read_rows(place.database)
+    read_lock(place.lock)
+    read_receipts(place)
+
+
+def apply(
+    place: Place,
+    doors: Doors,
+    decide: Callable[[Mapping[str, Receipt]], tuple[Sequence[Plan], Sequence[str]]],
+    *,
+    rows: Sequence[Row] = (),
+    keep: Mapping[str, str] | None = None,
+    forget: bool = True,
+) -> bool:
+    """Whether anything changed. `decide` is told the receipts under the lock and says which skills come and which go;
+    it refuses by raising. `rows` are added to the mapping; `keep` names the backups of folders that are replaced. With
+    `forget` a skill that goes leaves the lock file, too.
+    """
+    refuse_escape(place)
+    doors.writer.make_folder(place.inner)
+    with locked(place.guard), Change(place, doors.writer) as change:
+        refuse_damage(place)
+        receipts = dict(read_receipts(place))
+        coming, going = decide(receipts)
+        keep = keep or {}
+        for name in going:
+            change.drop(name, keep=keep.get(name, ""))
+            change.write(f"receipt/{name}", None)
+            receipts.pop(name, None)
+        folders = {}
+        for plan in coming:
+            name = plan.receipt.name
+            folders[name] = _staged(plan, change.folder(name, keep=keep.get(name, "")), doors.writer)
+            change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
+            receipts[name] = plan.receipt
+        if coming or going:
+            _derive(place, change, receipts, folders, going if forget else (), doors)
+        if place.mapping is not None and rows and (grown := doors.mapping.grown(rows)) is not None:
+            change.write("mapping", grown)
+        return change.commit()
+
+
+def dry(place: Place, decide: Callable[[Mapping[str, Receipt]], object]) -> None:
+    """All the checks of `apply`, and nothing else."""
+    refuse_escape(place)
+    refuse_damage(place)
+    decide(read_receipts(place))
+
+
+def _derive(
+    place: Place,
+    change: Change,
+    receipts: Mapping[str, Receipt],
+    folders: Mapping[str, Path],
+    gone: Sequence[str],
+    doors: Doors,
+) -> None:
+    """The lock and the database are written anew from the receipts; the lock as it was is kept for `rollback`."""
+    lock = lock_bytes(read_lock(place.lock), receipts.values(), gone)
+    change.write("lock", lock)
+    change.write("database", records_bytes(place, receipts, coming=folders))
+    before = _bytes(place)
+    if before is not None and before != lock:
+        stamp = doors.clock.now().replace(":", "").replace(".", "")
+        change.write(f"locks/{_free(place, stamp)}", before)
+        for old in sorted(place.locks.glob("*.json"))[: -(KEPT_LOCKS - 1)]:
+            change.write(f"locks/{old.stem}", None)
+
+
+def _free(place: Place, stamp: str) -> str:
+    at = 0
+    while os.path.lexists(place.locks / f"{stamp}-{at:03}.json"):
+        at += 1
+    return f"{stamp}-{at:03}"
+
+
+def _bytes(place: Place) -> bytes | None:
+    try:
+        return read_bounded(place.lock, 64 * 1024 * 1024)
+    except FileNotFoundError:
+        return None
+
+
+def _staged(plan: Plan, folder: Path, writer: Writer) -> Path:
+    """The skill's files in a folder of the same file system, proved to be what was read."""
+    writer.write_new(folder, {file.path: (plan.contents[file.path], file.mode) for file in plan.receipt.files})
+    if folder_digest(folder) != plan.receipt.digest:
+        raise IntegrityMismatch(f"skill {plan.receipt.name!r} was not written as it was read", hint="check the disk")
+    return folder

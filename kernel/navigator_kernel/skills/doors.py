@@ -1,0 +1,62 @@
+"""What the skill commands may reach, and the choices that a person makes for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from navigator_kernel.ports import Clock, Writer
+from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.repo_cache import RepoCache
+    from navigator_kernel.skills.mapping import SkillMapping
+    from navigator_kernel.skills.reading import Tree
+    from navigator_kernel.skills.source import Source
+
+# A finding of level `error` blocks; None where nothing looked, which is not the same as nothing found.
+Scan = Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """What a change of the installed skills may reach. `private` are hosts that may be asked with the person's own
+    credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query.
+    """
+
+    writer: Writer
+    clock: Clock
+    mapping: SkillMapping
+    scan: Scan | None = None
+    cache: Callable[[], RepoCache | None] = lambda: None
+    private: Callable[[], frozenset[str]] = frozenset
+    reserved: Callable[[], Iterable[str]] = tuple
+    rank: Callable[[Sequence[SkillDef], str], Sequence[str]] = lambda _skills, _query: ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`rename` is the name to install under, `dry_run` tells what would happen, `force` replaces edited files (a backup
+    is kept), `offline` asks no network, `auth` lets the person's own credentials in for this host."""
+
+    everything: bool = False
+    rename: str = ""
+    dry_run: bool = False
+    force: bool = False
+    offline: bool = False
+    auth: bool = False
+
+
+def opened(source: Source, doors: Doors, options: Options) -> Tree:
+    """A context over the tree of `source`."""
+    from navigator_kernel.skills.reading import open_source
+
+    auth = options.auth or host_of(source.url) in doors.private()
+    return open_source(source, cache=doors.cache(), offline=options.offline, auth=auth)
+
+
+def host_of(url: str) -> str:
+    """The host of a git URL, empty for a path."""
+    rest = url.partition("://")[2] or (url if "@" in url and ":" in url else "")
+    return rest.rpartition("@")[2].partition("/")[0].partition(":")[0].lower() if not url.startswith("file:") else ""

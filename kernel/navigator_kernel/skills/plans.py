@@ -1,0 +1,159 @@
+"""What skills are to be on disk: their checked files, their receipts, and what scanners found."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
+from navigator_kernel.ports import Clock
+from navigator_kernel.skills.digest import tree_digest
+from navigator_kernel.skills.discover import Found, Tree
+from navigator_kernel.skills.doors import Scan
+from navigator_kernel.skills.gate import SKILL_LIMIT, Planned, passed, unread_links
+from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.reading import Reader
+from navigator_kernel.text import clean, fold
+from navigator_kernel.values.receipt import InstalledFile, Receipt, Verdict
+from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+NOT_SCANNED = "not-scanned"  # the code of a finding that says that a scanner failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One skill as it is to lie on disk: `contents` by path inside it."""
+
+    skill: SkillDef
+    receipt: Receipt
+    contents: Mapping[str, bytes]
+    findings: tuple[Diagnostic, ...] = ()
+
+
+def plans(
+    chosen: Sequence[Found],
+    reader: Reader,
+    clock: Clock,
+    rename: str = "",
+    refused: list[tuple[Found, KernelError]] | None = None,
+) -> list[Plan]:
+    """Refused where files may not lie here, NotLoadable where a manifest cannot be used, UsageProblem where two skills
+    have one name. `rename` is the name of the one skill in `chosen`; with `refused` a skill that fails is added to it
+    and left out.
+    """
+    files = _files(chosen, reader, refused)
+    blobs = reader.read(file.oid for planned in files.values() for file in planned)
+    now = clock.now()
+    made: list[Plan] = []
+    for skill in chosen:
+        if skill.folder not in files:
+            continue
+        contents = {file.path: blobs[file.oid] for file in files[skill.folder]}
+        modes = {file.path: file.mode for file in files[skill.folder]}
+        try:
+            made.append(_made(skill, contents, modes, reader, now, rename))
+        except (NotLoadable, Refused) as error:
+            _left_out(skill, error, refused)
+    _refuse_twins(made)
+    return made
+
+
+def _files(
+    chosen: Sequence[Found], reader: Reader, refused: list[tuple[Found, KernelError]] | None
+) -> dict[str, tuple[Planned, ...]]:
+    """What may be written of each skill, by its folder in the tree."""
+    whole, links = Tree(reader.tree.entries), dict(reader.links)
+    while ids := unread_links(chosen, links, whole):
+        links |= reader.read(ids)
+    files: dict[str, tuple[Planned, ...]] = {}
+    for skill in chosen:
+        try:
+            files[skill.folder] = passed(skill, links, whole)
+        except Refused as error:
+            _left_out(skill, error, refused)
+    return files
+
+
+def _left_out(skill: Found, error: KernelError, refused: list[tuple[Found, KernelError]] | None) -> None:
+    if refused is None:
+        raise error
+    refused.append((skill, error))
+
+
+def _made(
+    skill: Found, contents: Mapping[str, bytes], modes: Mapping[str, int], reader: Reader, now: str, rename: str
+) -> Plan:
+    manifest = reader.manifest_from(skill, contents[skill.inner(skill.manifest)])
+    declared = manifest.name if rename and rename != manifest.name else ""
+    if declared:
+        manifest, contents = _renamed(manifest, contents, skill, rename)
+    plan = _plan(manifest, skill, contents, modes, reader, now)
+    return replace(plan, receipt=replace(plan.receipt, declared=declared))
+
+
+def scanned(plan: Plan, scan: Scan | None) -> Plan:
+    """The plan with the verdict of the scanners; Refused where one blocks it."""
+    seen = None if scan is None else scan(plan.skill, plan.contents)
+    if seen is None:
+        return plan
+    findings = tuple(seen)
+    blocking = [finding for finding in findings if finding.level == "error"]
+    if blocking:
+        shown = "; ".join(clean(finding.message, lines=False) for finding in blocking[:3])
+        facts = [finding.to_dict() for finding in findings]
+        message = f"skill {plan.receipt.name!r} is not safe: {shown}"
+        raise Refused(message, hint="read it before you trust it", findings=facts)
+    verdict: Verdict = "warn" if findings else "ok"
+    if any(finding.code == NOT_SCANNED for finding in findings):
+        verdict = "not_scanned"
+    return replace(plan, receipt=replace(plan.receipt, verdict=verdict), findings=findings)
+
+
+def _plan(
+    manifest: SkillDef, found: Found, contents: Mapping[str, bytes], modes: Mapping[str, int], reader: Reader, now: str
+) -> Plan:
+    if sum(map(len, contents.values())) > SKILL_LIMIT:
+        message = f"skill {manifest.name!r} is over {SKILL_LIMIT} bytes"
+        raise Refused(message, hint="tell its author", reason="too-large")
+    files = tuple(
+        InstalledFile(path=path, sha256=hashlib.sha256(data).hexdigest(), mode=modes[path], size=len(data))
+        for path, data in sorted(contents.items())
+    )
+    receipt = Receipt(
+        name=manifest.name,
+        source=reader.source.url,
+        ref=reader.source.ref,
+        commit=reader.tree.commit,
+        subpath=found.folder,
+        tree=found.tree if reader.tree.commit else "",
+        files=files,
+        digest=tree_digest(files),
+        verdict="not_scanned",
+        installed_at=now,
+    )
+    return Plan(skill=manifest, receipt=receipt, contents=contents)
+
+
+def _renamed(
+    manifest: SkillDef, contents: Mapping[str, bytes], found: Found, name: str
+) -> tuple[SkillDef, Mapping[str, bytes]]:
+    """The skill under another name: the one line that says it is written anew, nothing else."""
+    path = found.inner(found.manifest)
+    line = re.compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
+    data, count = line.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
+    if not count:
+        raise NotLoadable(f"skill {manifest.name!r} says its name nowhere", hint="leave --as out", reason="no-name")
+    changed = read_manifest(data, path=manifest.path, folder=manifest.folder)
+    return replace(changed, name=name), {**contents, path: data}
+
+
+def _refuse_twins(made: Sequence[Plan]) -> None:
+    seen: dict[str, str] = {}
+    for plan in made:
+        first = seen.setdefault(fold(plan.receipt.name), plan.receipt.subpath)
+        if first != plan.receipt.subpath:
+            paths = [first, plan.receipt.subpath]
+            hint = f"name one by its path: {clean(', '.join(paths), lines=False)}"
+            raise UsageProblem(f"two skills call themselves {plan.receipt.name!r}", hint=hint, paths=paths)

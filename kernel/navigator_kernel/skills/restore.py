@@ -1,0 +1,128 @@
+"""Brings back exactly what a lock file says, byte for byte, or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
+from navigator_kernel.skills.apply import apply, dry
+from navigator_kernel.skills.digest import folder_digest, tree_digest
+from navigator_kernel.skills.doors import Doors, Options
+from navigator_kernel.skills.install import refuse_taken
+from navigator_kernel.skills.lockfile import Entries, read_lock
+from navigator_kernel.skills.manifest import NAME
+from navigator_kernel.skills.origin import planned, reading, source_of
+from navigator_kernel.skills.place import Place
+from navigator_kernel.skills.plans import Plan
+from navigator_kernel.skills.receipts import read_receipts
+from navigator_kernel.text import clean
+from navigator_kernel.values.receipt import Receipt, receipt_from
+
+
+def frozen(place: Place, doors: Doors, options: Options) -> dict[str, Any]:
+    """`{level, dry_run, skills: [{name, action}]}`. NotFound without a lock file, IntegrityMismatch where a source no
+    longer has these bytes, Refused where something else is installed here."""
+    if not place.lock.is_file():
+        raise NotFound(f"there is no {place.told(place.lock)!r}", hint="install a skill, or run it where the lock is")
+    wanted = receipts_in(read_lock(place.lock), place, doors)
+    extra = sorted(read_receipts(place).keys() - wanted.keys())
+    if extra:
+        hint = "uninstall them, or leave --frozen out"
+        raise Refused(f"installed and not in the lock: {', '.join(extra)}", hint=hint, skills=extra)
+    return _returned(wanted, (), place, doors, options)
+
+
+def rollback(to: str, place: Place, doors: Doors, options: Options) -> dict[str, Any]:
+    """The same for an earlier lock file, named by its stamp; what it lacks is uninstalled. NotFound for none."""
+    stamps = sorted(path.stem for path in place.locks.glob("*.json"))
+    chosen = [stamp for stamp in stamps if stamp.startswith(to)] if to else stamps[-1:]
+    if len(chosen) != 1:
+        hint = f"--to one of: {', '.join(stamps[-10:])}" if stamps else "nothing was changed here yet"
+        raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
+    wanted = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, doors)
+    going = sorted(read_receipts(place).keys() - wanted.keys())
+    return {"to": chosen[0], **_returned(wanted, going, place, doors, options)}
+
+
+def receipts_in(entries: Entries, place: Place, doors: Doors) -> dict[str, Receipt]:
+    """What a lock file's entries say as receipts; Damaged where one is none."""
+    now, found = doors.clock.now(), {}
+    for name, entry in entries.items():
+        try:
+            found[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
+            if not NAME.fullmatch(name) or tree_digest(found[name].files) != found[name].digest:
+                raise ValueError("it contradicts itself")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            hint = "navigator doctor --repair rebuilds it"
+            raise Damaged(f"the lock's entry of {name!r} cannot be read", hint=hint, path=str(place.lock)) from error
+    return found
+
+
+def _returned(
+    wanted: Mapping[str, Receipt], going: Sequence[str], place: Place, doors: Doors, options: Options
+) -> dict[str, Any]:
+    held = read_receipts(place)
+    missing = [receipt for name, receipt in wanted.items() if not _is_there(receipt, held.get(name), place)]
+    coming = _fetched(missing, doors, options)
+
+    def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[Plan], Sequence[str]]:
+        for plan in coming:
+            _refuse_loss(plan.receipt.name, receipts, place, options)
+        for name in going:
+            _refuse_loss(name, receipts, place, options)
+        return coming, going
+
+    if options.dry_run:
+        dry(place, decide)
+    else:
+        apply(place, doors, decide)
+    actions = {**dict.fromkeys(wanted, "kept"), **{one.name: "restored" for one in missing}}
+    actions |= dict.fromkeys(going, "removed")
+    told = [{"name": name, "action": action} for name, action in sorted(actions.items())]
+    return {"level": place.level, "dry_run": options.dry_run, "changed": bool(coming or going), "skills": told}
+
+
+def _is_there(wanted: Receipt, held: Receipt | None, place: Place) -> bool:
+    """Whether the skill lies here just so, with a receipt that says the same."""
+    target = place.skills / wanted.name
+    if held is None or target.is_symlink() or not target.is_dir():
+        return False
+    same = replace(held, installed_at=wanted.installed_at) == wanted
+    return same and folder_digest(target) == wanted.digest
+
+
+def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: Place, options: Options) -> None:
+    """Refused where a folder would be replaced whose bytes nobody has elsewhere."""
+    target, held = place.skills / name, receipts.get(name)
+    refuse_taken(name, place)
+    if not os.path.lexists(target):
+        return
+    if held is None:
+        raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
+    if (target.is_symlink() or folder_digest(target) != held.digest) and not options.force:
+        hint = f"navigator skill verify {name} names the changes; --force replaces them"
+        raise Refused(f"skill {name!r} was changed since it was installed", hint=hint)
+
+
+def _fetched(missing: Sequence[Receipt], doors: Doors, options: Options) -> list[Plan]:
+    """The plans of `missing`, each source opened once a commit; IntegrityMismatch where bytes differ."""
+    groups: dict[tuple[str, str], list[Receipt]] = {}
+    for receipt in missing:
+        groups.setdefault((receipt.source, receipt.commit), []).append(receipt)
+    made: list[Plan] = []
+    for (_, commit), receipts in groups.items():
+        with reading(source_of(receipts[0], ref=commit), doors, options) as reader:
+            places = {found.folder: found for found in reader.found}
+            gone = [receipt.name for receipt in receipts if receipt.subpath not in places]
+            if gone:
+                raise IntegrityMismatch(f"{reader.source.label!r} has no {gone[0]!r} any more", hint="update the lock")
+            plans = planned([(receipt, places[receipt.subpath]) for receipt in receipts], reader, doors)
+        for receipt, plan in zip(receipts, plans, strict=True):
+            if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
+                message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
+                raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
+            made.append(replace(plan, receipt=receipt))
+    return made

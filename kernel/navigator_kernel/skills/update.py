@@ -1,0 +1,124 @@
+"""Follows the sources of installed skills: what is new there, and how it gets here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from navigator_kernel.errors import FetchFailed, Refused
+from navigator_kernel.skills.apply import apply, dry
+from navigator_kernel.skills.discover import LINK
+from navigator_kernel.skills.doors import Doors, Options
+from navigator_kernel.skills.inventory import differences
+from navigator_kernel.skills.origin import found_again, planned, reading, source_of
+from navigator_kernel.skills.place import Place
+from navigator_kernel.skills.plans import Plan, scanned
+from navigator_kernel.skills.receipts import read_receipts
+from navigator_kernel.skills.uninstall import owned
+from navigator_kernel.values.receipt import Receipt
+
+State = Literal["current", "changed", "moved", "deleted", "unreachable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What the source of one installed skill has now; `plan` where it differs, `edited` the files that differ here."""
+
+    receipt: Receipt
+    state: State
+    commit: str = ""
+    subpath: str = ""
+    plan: Plan | None = None
+    edited: tuple[str, ...] = ()
+    problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        held = self.receipt
+        told: dict[str, Any] = {"name": held.name, "state": self.state, "from": held.commit, "to": self.commit}
+        return {**told, "path": self.subpath, "edited": list(self.edited), "problem": self.problem}
+
+
+def outdated(names: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
+    """`{level, count, skills: [{name, state, from, to, path, edited, problem}]}`. Nothing is written."""
+    news = _news(names, place, doors, options)
+    waiting = [one for one in news if one.state != "current"]
+    return {"level": place.level, "count": len(waiting), "skills": [one.to_dict() for one in news]}
+
+
+def update(names: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
+    """`{level, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable.
+
+    Refused where a skill that would be replaced was edited here, with its files; `force` keeps a copy of it.
+    """
+    news = _news(names, place, doors, options)
+    coming = [one for one in news if one.plan is not None]
+    edited = {one.receipt.name: list(one.edited) for one in coming if one.edited}
+    if edited and not options.force:
+        shown = "; ".join(f"{name}: {', '.join(files[:5])}" for name, files in edited.items())
+        hint = "--force replaces them and keeps a copy; name the other skills to update these alone"
+        raise Refused(f"edited since installed: {shown}", hint=hint, edited=edited)
+    plans = [scanned(one.plan, doors.scan) for one in coming if one.plan is not None]
+
+    def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[Plan], Sequence[str]]:
+        for one in coming:
+            if receipts.get(one.receipt.name) != one.receipt:
+                raise Refused(f"skill {one.receipt.name!r} was changed meanwhile", hint="try again")
+        return plans, ()
+
+    stamp = doors.clock.now().replace(":", "").replace(".", "")
+    keep = {name: f"{name}-{stamp}" for name in edited}
+    if options.dry_run:
+        dry(place, decide)
+    elif plans:
+        apply(place, doors, decide, keep=keep)
+    told = [{**one.to_dict(), "action": _action(one), "backup": _backup(one, keep, place)} for one in news]
+    return {"level": place.level, "dry_run": options.dry_run, "changed": bool(plans), "skills": told}
+
+
+def _action(one: News) -> str:
+    return "updated" if one.plan is not None else one.state if one.state in {"deleted", "unreachable"} else "kept"
+
+
+def _backup(one: News, keep: Mapping[str, str], place: Place) -> str:
+    name = keep.get(one.receipt.name)
+    return place.told(place.backups / name) if name else ""
+
+
+def _news(names: Sequence[str], place: Place, doors: Doors, options: Options) -> list[News]:
+    """One a receipt, by name; each source is opened once a ref."""
+    held = read_receipts(place)
+    wanted = [owned(name, place) for name in names] or list(held)
+    groups: dict[tuple[str, str], list[Receipt]] = {}
+    for name in dict.fromkeys(wanted):
+        groups.setdefault((held[name].source, held[name].ref), []).append(held[name])
+    found: dict[str, News] = {}
+    for receipts in groups.values():
+        try:
+            with reading(source_of(receipts[0]), doors, options) as reader:
+                for receipt in receipts:
+                    found[receipt.name] = _of(receipt, reader, place, doors)
+        except FetchFailed as error:
+            for receipt in receipts:
+                found[receipt.name] = News(receipt=receipt, state="unreachable", problem=error.message)
+    return [found[name] for name in sorted(found)]
+
+
+def _of(receipt: Receipt, reader: Any, place: Place, doors: Doors) -> News:
+    commit, found = reader.tree.commit, found_again(receipt, reader)
+    if found is None:
+        return News(receipt=receipt, state="deleted", commit=commit)
+    moved = found.folder != receipt.subpath
+    whole = not any(entry.mode == LINK for entry in found.entries)  # what a link leads to may lie elsewhere
+    if not moved and whole and receipt.tree and found.tree == receipt.tree:
+        return News(receipt=receipt, state="current", commit=commit, subpath=found.folder)
+    [plan] = planned([(receipt, found)], reader, doors)
+    if plan.receipt.name != receipt.name:
+        problem = f"it calls itself {plan.receipt.name!r} now"
+        return News(receipt=receipt, state="deleted", commit=commit, subpath=found.folder, problem=problem)
+    if not moved and plan.receipt.digest == receipt.digest:
+        return News(receipt=receipt, state="current", commit=commit, subpath=found.folder)
+    changes = differences(receipt, place.skills / receipt.name)
+    edited = tuple(sorted({path for paths in changes.values() for path in paths}))
+    state: State = "moved" if moved else "changed"
+    return News(receipt=receipt, state=state, commit=commit, subpath=found.folder, plan=plan, edited=edited)

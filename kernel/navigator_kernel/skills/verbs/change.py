@@ -1,0 +1,89 @@
+"""The commands that change what is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.skills.lifecycle import required, words
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.doors import Doors
+    from navigator_kernel.skills.lifecycle import Answer, Lifecycle
+
+Params = Mapping[str, Any]
+
+
+def _install(ground: Lifecycle, params: Params) -> Answer:
+    """`{source, skill, ref, all, as, dry_run, offline, auth, user}`."""
+    from navigator_kernel.skills.install import install
+
+    source, wanted = ground.sourced(params)
+    return install(source, wanted, ground.target(params), _doors(ground, params), ground.options(params))
+
+
+def _frozen(ground: Lifecycle, params: Params) -> Answer:
+    """`{dry_run, offline, auth, user}`: exactly what the lock file says, or nothing."""
+    from navigator_kernel.skills.restore import frozen
+
+    return frozen(ground.target(params), _doors(ground, params), ground.options(params))
+
+
+def _uninstall(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, repo, dry_run, user}`: by name, or every skill of a source."""
+    from navigator_kernel.skills.uninstall import uninstall
+
+    place, options = ground.target(params), ground.options(params)
+    source = ground.sourced({"source": params["repo"]})[0] if params.get("repo") else None
+    names = words(params.get("name")) if source else words(required(params, "name") and params["name"])
+    return uninstall(names, place, ground.doors, options, source=source)
+
+
+def _outdated(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, offline, auth, user}`: what an update would find; nothing is written anywhere."""
+    from navigator_kernel.skills.update import outdated
+
+    names, options = words(params.get("name")), ground.options(params)
+    return outdated(names, ground.target(params), ground.without_cache(), options)
+
+
+def _update(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, check, force, dry_run, offline, auth, user}`."""
+    from navigator_kernel.skills.update import outdated, update
+
+    names, place, options = words(params.get("name")), ground.target(params), ground.options(params)
+    if params.get("check"):
+        return outdated(names, place, ground.without_cache(), options)
+    return update(names, place, _doors(ground, params), options)
+
+
+def _rollback(ground: Lifecycle, params: Params) -> Answer:
+    """`{to, dry_run, offline, auth, user}`: back to an earlier lock file, the last one unless `to` names one."""
+    from navigator_kernel.skills.restore import rollback
+
+    return rollback(str(params.get("to") or ""), ground.target(params), _doors(ground, params), ground.options(params))
+
+
+def _repair(ground: Lifecycle, params: Params) -> Answer:
+    """`{dry_run, user}`."""
+    from navigator_kernel.skills.repair import repair
+
+    places = [place for place in ground.chosen(params) if place.level != "shipped"]
+    dry_run = bool(params.get("dry_run"))
+    return {"dry_run": dry_run, "levels": [repair(place, ground.doors, dry_run=dry_run) for place in places]}
+
+
+def _doors(ground: Lifecycle, params: Params) -> Doors:
+    """A dry run keeps nothing, unless it may look nowhere but at what is kept."""
+    return ground.without_cache() if params.get("dry_run") and not params.get("offline") else ground.doors
+
+
+VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {
+    "frozen": _frozen,
+    "install": _install,
+    "outdated": _outdated,
+    "repair": _repair,
+    "rollback": _rollback,
+    "uninstall": _uninstall,
+    "update": _update,
+}

@@ -1,0 +1,124 @@
+"""The commands that only look: list, info, search, verify, check and intact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.skills.inventory import Installed, differences
+from navigator_kernel.skills.lifecycle import required
+from navigator_kernel.skills.receipts import read_receipt, read_receipts
+from navigator_kernel.text import clean, fold
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.lifecycle import Answer, Lifecycle
+
+Params = Mapping[str, Any]
+
+
+def _list(ground: Lifecycle, params: Params) -> Answer:
+    """`{user}` → `{count, skills, problems}`."""
+    found, notes = ground.found(params)
+    problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
+    return {"count": len(found), "skills": [one.to_dict() for one in found], "problems": problems}
+
+
+def _info(ground: Lifecycle, params: Params) -> Answer:
+    """`{source, skill, ref}` → an installed skill of that name, else what the source holds."""
+    if (held := ground.held(required(params, "source"))) is not None:
+        return _known(held)
+    from navigator_kernel.skills.info import analyse
+
+    source, wanted = ground.sourced(params)
+    answer, rows = analyse(source, wanted, ground.doors, ground.options(params))
+    return {**answer, **ground.observe(rows)}
+
+
+def _search(ground: Lifecycle, params: Params) -> Answer:
+    """`{query, limit, user, remote, catalogues, offline}` → `{query, count, skills}`, best first (LIF-16); with
+    `remote` also what the catalogues offer."""
+    from navigator_kernel.skills.search import search
+    from navigator_kernel.skills.usage import use_counts
+
+    query = required(params, "query")
+    found = {one.skill.name: one for one in ground.found(params)[0]}
+    skills = [one.skill for one in found.values()]
+    hits = search(skills, query, use_counts(ground.state), ground.doors.rank(skills, query))
+    shown = hits[: int(params.get("limit") or 20)]
+    told = [{**found[hit.skill.name].to_dict(), "score": hit.score, "reason": hit.reason} for hit in shown]
+    answer: dict[str, Any] = {"query": clean(query, lines=False), "count": len(hits), "skills": told}
+    if params.get("remote"):
+        from navigator_kernel.skills.remote import search_remote
+
+        catalogues = tuple(map(str, params.get("catalogues") or ()))
+        answer["remote"] = search_remote(query, catalogues, base=ground.root, offline=bool(params.get("offline")))
+    return answer
+
+
+def _verify(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, user}`; IntegrityMismatch with the files of every skill that is not as it was installed."""
+    checked = []
+    wanted = fold(str(params.get("name") or ""))
+    for place in ground.chosen(params):
+        for name, receipt in read_receipts(place).items():
+            if wanted in {"", fold(name)}:
+                found = differences(receipt, place.skills / name)
+                checked.append({"name": name, "level": place.level, "ok": not any(found.values()), **found})
+    if wanted and not checked:
+        raise ground.unknown(str(params["name"]))
+    broken = [one["name"] for one in checked if not one["ok"]]
+    if broken:
+        hint = "uninstall and install again, or navigator skill trust NAME to accept it as it is"
+        message = f"changed since installed: {', '.join(map(repr, broken))}"
+        raise IntegrityMismatch(message, hint=hint, skills=checked)
+    return {"count": len(checked), "skills": checked}
+
+
+def _check(ground: Lifecycle, params: Params) -> Answer:
+    """Damaged where a record cannot be read; nothing is changed."""
+    from navigator_kernel.skills.apply import refuse_damage
+
+    places = ground.chosen(params)
+    for place in places:
+        refuse_damage(place)
+    return {"count": sum(len(read_receipts(place)) for place in places)}
+
+
+def _intact(ground: Lifecycle, params: Params) -> Answer:
+    """`{path, digest}`: IntegrityMismatch where the managed skill in the folder `path` was installed otherwise."""
+    path, digest = str(params["path"]), str(params["digest"])
+    for place in ground.places.values():
+        name = path.rpartition("/")[2]
+        if str(place.skills / name) != path:
+            continue
+        receipt = read_receipt(place, name)
+        if receipt is not None and receipt.digest != digest:
+            hint = f"navigator skill verify {name} names the files; navigator skill trust {name} accepts them"
+            raise IntegrityMismatch(f"skill {name!r} was changed since it was installed", hint=hint)
+    return {"intact": True}
+
+
+def _known(one: Installed) -> dict[str, Any]:
+    """An installed skill: its row, its receipt and what its manifest declares."""
+    from navigator_kernel.skills.info import declared
+
+    receipt = one.receipt.to_dict() if one.receipt else None
+    files: list[str] = []
+    with suppress(KernelError):
+        if one.skill.folder is not None:
+            from navigator_kernel.skills.digest import folder_files
+
+            files = [clean(file.path, lines=False) for file in folder_files(one.skill.folder)]
+    return {**one.to_dict(), **declared(one.skill), "files": files, "receipt": receipt}
+
+
+VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {
+    "check": _check,
+    "info": _info,
+    "intact": _intact,
+    "list": _list,
+    "search": _search,
+    "verify": _verify,
+}

@@ -1,0 +1,193 @@
+"""What stands between a killed change and its end: an intent that only this very project can have made (X-38)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.support import SOURCE
+from lifecycle.trees import content, tree
+from navigator_kernel.errors import Damaged, Refused
+from navigator_kernel.skills.change import INTENT
+from skill_repositories import make_repo, skill_text
+from skills.conftest import Project, make_project
+
+SEALED = "change-0123456789abcdef"
+
+# An install in a process that ends right after the writer did something to a path of this name.
+DYING = """
+import os, signal, sys
+from pathlib import Path
+sys.path[:0] = sys.argv[1:3]
+from navigator_kernel.adapters.files import FolderWriter
+from skills.conftest import make_project
+
+root, home, source, last = sys.argv[3:]
+
+class Dying(FolderWriter):
+    def write(self, path, data, **named):
+        super().write(path, data, **named)
+        self.end(path)
+
+    def move(self, source, target):
+        super().move(source, target)
+        self.end(target)
+
+    def remove(self, path):
+        super().remove(path)
+        self.end(path)
+
+    def end(self, path):
+        if path.name == last and path.parent.parent.name != "new":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+make_project(Path(root), Path(home), writer=Dying).run("install", source=source, all=True)
+"""
+
+
+def begun(tmp_path: Path, home: Path, repo: Path, other: Path, last: str) -> Project:
+    """A project in which an install of both was killed after `last`."""
+    project = make_project(tmp_path / "project", home)
+    project.run("install", source=f"file://{other}")
+    paths = [str(SOURCE / "kernel"), str(SOURCE / "tests"), str(project.root), str(home), f"file://{repo}", last]
+    done = subprocess.run([sys.executable, "-c", DYING, *paths], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    return project
+
+
+STEPS = [INTENT, "alpha", "beta", "beta.json", "skills.lock.json", "skills.db", "skills-mapping.md"]
+
+
+@pytest.mark.parametrize("last", STEPS)
+def test_a_reader_finishes_what_a_killed_process_began(
+    tmp_path: Path, home: Path, repo: Path, other: Path, last: str
+) -> None:
+    project = begun(tmp_path, home, repo, other, last)
+    assert [one["name"] for one in project.run("list")["skills"]] == ["alpha", "beta", "solo"]
+    assert project.run("verify")["count"] == 3
+    assert [path.name for path in project.inner.iterdir() if path.name == INTENT or "change" in path.name] == []
+    whole = make_project(tmp_path / "whole", home)
+    whole.run("install", source=f"file://{other}")
+    whole.run("install", source=f"file://{repo}", all=True)
+    assert content(project.root) == content(whole.root)
+
+
+def test_what_was_prepared_and_not_begun_is_gone_with_the_next_change(
+    tmp_path: Path, home: Path, repo: Path, other: Path
+) -> None:
+    project = begun(tmp_path, home, repo, other, "after-2")
+    assert [one["name"] for one in project.run("list")["skills"]] == ["solo"]
+    project.run("install", source=f"file://{repo}", skill="alpha")
+    assert list(project.inner.glob("change-*")) == []
+    assert not (project.skills / "beta").exists()
+
+
+# X-38
+def test_an_intent_that_came_with_a_copy_of_the_project_moves_nothing(
+    tmp_path: Path, home: Path, repo: Path, other: Path
+) -> None:
+    copied = begun(tmp_path, home, repo, other, "alpha").root
+    copy = make_project(tmp_path / "copy", home)
+    shutil.copytree(copied, copy.root, dirs_exist_ok=True)
+    before = tree(copy.root)
+    assert [one["name"] for one in copy.run("list")["skills"]] == ["alpha", "solo"]
+    assert copy.run("list")["problems"] == []
+    assert copy.run("verify")["count"] == 1
+    assert tree(copy.root) == before
+
+
+def planted(project: Project, *, made: bool = True, **given: Any) -> dict[str, tuple[int, bytes]]:
+    """Puts an intent into the project, with the seal that fits unless another is given, and says what the project holds
+    otherwise."""
+    scratch = project.inner / SEALED
+    if made:
+        scratch.mkdir()
+    status = scratch.lstat() if made else None
+    seal = f"{status.st_dev}:{status.st_ino}" if status else ""
+    before = content(project.root)
+    body = {"v": 1, "scratch": SEALED, "seal": seal, "folders": {}, "files": [], **given}
+    (project.inner / INTENT).write_text(json.dumps(body))
+    return before
+
+
+def kept(project: Project, before: Mapping[str, tuple[int, bytes]]) -> bool:
+    now = content(project.root)
+    return {name: one for name, one in now.items() if Path(name).name != INTENT} == before
+
+
+DROPS: dict[str, Any] = {
+    "folders": {"solo": [False, ""], "mine": [False, ""]},
+    "files": ["lock", "database", "mapping"],
+}
+SEALS: list[object] = ["", "0:0", "1:2", None, 7]
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["no-scratch", "scratch"])
+@pytest.mark.parametrize("seal", SEALS, ids=repr)
+def test_an_intent_that_was_not_sealed_here_moves_nothing(
+    held: Project, other: Path, seal: object, *, made: bool
+) -> None:
+    (held.skills / "mine").mkdir()
+    (held.skills / "mine" / "SKILL.md").write_text(skill_text("mine"))
+    before = planted(held, made=made, seal=seal, **DROPS)
+    for verb in ("list", "verify", "repair"):
+        held.run(verb)
+        assert kept(held, before)
+    held.run("install", source=f"file://{other}")
+    assert kept(held, before)
+
+
+HOSTILE: list[dict[str, Any]] = [
+    *({"folders": {name: [False, ""]}} for name in ["..", ".", "", "a/b", "../alpha", "/etc", ".navigator", "a\0b"]),
+    *({"folders": {"alpha": [False, keep]}} for keep in ["../../out", "/tmp/out", "a/b", "..", "."]),
+    *({"files": [slot]} for slot in ["", "lock/x", "receipt", "receipt/", "receipt/../x", "receipt//etc/passwd"]),
+    *({"files": [slot]} for slot in ["locks/../../x", "locks/a/b", "guard", "/etc/passwd", "../skills.lock.json"]),
+    *({"scratch": name} for name in ["..", ".", "../change-0123456789abcdef", "alpha", "/tmp", ""]),
+    *({"v": version} for version in [0, 2, None, "1"]),
+    *({"folders": folders} for folders in [["alpha"], "alpha", {"alpha": True}, {"alpha": []}, None]),
+    *({"files": files} for files in [7, None, [7], [["lock"]]]),
+]
+
+
+@pytest.mark.parametrize("given", HOSTILE, ids=str)
+def test_an_intent_that_names_what_no_change_names_is_refused(held: Project, given: dict[str, Any]) -> None:
+    """Even where its seal fits."""
+    before = planted(held, **given)
+    with pytest.raises(Damaged, match="cannot be read") as caught:
+        held.run("list")
+    assert "doctor --repair" in caught.value.hint
+    assert kept(held, before)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "7", "null", "\0" * 40, "[" * 100_000])
+def test_a_damaged_intent_is_reported_and_repair_starts_afresh(held: Project, text: str) -> None:
+    before = content(held.root)
+    (held.inner / INTENT).write_text(text)
+    with pytest.raises(Damaged, match="cannot be read"):
+        held.run("list")
+    held.run("repair")
+    assert content(held.root) == before
+    assert held.run("verify")["count"] == 3
+
+
+@pytest.mark.parametrize("name", ["intent", "lock", "locks", "backups", "change-0123456789abcdef"])
+def test_a_skill_may_be_called_like_a_record_of_ours(tmp_path: Path, held: Project, name: str) -> None:
+    """Its receipt lies beside them."""
+    source = f"file://{make_repo(tmp_path, {f'{name}/SKILL.md': skill_text(name)}, name='odd')}"
+    before = content(held.root)
+    try:
+        held.run("install", source=source)
+    except Refused:
+        assert content(held.root) == before
+        return
+    assert held.run("verify")["count"] == 4
+    held.run("uninstall", name=name)
+    assert held.run("verify")["count"] == 3

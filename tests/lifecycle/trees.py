@@ -1,0 +1,23 @@
+"""What a project holds, to compare it before and after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+Tree = dict[str, tuple[int, int, bytes]]
+
+
+def tree(root: Path) -> Tree:
+    """Every file and folder: mode, time of change, bytes. The locks between processes are left out."""
+    found: Tree = {}
+    for path in sorted(root.rglob("*")):
+        if path.name != "lock":
+            held = path.lstat()
+            data = path.read_bytes() if path.is_file() else b""
+            found[path.relative_to(root).as_posix()] = held.st_mode, held.st_mtime_ns, data
+    return found
+
+
+def content(root: Path) -> dict[str, tuple[int, bytes]]:
+    """The same without times and without folders, which a change may make and leave empty."""
+    return {name: (mode, data) for name, (mode, _, data) in tree(root).items() if not (root / name).is_dir()}

@@ -1,0 +1,394 @@
+"""Two thousand and more manifests as people write them, each with its mistakes: read, or refused with a reason."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.adapters.git import TreeEntry
+from navigator_kernel.errors import NotLoadable, Refused, UsageProblem
+from navigator_kernel.skills.discover import Found, Tree, choose, distinct, find_skills, leads
+from navigator_kernel.skills.gate import passed, unread_links
+from navigator_kernel.skills.layouts import canonical
+from navigator_kernel.skills.lookalike import refuse_lookalike
+from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.plugin_manifests import read_plugins
+from navigator_kernel.skills.validate import validate
+from navigator_kernel.values.resource import SkillDef
+
+COUNT = 2_400
+SECONDS = 20.0
+CODE = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+WORDS = (
+    "code review pdf docx report data csv test git commit release image audio search plan note web api deploy".split()
+)
+FOREIGN = [
+    "代码审查",
+    "数据分析",
+    "写周报",
+    "コードレビュー",
+    "обзор-кода",
+    "análisis-de-datos",
+    "résumé-maker",
+    "문서-작성",
+]
+DESCRIPTIONS = [
+    "Reviews code for bugs and style. Use when somebody asks for a review.",
+    "Use when: the user asks about {topic}; not for: anything else",
+    "Extracts text, tables & images from PDF files (also scans) - fast #1 choice",
+    "'Writes' release notes from commits: features, fixes, breaking changes",
+    '"Smart" quotes and more: does things',
+    "[BETA] Creates slides",
+    "*Important* tool for {topic}",
+    "@internal helper",
+    "`git` helper: commits, branches",
+    "100% offline {topic}",
+    "审查代码，找出问题：安全、性能、可读性（用户请求审查时使用）",
+    "ファイルを解析します。「要約して」と言われたときに使用",
+    "Создаёт отчёты по данным",
+    "Does it 🚀 with emoji 👩‍💻 and — dashes",
+    "{topic}?",
+    "yes",
+    "2026-01-31",
+    "one, two, three " * 90,
+]
+TOOLS = [
+    "allowed-tools: Read Grep Bash(git log *)",
+    "allowed-tools: Read, Write, Bash(npm run build:*)",
+    "allowed-tools: [Read, Grep]",
+    "allowed-tools:\n  - Read\n  - Bash(git:*)",
+    "allowed-tools:\n- Read\n- Grep",
+    "allowed-tools: '*'",
+    "allowed_tools: Read",
+    "tools: Read, Write",
+    "tools: []",
+]
+EXTRAS = [
+    "license: MIT",
+    "license: Complete terms in LICENSE.txt",
+    "license: 2.0",
+    "version: 1.0",
+    "version: v1.2.3-beta",
+    "author: Jane <jane@example.org>",
+    "author: {name: Jane, url: https://example.org}",
+    "tags: [code, review]",
+    "tags: code, review",
+    "tags:\n  - code\n  - 审查",
+    "metadata:\n  author: me\n  version: 1.0",
+    'metadata: {author: me, version: "1.0"}',
+    "metadata:\n  openclaw:\n    requires: {bins: [git, jq]}\n    emoji: 🔧",
+    "metadata:\n  navigator-priority: '80'\n  navigator-tags: a, b",
+    "compatibility: Requires git, docker, and access to the internet",
+    "model: sonnet",
+    "context: fork\nagent: Explore",
+    'argument-hint: "[file] [--fast]"',
+    "disable-model-invocation: true",
+    "user-invocable: no",
+    "globs: *.ts,*.tsx",
+    "paths: ['**/*.py']",
+    "hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks: [{type: command, command: ./check.sh}]",
+    "triggers:\n  - review my code\n  - fix: the bug",
+    "examples: |\n  review this: now\n  审查代码",
+    "keywords_cn: 审查，代码、质量",
+    "priority: 80",
+    "priority: high",
+    "enabled: yes",
+    "command: python ${SKILL_ROOT}/scripts/run.py {input}\nrequired_params: [input]",
+    "required_params:\n  - {name: url, prompt: which page, validation: url_format}",
+    "# a comment\ncategory: dev # really",
+    "when_to_use: on Mondays",
+    "created: 2026-01-31T10:00:00Z",
+    "price: $0.01",
+    "empty:",
+]
+BODIES = [
+    "# {name}\n\nDo it.\n",
+    "## System Prompt\n\nYou review.\n\n## User Prompt Template\n\nReview {{{{request}}}}\n",
+    "# {name}\n\nSee [the guide](references/guide.md).\n\n---\n\n```bash\nrun --all\n```\n\n---\n\nDone: yes.\n",
+    "\n\n   \n- item: one\n- item: two\n",
+    "<role>\nYou are a helper.\n</role>\n",
+    "Key: value\nOther: value\n\ntext\n",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A manifest as it lies in a repository; `reason` is why it cannot be used, empty where it can."""
+
+    path: str
+    data: bytes
+    reason: str
+
+    @property
+    def folder(self) -> str:
+        return self.path.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    name: str
+    lines: str
+    body: str
+
+    @property
+    def text(self) -> str:
+        return f"---\n{self.lines}\n---\n{self.body}"
+
+
+Mistake = Callable[[Draft], str | bytes]
+
+FORGIVEN: tuple[Mistake, ...] = (
+    lambda draft: "\ufeff" + draft.text,
+    lambda draft: draft.text.replace("\n", "\r\n"),
+    lambda draft: draft.text.replace("\n", "\r"),
+    lambda draft: draft.text.replace("\n", " \n"),
+    lambda draft: draft.text.replace("\n---\n", "\n----\n", 1),
+    lambda draft: draft.text.replace("\n---\n", "\n...\n", 1),
+    lambda draft: "\n\n" + draft.text,
+    lambda draft: f"<!-- Copyright -->\n{draft.text}",
+    lambda draft: f"---\n{draft.lines}\n\n{draft.body.replace('---', '***')}",
+    lambda draft: f"---\n{draft.lines}\n\tauthor: me\n---\n{draft.body}",
+    lambda draft: f"---\n{draft.lines}\nnote: it's: here: again\n---\n{draft.body}",
+    lambda draft: f'---\n{draft.lines}\nnote: "never closed\n---\n{draft.body}',
+    lambda draft: f"---\n{draft.lines}\nnot a key at all\n---\n{draft.body}",
+    lambda draft: f"---\n{draft.lines}\n  wrong: indent\n---\n{draft.body}",
+    lambda draft: draft.text + "\0",
+    lambda draft: draft.text.encode("gb18030", errors="replace"),
+    lambda draft: draft.text.encode("utf-16"),
+    lambda draft: draft.text.encode("cp1252", errors="replace"),
+    lambda draft: draft.text.encode() + b"\xff\xfe\x81",
+    lambda draft: f"# {draft.name}\n\ndescription: does a thing\npriority: 80\n\n{draft.body}",
+    lambda draft: f"# {draft.name}\ndescription：中文冒号\n标签: a\n\n{draft.body}",
+    lambda draft: f"# {draft.name}\n\nJust text, and no metadata.\n",
+    lambda draft: "Just text.\n",
+    lambda draft: f"---\n\n---\n{draft.name}\n",
+    lambda draft: f"---\n- a\n- b\n---\n{draft.name}\n",
+    lambda draft: f"---\ntitle: {draft.name}\n---\n# {draft.name}\n",
+)
+FATAL: tuple[tuple[str, Mistake], ...] = (
+    ("empty", lambda draft: ""),
+    ("empty", lambda draft: "\ufeff \r\n\n"),
+    ("no-description", lambda draft: f"---\nname: {draft.name}\n---\n"),
+    ("no-description", lambda draft: "---\n"),
+    ("no-description", lambda draft: "```\ncode\n"[:4]),
+    ("yaml-anchor", lambda draft: f"---\n{draft.lines}\nbase: &base {{a: 1}}\nmore: *base\n---\n{draft.body}"),
+    ("yaml-tag", lambda draft: f"---\n{draft.lines}\nrun: !!python/name:os.system\n---\n{draft.body}"),
+    ("yaml-merge-key", lambda draft: f"---\n{draft.lines}\n<<: {{a: b}}\n---\n{draft.body}"),
+    ("yaml-depth", lambda draft: f"---\n{draft.lines}\ndeep: {'[' * 20}{']' * 20}\n---\n{draft.body}"),
+    ("yaml-huge-number", lambda draft: f"---\n{draft.lines}\nbuild: {'7' * 90}\n---\n{draft.body}"),
+    ("duplicate-key", lambda draft: f"---\n{draft.lines}\nauthor2: a\nauthor2: b\n---\n{draft.body}"),
+    ("control-character", lambda draft: f"---\n{draft.lines}\nnote2: \x1b[31mred\n---\n{draft.body}"),
+    ("control-character", lambda draft: f'---\n{draft.lines}\nnote2: "\\x07"\n---\n{draft.body}'),
+    ("too-large", lambda draft: f"---\n{draft.lines}\nnote2: {'x' * 70_000}\n---\n{draft.body}"),
+)
+PLACES: tuple[tuple[str, str], ...] = (
+    ("skills/{name}", "skill"),
+    (".claude/skills/{name}", "skill"),
+    (".agents/skills/{name}", "skill"),
+    ("plugins/{topic}-tools/skills/{name}", "skill"),
+    ("packages/{topic}-kit/ai/{name}", "skill"),
+    ("{name}", "skill"),
+    ("examples/{topic}/{name}", "example"),
+    ("tests/fixtures/{name}", "test"),
+    (".archive/{name}", "hidden"),
+)
+
+
+def name_of(rng: random.Random, at: int) -> str:
+    if rng.random() < 0.15:
+        return f"{rng.choice(FOREIGN)}-{at}"
+    name = f"{rng.choice(WORDS)}-{rng.choice(WORDS)}-{at}"
+    return {0: name.title(), 1: name.replace("-", "_"), 2: name.upper()}.get(rng.randrange(20), name)
+
+
+def draft_of(rng: random.Random, name: str) -> Draft:
+    topic = rng.choice(WORDS)
+    description = rng.choice(DESCRIPTIONS).replace("{topic}", topic)
+    forms = (
+        f"description: {description}",
+        f"description: >\n  {description}",
+        f"description: |\n  {description}\n  more",
+    )
+    quoted = "description: '" + description.replace("'", "''") + "'"
+    declared = rng.choice([name] * 8 + [f'"{name}"', f"{name} ", name.replace("-", " "), "../" + name])
+    chosen = [rng.choice([*forms, quoted, quoted]), *rng.sample(EXTRAS, rng.randrange(5))]
+    chosen += [rng.choice(TOOLS)] if rng.random() < 0.4 else []
+    lines: dict[str, str] = {}
+    for line in [f"name: {declared}", *chosen]:
+        keys = [key.replace("_", "-") for key in re.findall(r"(?m)^([\w-]+):", line)]
+        if not set(keys) & set(lines):
+            lines |= dict.fromkeys(keys, line)
+    return Draft(name=name, lines="\n".join(dict.fromkeys(lines.values())), body=rng.choice(BODIES).format(name=name))
+
+
+def samples() -> list[Sample]:
+    rng = random.Random(20260131)
+    made = []
+    for at in range(COUNT):
+        name = name_of(rng, at)
+        draft, reason, luck = draft_of(rng, name), "", rng.random()
+        written: str | bytes = draft.text
+        if luck < 0.06:
+            reason, mistake = rng.choice(FATAL)
+            written = mistake(draft)
+        elif luck < 0.5:
+            written = rng.choice(FORGIVEN)(draft)
+        place = rng.choice(PLACES)[0].format(name=name, topic=rng.choice(WORDS))
+        file = rng.choice(["SKILL.md"] * 9 + ["skill.md"])
+        data = written if isinstance(written, bytes) else written.encode()
+        made.append(Sample(path=f"{place}/{file}", data=data, reason=reason))
+    return made
+
+
+@pytest.fixture(scope="module")
+def corpus() -> list[Sample]:
+    return samples()
+
+
+@pytest.fixture(scope="module")
+def blobs(corpus: list[Sample]) -> dict[str, bytes]:
+    """A repository round the manifests: the bytes of each path."""
+    rng = random.Random(7)
+    files = {sample.path: sample.data for sample in corpus}
+    for sample in corpus:
+        for extra in rng.sample(
+            ["references/guide.md", "scripts/run.py", "LICENSE.txt", "assets/a b.png"], rng.randrange(4)
+        ):
+            files[f"{sample.folder}/{extra}"] = extra.encode()
+    for topic in WORDS:
+        manifest = b"{broken" if topic == "api" else f'{{"name": "{topic}-tools"}}'.encode()
+        files[f"plugins/{topic}-tools/.claude-plugin/plugin.json"] = manifest
+    return files | {"README.md": b"# All", "package.json": b"{}", "plugin.json": b"[]"}
+
+
+@pytest.fixture(scope="module")
+def links(corpus: list[Sample]) -> Mapping[str, str]:
+    """Skills that are linked to from another place, and a file that all of them share."""
+    some = [sample for sample in corpus if sample.path.startswith("packages/")][:20]
+    folders = {f"linked/{sample.folder.rpartition('/')[2]}": f"../{sample.folder}" for sample in some}
+    return folders | {f"{sample.folder}/shared": f"{'../' * (sample.folder.count('/') + 1)}shared" for sample in some}
+
+
+@pytest.fixture(scope="module")
+def entries(blobs: dict[str, bytes], links: Mapping[str, str]) -> list[TreeEntry]:
+    files = [TreeEntry(path=path, mode="100644", kind="blob", oid=path) for path in [*blobs, "shared/a", "shared/b"]]
+    return files + [TreeEntry(path=path, mode="120000", kind="blob", oid=f"to:{to}") for path, to in links.items()]
+
+
+@pytest.fixture(scope="module")
+def found(entries: list[TreeEntry], blobs: dict[str, bytes]) -> tuple[Found, ...]:
+    held = {oid: blobs.get(oid, oid.removeprefix("to:").encode()) for oid in leads(entries)}
+    plugins = read_plugins(entries, held)
+    assert sorted({note.code for note in plugins.diagnostics}) == ["plugin-form", "plugin-json"]
+    return find_skills(entries, top="corpus", links=held, plugins=plugins)
+
+
+def read(sample: Sample) -> SkillDef | str:
+    """The skill, or the reason why it is none."""
+    folder = Path(sample.folder)
+    try:
+        return read_manifest(sample.data, path=Path(sample.path), folder=folder)
+    except NotLoadable as error:
+        return str(error.data["reason"])
+
+
+@pytest.mark.requirement("FMT-7", "FMT-9")
+def test_every_manifest_is_read_or_has_the_reason_that_was_planted(corpus: list[Sample]) -> None:
+    assert len(corpus) >= 2_000
+    results = {sample.path: read(sample) for sample in corpus}
+    told = {path: result if isinstance(result, str) else "" for path, result in results.items()}
+    planted = {sample.path: sample.reason for sample in corpus}
+    wrong = {path: (planted[path], told[path]) for path in planted if planted[path] != told[path]}
+    assert wrong == {}
+    assert set(filter(None, told.values())) == {reason for reason, _ in FATAL}
+
+
+def test_every_skill_that_is_read_has_a_name_a_description_and_coded_notes(corpus: list[Sample]) -> None:
+    seen: Counter[str] = Counter()
+    for skill in map(read, corpus):
+        if isinstance(skill, SkillDef):
+            assert skill.name.strip() and 0 < len(skill.description) <= 1024
+            assert all(CODE.fullmatch(note.code) and note.message.isprintable() for note in skill.diagnostics)
+            seen.update(note.code for note in skill.diagnostics)
+    assert len(seen) >= 15, seen
+
+
+def test_every_manifest_is_checked_strictly_without_an_exception(corpus: list[Sample]) -> None:
+    for sample in corpus:
+        notes = validate(sample.data, sample.folder.rpartition("/")[2], {}, strict=True)
+        assert all(CODE.fullmatch(note.code) for note in notes)
+        assert not sample.reason or any(note.level == "error" for note in notes)
+
+
+def test_every_usable_manifest_has_a_canonical_form_that_stays(corpus: list[Sample]) -> None:
+    for sample in corpus[::4]:
+        if not sample.reason:
+            name = sample.folder.rpartition("/")[2]
+            written = canonical(sample.data, name)
+            assert canonical(written, name) == written
+
+
+@pytest.mark.requirement("LIF-1")
+def test_every_skill_of_the_repository_is_found_with_its_role_and_its_plugin(
+    corpus: list[Sample], found: tuple[Found, ...]
+) -> None:
+    assert [skill.folder for skill in found] == sorted((sample.folder for sample in corpus), key=lambda f: f.split("/"))
+    expected = {place.partition("/")[0]: role for place, role in PLACES if role != "skill"}
+    assert all(skill.role == expected.get(skill.folder.partition("/")[0], "skill") for skill in found)
+    plugins = {skill.plugin for skill in found if skill.folder.startswith("plugins/")}
+    assert plugins == {f"{topic}-tools" for topic in WORDS if topic != "api"} | {""}
+    assert sum(bool(skill.also) for skill in found) == 20
+
+
+def test_every_skill_can_be_chosen_and_only_skills_are_meant_by_all(found: tuple[Found, ...]) -> None:
+    paths = [skill.folder for skill in found if "/" in skill.folder]
+    assert [skill.folder for skill in choose(found, paths[:300], lambda s: s.name, lambda s: s.folder)] == paths[:300]
+    chosen = distinct(found, lambda skill: skill.folder, skills_only=True)
+    assert {skill.role for skill in chosen} == {"skill"}
+    with pytest.raises(UsageProblem):
+        distinct(
+            [
+                *found,
+                found[0].__class__(folder="z", name=found[0].name, manifest=found[0].manifest, entries=(), tree=""),
+            ],
+            lambda skill: skill.folder,
+        )
+
+
+def test_every_skill_passes_the_gate_or_has_a_code(found: tuple[Found, ...], entries: list[TreeEntry]) -> None:
+    whole = Tree(entries)
+    links = {oid: oid.removeprefix("to:").encode() for oid in unread_links(found, {}, whole)}
+    assert not unread_links(found, links, whole)
+    written = [passed(skill, links, whole) for skill in found]
+    assert sum(any(file.path == "shared/b" for file in files) for files in written) == 20
+
+
+def test_names_of_the_corpus_look_like_each_other_only_where_they_do(corpus: list[Sample]) -> None:
+    names = sorted({skill.name for skill in map(read, corpus) if isinstance(skill, SkillDef)})
+    refused = []
+    for name in names[:400]:
+        try:
+            refuse_lookalike(name, names[:400])
+        except Refused:
+            refused.append(name)
+    assert refused == []
+
+
+@pytest.mark.timeout(60)
+def test_all_of_it_takes_less_than_20_seconds(corpus: list[Sample], entries: list[TreeEntry]) -> None:
+    began = time.process_time()
+    samples()
+    found = find_skills(entries, top="corpus")
+    for sample in corpus:
+        read(sample)
+        validate(sample.data, sample.folder.rpartition("/")[2], {}, strict=False)
+    choose(found, [found[0].folder], lambda skill: skill.name, lambda skill: skill.folder)
+    assert time.process_time() - began < SECONDS

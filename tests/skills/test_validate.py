@@ -1,0 +1,268 @@
+"""Every rule of the specification, and each of ours, has a code of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from navigator_kernel.skills.validate import validate
+from navigator_kernel.values.resource import Diagnostic
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = sorted(path.parent for path in (ROOT / ".claude" / "skills").glob("*/SKILL.md"))
+
+
+def check(
+    text: str | bytes, folder: str = "x", files: Mapping[str, bytes | None] | None = None, *, strict: bool = True
+) -> list[Diagnostic]:
+    return validate(text if isinstance(text, bytes) else text.encode(), folder, files or {}, strict=strict)
+
+
+def head(lines: str = "", body: str = "Go.", name: str = "x", description: str = "does a thing") -> str:
+    return f"---\nname: {name}\ndescription: {description}\n{lines}{chr(10) if lines else ''}---\n{body}\n"
+
+
+def codes(text: str | bytes, folder: str = "x", files: Mapping[str, bytes | None] | None = None) -> list[str]:
+    return [note.code for note in check(text, folder, files)]
+
+
+# The specification
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        head(),
+        head("license: Apache-2.0\ncompatibility: Requires git\nallowed-tools: Bash(git:*) Read"),
+        head('metadata:\n  author: me\n  version: "1.0"\n  navigator-tags: a, b'),
+        head(description="d" * 1024),
+        head(f"compatibility: {'c' * 500}"),
+    ],
+)
+def test_what_the_specification_allows_has_no_finding(text: str) -> None:
+    assert check(text) == []
+
+
+@pytest.mark.parametrize("name", ["a", "pdf-processing", "a1-b2", "n" * 64, "代码审查", "é"])
+def test_names_of_lower_case_letters_digits_and_hyphens_are_allowed(name: str) -> None:
+    assert codes(head(name=name), name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "code"),
+    [
+        ("PDF-Processing", "PDF-Processing", "name-case"),
+        ("-pdf", "-pdf", "name-hyphen"),
+        ("pdf-", "pdf-", "name-hyphen"),
+        ("pdf--processing", "pdf--processing", "name-double-hyphen"),
+        ("task_manager", "task_manager", "name-characters"),
+        ("two words", "two words", "name-characters"),
+        ("n" * 65, "n" * 65, "name-length"),
+        ("x", "y", "name-folder"),
+    ],
+)
+def test_each_rule_of_a_name_has_its_code(name: str, folder: str, code: str) -> None:
+    found = {note.code: (note.level, note.line) for note in check(head(name=name), folder)}
+    assert found.pop(code) == ("error", 2)
+    assert set(found) <= {"name"}  # where no reader could use it
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("---\ndescription: d\n---\n", "name-missing", None),
+        ("---\nname:\ndescription: d\n---\n", "name-missing", 2),
+        ("---\nname: x\n---\nGo.\n", "description-missing", None),
+        ("---\nname: x\ndescription: ''\n---\nGo.\n", "description-missing", 3),
+        (head(description="d" * 1025), "description-length", 3),
+        (head(f"compatibility: {'c' * 501}"), "compatibility-length", 4),
+        (head("compatibility: ''"), "compatibility-length", 4),
+        (head("license: [MIT]"), "not-text", 4),
+        (head("license: 2.0"), "not-text", 4),
+        (head("metadata: text"), "metadata-not-a-map", None),
+        (head("metadata:\n  tags: [a]"), "metadata-not-text", 4),
+        (head("metadata:\n  a: {b: c}"), "metadata-not-text", 4),
+        (head("metadata:\n  a: b\n  version: 1.0"), "not-text", 6),
+        (head("allowed-tools: [Read]"), "allowed-tools-form", 4),
+        (head("allowed-tools: Read, Grep"), "allowed-tools-form", 4),
+        (head("license: MIT\nversion: 1.0.0"), "key-unknown", 5),
+        (head("tags: a"), "key-unknown", 4),
+        (head("license: Proprietary. LICENSE.txt has complete terms"), "license-file-missing", 4),
+        ("# x\ndescription: d\n\nGo.\n", "frontmatter-missing", 1),
+        ("Go.\n", "frontmatter-missing", 1),
+        (head(description="use when: asked"), "yaml-unquoted", 3),
+        ("---\nname: x\ndescription: d\n\nGo.\n", "unclosed", 1),
+        ("\ufeff" + head(), "bom", 1),
+        (head().encode("utf-16"), "not-utf8", None),
+    ],
+)
+def test_each_rule_of_the_specification_has_its_code_and_line(text: str | bytes, code: str, line: int | None) -> None:
+    found = {note.code: note for note in check(text)}
+    assert (found[code].level, found[code].line) == ("error", line)
+
+
+def test_a_bundled_license_that_is_there_is_no_finding() -> None:
+    assert codes(head("license: Complete terms in LICENSE.txt"), files={"LICENSE.txt": None}) == []
+
+
+@pytest.mark.parametrize("text", [head().replace("\n", "\r\n"), head(body="line\n" * 501)])
+def test_advice_is_no_error(text: str) -> None:
+    assert [note.level for note in check(text)] == ["warning"]
+
+
+def test_without_strict_only_what_cannot_be_used_is_an_error() -> None:
+    odd = head("tags: a\nallowed-tools: [Read]\nmetadata:\n  version: 1.0", name="Other", description="use when: asked")
+    notes = check(odd, strict=False)
+    assert [(note.code, note.level) for note in notes] == [
+        ("name-folder", "warning"),
+        ("yaml-unquoted", "warning"),
+        ("allowed-tools-form", "warning"),
+        ("not-text", "warning"),
+    ]
+
+
+@pytest.mark.requirement("FMT-7")
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "empty"),
+        ("---\nname: x\n---\n", "no-description"),
+        (head("a: &a b"), "yaml-anchor"),
+        (head("a: 1\na: 2"), "duplicate-key"),
+    ],
+)
+def test_what_cannot_be_read_has_its_reason(text: str, code: str, strict: bool) -> None:
+    found = {note.code: note.level for note in check(text, strict=strict)}
+    assert found[code] == "error"
+
+
+# What our own keys promise
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "level"),
+    [
+        ("tool 'open", "command-invalid", "error"),
+        ("{url} x", "command-invalid", "error"),
+        ("tool --url={url}", "command-invalid", "error"),
+        ("tool {other} {url}", "command-placeholder", "warning"),
+        ("python ${SKILL_ROOT}/scripts/gone.py {url}", "command-file-missing", "warning"),
+        ("tool {request}", "param-unused", "warning"),
+    ],
+)
+def test_a_command_must_be_one_that_can_run(command: str, code: str, level: str) -> None:
+    text = head(f"metadata:\n  navigator-command: {json.dumps(command)}\n  navigator-required_params: url")
+    found = {note.code: note for note in check(text, files={"scripts/a.py": None}, strict=False)}
+    assert (found[code].level, found[code].line) == (level, 4)
+    assert {note.level for note in check(text, files={"scripts/a.py": None})} == {"error"}
+
+
+def test_a_command_whose_files_and_parameters_are_there_has_no_finding() -> None:
+    text = head(
+        "metadata:\n  navigator-command: python ${SKILL_ROOT}/scripts/a.py {url} -- $1\n  navigator-required_params: url"
+    )
+    assert codes(text, files={"scripts/a.py": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ('[{"prompt": "no name"}]', "param-odd"),
+        ('[{"name": "a", "validation": "magic"}]', "validation-unknown"),
+        ('[{"name": "two words"}]', "param-name"),
+        ('[{"name": "1"}]', "param-name"),
+        ('["a", "a"]', "param-twice"),
+        ('{"a": "b"}', "params-form"),
+    ],
+)
+def test_parameters_must_be_well_formed(params: str, code: str) -> None:
+    assert code in codes(head(f"metadata:\n  navigator-required_params: '{params}'"))
+
+
+LINKED = """
+[a](docs/a.md) ![b](assets/b.png "title") [c](<my file.md>) [d](docs/a.md#part) [e](docs) [f](./docs/../docs/a.md)
+[web](https://x.y/z) [part](#part) [mail](mailto:a@b) [root](/etc) [it]({file}) [self](SKILL.md) [g](my%20file.md)
+`[code](gone.md)` and [![nested](assets/b.png)](docs/a.md)
+
+```
+[fenced](gone.md)
+```
+
+[ref]: docs/a.md
+[^1]: a footnote
+"""
+
+
+def test_files_that_the_text_links_to_are_there() -> None:
+    files = dict.fromkeys(("docs/a.md", "assets/b.png", "my file.md"))
+    assert codes(head(body=LINKED), files=files) == []
+    assert codes(head(body=LINKED)).count("link-missing") == 10
+
+
+@pytest.mark.parametrize(
+    ("link", "code"),
+    [
+        ("[a](gone.md)", "link-missing"),
+        ("[a]: gone.md", "link-missing"),
+        ("[a](../x.md)", "link-outside"),
+        ("[a](..)", "link-outside"),
+    ],
+)
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_link_that_leads_nowhere_is_named_with_its_line(link: str, code: str, ends: str) -> None:
+    [note] = [note for note in check(head(body=f"\n# X\n\n{link}").replace("\n", ends)) if note.code != "crlf"]
+    assert (note.code, note.line) == (code, 8)
+
+
+GOOD_EVALS = {
+    "skill_name": "x",
+    "evals": [{"id": 1, "prompt": "do", "expected_output": "y", "files": ["evals/files/a"]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "code"),
+    [
+        ("evals/evals.json", GOOD_EVALS, None),
+        ("evals/evals.json", [{"query": "a", "should_trigger": True}], None),
+        ("evals/trigger-eval.json", [{"query": "a", "should_trigger": False, "expected_skill": "x"}], None),
+        ("evals/evals.json", {**GOOD_EVALS, "skill_name": "y"}, "evals-skill"),
+        ("evals/evals.json", {"evals": {}}, "evals-form"),
+        ("evals/evals.json", {"evals": [{"prompt": ""}]}, "evals-form"),
+        ("evals/evals.json", {"evals": [{"prompt": "a", "files": ["gone"]}]}, "evals-file-missing"),
+        ("evals/evals.json", {"evals": [{"prompt": "a", "files": "gone"}]}, "evals-file-missing"),
+        ("evals/evals.json", "text", "evals-form"),
+        ("evals/trigger-eval.json", {}, "evals-form"),
+        ("evals/trigger-eval.json", ["a"], "trigger-form"),
+        ("trigger-eval.json", [{"query": "a"}], "trigger-form"),
+        ("evals/trigger-eval.json", [{"query": "a", "should_trigger": True, "expected_skill": 3}], "trigger-form"),
+    ],
+)
+def test_evals_must_be_well_formed(path: str, value: object, code: str | None) -> None:
+    notes = check(head(), files={path: json.dumps(value).encode(), "evals/files/a": None})
+    assert [(note.code, note.path) for note in notes] == ([(code, path)] if code else [])
+
+
+@pytest.mark.parametrize("data", [b"{", b"\xff", b"[" * 100_000])
+def test_evals_that_are_no_json_are_named(data: bytes) -> None:
+    assert codes(head(), files={"evals/evals.json": data}) == ["evals-json"]
+
+
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda path: path.name)
+def test_a_shipped_skill_keeps_every_rule(folder: Path) -> None:
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    found = check((folder / "SKILL.md").read_bytes(), folder.name, files)
+    allowed = ["name-characters"] if "_" in folder.name else []  # FMT-11 names it so
+    assert [note.code for note in found] == allowed
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_no_bytes_raise(data: bytes, strict: bool) -> None:
+    check(b"---\nname: x\ndescription: d\n" + data, strict=strict)
+    check(data, strict=strict)
