@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError
 from navigator_kernel.skills.inventory import Installed, differences
 from navigator_kernel.skills.lifecycle import required
 from navigator_kernel.skills.receipts import read_receipt, read_receipts
@@ -93,7 +93,9 @@ def _intact(ground: Lifecycle, params: Params) -> Answer:
         name = path.rpartition("/")[2]
         if str(place.skills / name) != path:
             continue
-        receipt = read_receipt(place, name)
+        receipt = None
+        with suppress(Damaged):  # then the skill counts as unmanaged, and is asked about
+            receipt = read_receipt(place, name)
         if receipt is not None and receipt.digest != digest:
             hint = f"navigator skill verify {name} names the files; navigator skill trust {name} accepts them"
             raise IntegrityMismatch(f"skill {name!r} was changed since it was installed", hint=hint)
