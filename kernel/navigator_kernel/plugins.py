@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import Any
 import pluggy
 
 from navigator_kernel import hookspecs
-from navigator_kernel.ports import Writer
 from navigator_kernel.text import clean
 
 TRACE = "NAVIGATOR_TRACE"
@@ -124,46 +122,6 @@ def add_entry_points(plugins: Plugins, found: Sequence[tuple[str, str]]) -> None
             plugins.add(getattr(plugin, attribute) if attribute else plugin, name)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's import may raise anything
             plugins.fail(name, "load", error)
-
-
-def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[tuple[str, str]]:
-    """The group's entry points, from a cache that is keyed by the state of the environment's folders.
-
-    A scan costs 30 ms and more; the cache 1 ms.
-    """
-    key = _environment_key()
-    try:
-        held = json.loads(cache.read_text(encoding="utf-8"))
-        if held["key"] == key:
-            return [(str(name), str(value)) for name, value in held["found"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # no cache, or not ours: scan
-    from importlib.metadata import entry_points as scan
-
-    found = sorted((point.name, point.value) for point in scan(group=hookspecs.PROJECT))
-    _keep(cache, {"key": key, "found": found}, writer)
-    return found
-
-
-def _keep(cache: Path, body: dict[str, Any], writer: Callable[[], Writer]) -> None:
-    """A cache that cannot be written is no failure."""
-    from navigator_kernel.errors import KernelError
-
-    try:
-        writer().write(cache, json.dumps(body).encode())
-    except KernelError:
-        return
-
-
-def _environment_key() -> list[list[Any]]:
-    key: list[list[Any]] = [[sys.prefix, sys.version_info[:3]]]
-    for entry in sys.path:
-        try:
-            key.append([entry, Path(entry).stat().st_mtime_ns])
-        except OSError:
-            continue
-    compared: list[list[Any]] = json.loads(json.dumps(key))  # tuples as the cache has them
-    return compared
 
 
 class _Loader(SourceFileLoader):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: what only names shapes is not imported
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from navigator_kernel.events import Event
@@ -36,6 +36,9 @@ class Ids(Protocol):
 
 class Writer(Protocol):
     """The one way to write. Every path is checked against the roots it was made with; `Refused` outside them."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is done within is durable when it ends, and not before: the disk is waited for once."""
 
     def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
         """Replaces the file as a whole or not at all, durable on return."""

@@ -183,7 +183,8 @@ def git(path: Path, *words: str, stdin: bytes = b"") -> str:
 
 
 def navigator(*words: str) -> list[str]:
-    return [sys.executable, "-m", "navigator_kernel.cli.main", "skill", *words]
+    """As the README has it; with `-m` the project's folder would be on Python's path, a new one in each run."""
+    return [sys.executable, str(Path(navigator_kernel.__file__).parents[2] / "bin" / "skill_manager.py"), *words]
 
 
 def fetched(folder: Path) -> int:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from navigator_kernel.adapters.entry_points import entry_points
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.hookspecs import hookimpl
-from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager, entry_points
+from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager
 
 HOOK = "kernel_register_sources"
 

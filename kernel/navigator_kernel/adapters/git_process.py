@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
@@ -122,7 +123,7 @@ class GitProcess:
         for reader in readers:
             reader.start()
         try:
-            code = int(process.proc.wait(timeout=self.timeout))
+            code = _waited(process.proc, self.timeout)
         except subprocess.TimeoutExpired:
             message = f"{self.shown} took longer than {self.timeout:g} s"
             raise FetchFailed(message, hint="check the network, then try again", reason="timeout") from None
@@ -237,6 +238,19 @@ def _own_ssh(command: str) -> str:
 def _without(env: Mapping[str, str]) -> list[str]:
     """`env -u …` for all else that GitPython would hand down; values never show in an argv."""
     return ["env", *(part for name in os.environ if name not in env for part in ("-u", name))]
+
+
+def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
+    """The exit code. Where the system can tell of the end, nobody looks for it again and again, up to 50 ms late."""
+    if hasattr(os, "pidfd_open"):
+        end, waiting = os.pidfd_open(process.pid), select.poll()
+        try:
+            waiting.register(end, select.POLLIN)
+            waiting.poll(timeout * 1000)
+        finally:
+            os.close(end)
+        timeout = 0
+    return process.wait(timeout=timeout)
 
 
 def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.assembly.places import shipped_home
-from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager, entry_points
+from navigator_kernel.assembly.places import installed_plugins, shipped_home
+from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager
 from navigator_kernel.sandbox.consents import ConsentBook
 from navigator_kernel.settings import user_file, user_state
 from navigator_kernel.skills.digest import folder_digest
@@ -43,12 +43,6 @@ def open_plugins(root: Path, *, agents: bool = True) -> Extensions:
                 untrusted.append(folder)
     add_entry_points(plugins, installed_plugins())
     return Extensions(plugins=plugins, untrusted=tuple(untrusted))
-
-
-def installed_plugins() -> list[tuple[str, str]]:
-    """Entry points of the group `navigator`, from the cache."""
-    folder = user_state() / "cache"
-    return entry_points(folder / "plugins.json", lambda: FolderWriter([folder]))
 
 
 def open_consents() -> ConsentBook:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.parts import open_mapping
-from navigator_kernel.assembly.places import HOSTS, shipped_digests, shipped_home, standing_places
+from navigator_kernel.assembly.places import HOSTS, installed_plugins, shipped_digests, shipped_home, standing_places
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import load_settings
 from navigator_kernel.skills.doors import Doors
@@ -60,16 +60,18 @@ def _scan(root: Path) -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any]
     """What plugins find in a skill before it is installed: None without a scanner; one that fails is a finding."""
 
     @cache
-    def opened() -> Plugins:
+    def opened() -> Plugins | None:
+        if not installed_plugins():
+            return None
         from navigator_kernel.assembly.extensions import open_plugins
 
         return open_plugins(root, agents=False).plugins
 
     def scan(skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic] | None:
         plugins = opened()
-        before = len(plugins.failures)
-        if not plugins.manager.hook.kernel_scan_skill.get_hookimpls():
+        if plugins is None or not plugins.manager.hook.kernel_scan_skill.get_hookimpls():
             return None
+        before = len(plugins.failures)
         found = [item for _, items in plugins.all("kernel_scan_skill", files) for item in items]
         failed = [
             Diagnostic(

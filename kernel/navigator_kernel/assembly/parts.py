@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.project_files import ProjectFiles
-from navigator_kernel.assembly.places import resource_roots, scripts, shipped_digests, shipped_home, standing_places
+from navigator_kernel.assembly.places import (
+    installed_plugins,
+    resource_roots,
+    scripts,
+    shipped_digests,
+    shipped_home,
+    standing_places,
+)
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import Settings
 from navigator_kernel.skills.catalogue import ResourceCatalogue
@@ -71,7 +78,7 @@ class RouterParts:
 
 def open_router(root: Path, settings: Settings) -> RouterParts:
     """The kernel's own router, or a plugin's where one is installed; the list of plugins comes from a cache."""
-    from navigator_kernel.assembly.extensions import installed_plugins, open_plugins
+    from navigator_kernel.assembly.extensions import open_plugins
     from navigator_kernel.routing.cascade import CascadeRouter
 
     plugins = open_plugins(root, agents=False) if installed_plugins() else None

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import navigator_kernel
+from navigator_kernel.adapters.entry_points import entry_points
+from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import NotFound
 from navigator_kernel.settings import PROJECT_FILE, user_file, user_state
 from navigator_kernel.skills.catalogue import Root
@@ -131,6 +133,12 @@ def _text(page: Path) -> str:
 
 def _is_plain(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
+
+
+def installed_plugins() -> list[tuple[str, str]]:
+    """Entry points of the group `navigator`, from the cache."""
+    folder = user_state() / "cache"
+    return entry_points(folder / "plugins.json", lambda: FolderWriter([folder]))
 
 
 def standing_places() -> dict[str, Path]:

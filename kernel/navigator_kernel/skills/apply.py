@@ -56,11 +56,12 @@ def apply(
             change.write(f"receipt/{name}", None)
             receipts.pop(name, None)
         folders = {}
-        for plan in coming:
-            name = plan.receipt.name
-            folders[name] = _staged(plan, change.folder(name, keep=keep.get(name, "")), doors.writer)
-            change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
-            receipts[name] = plan.receipt
+        with doors.writer.together():
+            for plan in coming:
+                name = plan.receipt.name
+                folders[name] = _staged(plan, change.folder(name, keep=keep.get(name, "")), doors.writer)
+                change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
+                receipts[name] = plan.receipt
         if coming or going:
             _derive(place, change, receipts, folders, going if forget else (), doors)
         if place.mapping is not None and rows and (grown := doors.mapping.grown(rows)) is not None:

@@ -87,10 +87,12 @@ class Change:
             return False
         self._prepare()
         try:
-            _apply(self._intent, self._place, self._writer)
+            with self._writer.together():
+                _apply(self._intent, self._place, self._writer)
             self._writer.remove(self._place.inner / INTENT)
         except BaseException:
-            _take_back(self._intent, self._place, self._writer)
+            with self._writer.together():
+                _take_back(self._intent, self._place, self._writer)
             self._writer.remove(self._place.inner / INTENT)
             raise
         return True
@@ -99,17 +101,20 @@ class Change:
         """The old and the new of every file, then the intent: durable before the first move."""
         scratch = self._intent.scratch
         self._writer.make_folder(scratch)
-        changed = {slot: data for slot, data in self._data.items() if _current(self._place, slot) != data}
-        for at, (slot, data) in enumerate(changed.items()):
-            before = _current(self._place, slot)
-            for name, content in (("before", before), ("after", data)):
-                if content is not None:
-                    self._writer.write(scratch / f"{name}-{at}", content)
-            self._intent.files.append(slot)
+        with self._writer.together():
+            for slot, data in self._data.items():
+                if (before := _current(self._place, slot)) != data:
+                    self._keep(before, data)
+                    self._intent.files.append(slot)
         folders = {name: [name in self._intent.put, keep] for name, keep in self._intent.folders.items()}
         body = {"v": VERSION, "scratch": scratch.name, "seal": _seal(scratch), "folders": folders}
         text = json.dumps({**body, "files": self._intent.files}, ensure_ascii=False)
         self._writer.write(self._place.inner / INTENT, text.encode())
+
+    def _keep(self, before: bytes | None, after: bytes | None) -> None:
+        for name, content in (("before", before), ("after", after)):
+            if content is not None:
+                self._writer.write(self._intent.scratch / f"{name}-{len(self._intent.files)}", content)
 
 
 def settle(place: Place, writer: Writer) -> bool:
@@ -128,7 +133,8 @@ def _finish(place: Place, writer: Writer) -> bool:
     intent = _read(place)
     if intent is None:
         return False
-    _apply(intent, place, writer)
+    with writer.together():
+        _apply(intent, place, writer)
     writer.remove(place.inner / INTENT)
     writer.remove(intent.scratch)
     return True

@@ -1,0 +1,52 @@
+"""Lists the plugins of installed packages without loading one, or what loads them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.ports import Writer
+
+GROUP = "navigator"
+
+
+def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[tuple[str, str]]:
+    """The group's entry points, from a cache that is keyed by the state of the environment's folders.
+
+    A scan costs 30 ms and more; the cache 1 ms.
+    """
+    key = _environment_key()
+    try:
+        held = json.loads(cache.read_text(encoding="utf-8"))
+        if held["key"] == key:
+            return [(str(name), str(value)) for name, value in held["found"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # no cache, or not ours: scan
+    from importlib.metadata import entry_points as scan
+
+    found = sorted((point.name, point.value) for point in scan(group=GROUP))
+    _keep(cache, {"key": key, "found": found}, writer)
+    return found
+
+
+def _keep(cache: Path, body: dict[str, Any], writer: Callable[[], Writer]) -> None:
+    """A cache that cannot be written is no failure."""
+    try:
+        writer().write(cache, json.dumps(body).encode())
+    except KernelError:
+        return
+
+
+def _environment_key() -> list[list[Any]]:
+    key: list[list[Any]] = [[sys.prefix, sys.version_info[:3]]]
+    for entry in sys.path:
+        try:
+            key.append([entry, Path(entry).stat().st_mtime_ns])
+        except OSError:
+            continue
+    compared: list[list[Any]] = json.loads(json.dumps(key))  # tuples as the cache has them
+    return compared
