@@ -45,7 +45,7 @@ docs: $(STAMP)  ## Write the generated parts of the pages anew
 
 requirements: $(STAMP)  ## List the requirements without a passing test (DUE="spine sessions" fails on those due)
 	@mkdir -p build
-	@-$(BIN)/python -m pytest -q -n 2 -m "$(FAST)" --requirements-out build/requirements.tsv
+	@-$(BIN)/python -m pytest -q -n 2 -m "$(FAST)" --requirements-out=build/requirements.tsv
 	@$(BIN)/python tests/requirements_report.py build/requirements.tsv --due $(or $(DUE),spine)
 
 lock: $(STAMP)  ## Pin the packages anew after a change to pyproject.toml (UPGRADE=1 takes newer ones)

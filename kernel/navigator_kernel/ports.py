@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: what only names shapes is not imported
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -56,6 +56,10 @@ class Writer(Protocol):
 
     def move(self, source: Path, target: Path) -> None:
         """Renames; the target must not exist."""
+
+    def link(self, path: Path, text: str) -> None:
+        """A link that says `text`, seen from its folder; Refused where it would lead out of the roots, or where
+        anything lies at `path`."""
 
     def remove(self, path: Path) -> None:
         """Removes a file, a link itself, or a folder with all that is in it; nothing where it is gone."""
@@ -123,6 +127,24 @@ class Catalogue(Protocol):
 class KnownSkills(Protocol):
     def find(self, name: str) -> tuple[str, str] | None:
         """`(repository, sub-skill)` for a skill that is not installed (SEN-6, X-35)."""
+
+
+TextKind = Literal["query", "document"]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns texts into vectors. `id` names the encoder with its version: vectors of another one are never mixed in."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
+        """A numpy array of float32, a row of length 1 for each text. Whoever implements it may tell questions and
+        documents apart by `kind`."""
 
 
 class Router(Protocol):

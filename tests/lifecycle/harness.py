@@ -7,6 +7,7 @@ processes that it starts read, and what they are told comes back through it.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 from cli.support import LIMIT, MODULE, Done, Place, environment
 from navigator_kernel.skills.change import INTENT
 
-CALLS = "write,pwrite64,rename,renameat,renameat2,fsync,fdatasync,unlink,unlinkat,mkdir,mkdirat,rmdir,openat"
+CALLS = "write,pwrite64,rename,renameat,renameat2,fsync,fdatasync,unlink,unlinkat,symlink,symlinkat,mkdir,mkdirat,rmdir,openat"
 KILLED = (137, -9)
 # A kill comes before the call is done. A disk that fails does so once; one that is full stays so.
 FAULTS: Mapping[str, str] = {
@@ -83,15 +84,17 @@ def case_of(name: str, place: Place, words: Sequence[str], closer: Sequence[str]
 
 
 def state_of(root: Path) -> State:
-    """Every file of the project with its mode and bytes, times left out; and every folder among the skills. What is
-    being prepared, the lock between processes and what is fetched are no part of it."""
+    """Every file and link of the project with its mode and bytes, times left out; and every folder among the skills.
+    What is being prepared, the lock between processes and what is fetched are no part of it."""
     found: State = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         if name.startswith("mybox") or name.endswith(".navigator/lock") or any(map(_STAGED.fullmatch, path.parts)):
             continue
         mode = path.lstat().st_mode
-        if path.is_file():
+        if path.is_symlink():
+            found[name] = mode, os.fsencode(path.readlink())
+        elif path.is_file():
             found[_TIME.sub(b"T", name.encode()).decode()] = mode, _TIME.sub(b"T", path.read_bytes())
         elif name.startswith(".claude/skills/") and ".navigator" not in path.parts:
             found[f"{name}/"] = mode, b""

@@ -42,6 +42,10 @@ class Failing(FolderWriter):
         self.fail()
         super().move(source, target)
 
+    def link(self, path: Path, text: str) -> None:
+        self.fail()
+        super().link(path, text)
+
     def remove(self, path: Path) -> None:
         self.fail()
         super().remove(path)
@@ -54,7 +58,10 @@ COMMANDS: Mapping[str, Callable[[Path], dict[str, Any]]] = {
     "uninstall": lambda repo: {"name": ["alpha", "beta"]},
     "rollback": lambda repo: {},
     "repair": lambda repo: {},
+    "link": lambda repo: {"source": f"file://{repo}", "all": True, "target": "agents", "link": True},
+    "unlink": lambda repo: {"name": ["alpha", "beta"]},
 }
+OPERATIONS = {"link": "install", "unlink": "uninstall"}
 Ready = Callable[[str], Project]
 
 
@@ -75,8 +82,9 @@ def ready(tmp_path: Path, home: Path, repo: Path, other: Path) -> Ready:
     def make(command: str) -> Project:
         project = make_project(tmp_path / "project", home, writer=Failing)
         project.run("install", source=f"file://{other}")
-        if command != "install":
-            project.run("install", source=f"file://{repo}", all=True)
+        if command not in {"install", "link"}:
+            link = {"target": "agents", "link": True} if command == "unlink" else {}
+            project.run("install", source=f"file://{repo}", all=True, **link)
         if command == "update":
             upstream(repo)
             edit(project)
@@ -106,7 +114,8 @@ def test_a_failure_at_any_step_takes_everything_back(
 ) -> None:
     project, params = ready(command), COMMANDS[command](repo)
     done = copied(project, tmp_path / "done", home)
-    done.run(command, **params)
+    operation = OPERATIONS.get(command, command)
+    done.run(operation, **params)
     before, after, steps = settled(project), settled(done), 0
     assert before != after
     monkeypatch.setattr(Failing, "error", error)
@@ -114,7 +123,7 @@ def test_a_failure_at_any_step_takes_everything_back(
         steps += 2 if isinstance(error, KernelError) else 5
         monkeypatch.setattr(Failing, "left", steps)
         try:
-            project.run(command, **params)
+            project.run(operation, **params)
         except type(error):
             assert settled(project) in (before, after), f"{command} fails at {steps}"
     monkeypatch.setattr(Failing, "left", -1)
@@ -266,10 +275,11 @@ def test_a_forced_update_keeps_a_copy_of_what_was_edited(ready: Ready) -> None:
 def test_a_dry_run_writes_nothing_and_tells_what_then_happens(ready: Ready, repo: Path, command: str) -> None:
     project, params = ready(command), COMMANDS[command](repo)
     before = tree(project.root)
-    told = project.run(command, dry_run=True, **params)
+    operation = OPERATIONS.get(command, command)
+    told = project.run(operation, dry_run=True, **params)
     assert told["dry_run"] is True
     assert tree(project.root) == before
-    done = project.run(command, **params)
+    done = project.run(operation, **params)
     assert tree(project.root) != before
     assert {**told, "dry_run": False} == done
 
@@ -281,6 +291,7 @@ WORDS: Mapping[str, str] = {
     "rollback": "rollback",
     "repair": "repair",
     "frozen": "install --frozen",
+    "link": "install {} --all --target agents --link",
 }
 
 

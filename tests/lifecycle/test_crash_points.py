@@ -67,6 +67,28 @@ def uninstall_case(ground: Ground) -> Case:
     return case_of("uninstall", place, ["skill", "uninstall", "alpha", "beta"], closer(first))
 
 
+def link_case(ground: Ground) -> Case:
+    """One skill is there and gets its link, another comes with one."""
+    place, first, second = ground
+    place.said("skill", "install", f"file://{second}", "--skill", "alpha")
+    words = ["skill", "install", f"file://{second}", "--all", "--target", "agents", "--link"]
+    return case_of("link", place, words, closer(first))
+
+
+def unlink_case(ground: Ground) -> Case:
+    place, first, second = ground
+    place.said("skill", "install", f"file://{second}", "--all", "--target", "agents", "--link")
+    return case_of("unlink", place, ["skill", "uninstall", "alpha", "beta"], closer(first))
+
+
+def agents_case(ground: Ground) -> Case:
+    """A copy in .agents/skills, beside one of the same name in .claude/skills."""
+    place, _, second = ground
+    place.said("skill", "install", f"file://{second}", "--skill", "alpha")
+    words = ["skill", "install", f"file://{second}", "--all", "--target", "agents"]
+    return case_of("agents", place, words, [*words, "--offline"])
+
+
 def repair_case(ground: Ground) -> Case:
     place, _, second = ground
     place.said("skill", "install", f"file://{second}", "--all")
@@ -91,6 +113,9 @@ CASES: Mapping[str, Callable[[Ground], Case]] = {
     "uninstall": uninstall_case,
     "repair": repair_case,
     "rollback": rollback_case,
+    "link": link_case,
+    "unlink": unlink_case,
+    "agents": agents_case,
 }
 
 
@@ -99,7 +124,7 @@ def closer(repo: Path) -> list[str]:
 
 
 # X-38
-@pytest.mark.parametrize("name", ["install", "update", "uninstall", "repair"])
+@pytest.mark.parametrize("name", ["install", "update", "uninstall", "repair", "link"])
 def test_hit_at_any_of_a_few_calls_a_command_leaves_all_as_it_was_or_all_done(
     ground: Ground, tmp_path: Path, name: str
 ) -> None:

@@ -13,6 +13,7 @@ from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.lifecycle import Lifecycle
 from navigator_kernel.skills.mapping import SkillMapping
+from navigator_kernel.values.resource import Level
 
 
 class SetClock:
@@ -39,6 +40,10 @@ class Project:
     def inner(self) -> Path:
         return self.skills / ".navigator"
 
+    @property
+    def agents(self) -> Path:
+        return self.root / ".agents" / "skills"
+
     def run(self, operation: str, **params: Any) -> Mapping[str, Any]:
         return self.lifecycle.perform(operation, params)
 
@@ -47,18 +52,23 @@ Maker = Callable[..., Project]
 
 
 def make_project(root: Path, home: Path, writer: type[FolderWriter] = FolderWriter, scan: Any = None) -> Project:
-    levels = {"project": root / ".claude" / "skills", "user": home / ".claude" / "skills"}
+    bases: dict[Level, Path] = {"project": root, "user": home}
+    levels = {level: base / ".claude" / "skills" for level, base in bases.items()}
+    agents = {level: base / ".agents" / "skills" for level, base in bases.items()}
     mapping = SkillMapping([root / "docs" / "skills-mapping.md"])
     roots: Sequence[Path] = [
         *levels.values(),
+        *agents.values(),
         root / "skills.lock.json",
+        root / ".agents" / "skills.lock.json",
         home / ".claude" / "skills.lock.json",
+        home / ".agents" / "skills.lock.json",
         root / "docs" / "skills-mapping.md",
         root / "mybox" / "state",
     ]
     root.mkdir(parents=True, exist_ok=True)
-    doors = Doors(writer=writer(roots), clock=SetClock(), mapping=mapping, scan=scan)
-    lifecycle = Lifecycle(root=root, levels=levels, doors=doors)
+    doors = Doors(writer=writer(roots, within=root), clock=SetClock(), mapping=mapping, scan=scan)
+    lifecycle = Lifecycle(root=root, levels=levels, agents=agents, doors=doors)
     return Project(root=root, lifecycle=lifecycle, mapping=mapping)
 
 

@@ -113,6 +113,20 @@ class FolderWriter:
             self._sync(target.parent)
             self._sync(source.parent)
 
+    def link(self, path: Path, text: str) -> None:
+        """One system call that replaces nothing; makes the folders above it."""
+        real, ahead = self._checked(path), Path(os.path.normpath(_absolute(path).parent / text))
+        leaves = self._is_within(path) and not self._is_within(ahead)
+        if not text or Path(text).is_absolute() or leaves or self._checked(ahead) != _placed(real.parent / text):
+            raise Refused(f"the link {str(path)!r} would lead elsewhere", hint="remove the links on its way")
+        with _named("link", path):
+            real.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            try:
+                real.symlink_to(text)
+            except FileExistsError as error:
+                raise Refused(f"{str(path)!r} is there already", hint="move it away first") from error
+            self._sync(real.parent)
+
     def remove(self, path: Path) -> None:
         """A file, a link itself, or a folder with all that is in it; nothing where it is gone."""
         path = self._checked(path)
@@ -140,12 +154,15 @@ class FolderWriter:
         real = _placed(path)
         if not real.is_relative_to(_placed(root)) and not real.is_relative_to(os.path.realpath(root)):
             raise Refused(f"{str(path)!r} leads outside through a link", hint=f"remove the link below {str(root)!r}")
-        within = self._within
-        if within is not None and path.is_relative_to(within) and not real.is_relative_to(os.path.realpath(within)):
-            raise Refused(f"{str(path)!r} leads out of the project", hint=f"remove the link below {str(within)!r}")
+        if self._within and self._is_within(path) and not real.is_relative_to(os.path.realpath(self._within)):
+            hint = f"remove the link below {str(self._within)!r}"
+            raise Refused(f"{str(path)!r} leads out of the project", hint=hint)
         if any(_overlaps(path, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
             raise Refused(f"{str(path)!r} may only be read", hint="write elsewhere")
         return real
+
+    def _is_within(self, path: Path) -> bool:
+        return self._within is not None and _absolute(path).is_relative_to(self._within)
 
 
 def read_bounded(path: Path, limit: int) -> bytes:

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 def open_lifecycle(root: Path) -> Lifecycle:
     """Project, user and shipped skills; the shipped ones only where they are not the project's own."""
-    user = Path.home() / ".claude"
-    levels: dict[Level, Path] = {"project": root / ".claude" / "skills", "user": user / "skills"}
+    home = Path.home()
+    levels: dict[Level, Path] = {"project": root / ".claude" / "skills", "user": home / ".claude" / "skills"}
+    agents: dict[Level, Path] = {"project": root / ".agents" / "skills", "user": home / ".agents" / "skills"}
     if shipped_home().skills.resolve() != levels["project"].resolve():
         levels["shipped"] = shipped_home().skills
-    roots = (*writable("lifecycle", root, standing_places()), user / "skills", user / "skills.lock.json")
-    writer = FolderWriter(roots, within=root)
+    own = [folder / name for folder in (home / ".claude", home / ".agents") for name in ("skills", "skills.lock.json")]
+    writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
     doors = Doors(
         writer=writer,
         clock=SystemClock(),
@@ -40,8 +41,8 @@ def open_lifecycle(root: Path) -> Lifecycle:
         reserved=shipped_digests,
         rank=_ranked,
     )
-    others = [root / host / "skills" for host in HOSTS[1:]]
-    return Lifecycle(root=root, levels=levels, doors=doors, shipped=shipped_digests(), others=others)
+    others = [root / host / "skills" for host in HOSTS if host not in {".claude", ".agents"}]
+    return Lifecycle(root=root, levels=levels, agents=agents, doors=doors, shipped=shipped_digests(), others=others)
 
 
 def _cache(root: Path, writer: FolderWriter) -> RepoCache:

@@ -9,7 +9,7 @@ import click
 
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
-from navigator_kernel.cli.skill_work import busy, dry_option, reach_options, user_option
+from navigator_kernel.cli.skill_work import busy, dry_option, filter_options, place_options, reach_options
 from navigator_kernel.errors import UsageProblem
 
 
@@ -20,9 +20,10 @@ from navigator_kernel.errors import UsageProblem
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--as", "rename", help="Install the one skill under this name.")
 @click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
+@click.option("--link", is_flag=True, help="With --target agents: in .claude/skills, and a link in .agents/skills.")
 @dry_option
 @reach_options
-@user_option
+@place_options
 @json_option
 @pass_app
 def install(
@@ -43,7 +44,8 @@ def install(
         return int(found["exit_code"])
     done = "would install" if found["dry_run"] else "installed"
     for one in found["skills"]:
-        lines(f"{done if one['changed'] else 'already there'} {one['name']} ({found['commit'] or 'no commit'})")
+        what = f"{done if one['changed'] else 'already there'} {one['name']} ({found['commit'] or 'no commit'})"
+        lines(what + "".join(f", linked from {link}" for link in one["links"]))
         for finding in one["findings"]:
             note(f"{finding['level']}: {finding['code']}: {finding['message']}")
     for one in found["refused"]:
@@ -55,7 +57,7 @@ def install(
 @click.argument("names", nargs=-1)
 @click.option("--repo", help="Every skill that came from this source.")
 @dry_option
-@user_option
+@place_options
 @json_option
 @pass_app
 def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> None:
@@ -64,7 +66,10 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
         raise UsageProblem("no skill is named", hint="navigator skill uninstall NAME, or --repo SOURCE")
     found = busy("removing", app, "uninstall", {"name": list(names), **given}, quiet=as_json)
     done = "would uninstall" if found["dry_run"] else "uninstalled"
-    document({**found, "exit_code": 0}) if as_json else lines([f"{done} {one['name']}" for one in found["skills"]])
+    if as_json:
+        document({**found, "exit_code": 0})
+    else:
+        lines([f"{done} {one['name']}" + "".join(f" and {link}" for link in one["links"]) for one in found["skills"]])
 
 
 @click.command("update")
@@ -73,7 +78,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
 @dry_option
 @reach_options
-@user_option
+@place_options
 @json_option
 @pass_app
 def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> None:
@@ -92,7 +97,7 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
 @click.command("outdated")
 @click.argument("names", nargs=-1)
 @reach_options
-@user_option
+@place_options
 @json_option
 @pass_app
 def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> None:
@@ -106,7 +111,7 @@ def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any
 @click.option("--force", is_flag=True, help="Replace skills that were edited here.")
 @dry_option
 @reach_options
-@user_option
+@place_options
 @json_option
 @pass_app
 def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
@@ -116,7 +121,7 @@ def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
 
 @click.command("repair")
 @dry_option
-@user_option
+@filter_options
 @json_option
 @pass_app
 def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
@@ -126,8 +131,11 @@ def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
         document({**found, "exit_code": 0})
         return
     for one in found["levels"]:
-        lines(f"{one['level']}: {one['skills']} skills, {len(one['rewritten'])} files rewritten, {one['swept']} swept")
+        which = one["level"] if one["target"] == "claude" else f"{one['level']}, .agents"
+        lines(f"{which}: {one['skills']} skills, {len(one['rewritten'])} files rewritten, {one['swept']} swept")
         lines([f"  missing: {name}" for name in one["missing"]])
+        done = "would remove" if found["dry_run"] else "removed"
+        lines([f"  {done} {link}, which leads to nothing" for link in one["unlinked"]])
 
 
 def _news(found: Mapping[str, Any]) -> None:

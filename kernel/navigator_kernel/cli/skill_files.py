@@ -11,24 +11,25 @@ import click
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
-from navigator_kernel.cli.skill_work import busy, dry_option, reach_options, user_option
+from navigator_kernel.cli.skill_work import busy, dry_option, filter_options, place_options, reach_options
 
 
 @click.command("export")
 @click.argument("names", nargs=-1)
-@click.argument("target")
+@click.argument("out")
 @click.option("--all", "everything", is_flag=True, help="Every installed skill that did not come with this release.")
-@click.option("--zip", "packed", is_flag=True, help="A NAME.skill for each in the folder TARGET.")
+@click.option("--zip", "packed", is_flag=True, help="A NAME.skill for each in the folder OUT.")
 @click.option("--force", is_flag=True, help="Replace a skill or an archive that is there.")
 @dry_option
-@user_option
+@filter_options
 @json_option
 @pass_app
 def export(
-    app: App, /, *, names: tuple[str, ...], target: str, everything: bool, packed: bool, as_json: bool, **given: Any
+    app: App, /, *, names: tuple[str, ...], out: str, everything: bool, packed: bool, as_json: bool, **given: Any
 ) -> None:
-    """Copy the installed skills NAMES to the folder TARGET, or pack them into TARGET.skill or TARGET.zip."""
-    params = {"name": list(names), "target": _absolute(target), "all": everything, "zip": packed, **given}
+    """Copy the installed skills NAMES to the folder OUT, or pack them into OUT.skill or OUT.zip."""
+    params = {"name": list(names), "all": everything, "zip": packed, **given, "of": given["target"]}
+    params["target"] = _absolute(out)
     found = open_lifecycle(app.root).perform("export", params)
     if as_json:
         document(found)
@@ -44,7 +45,7 @@ def export(
 @click.argument("file", required=False)
 @dry_option
 @reach_options
-@user_option
+@place_options
 @json_option
 @pass_app
 def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -> int:

@@ -10,16 +10,16 @@ import click
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
-from navigator_kernel.cli.skill_work import busy, reach_options, user_option
+from navigator_kernel.cli.skill_work import busy, filter_options, reach_options
 
 
 @click.command("list")
-@user_option
+@filter_options
 @json_option
 @pass_app
-def listed(app: App, *, user: bool, as_json: bool) -> None:
+def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
     """List installed skills."""
-    found = open_lifecycle(app.root).perform("list", {"user": user})
+    found = open_lifecycle(app.root).perform("list", where)
     if as_json:
         document(found)
         return
@@ -33,7 +33,7 @@ def listed(app: App, *, user: bool, as_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many are shown.")
 @click.option("--remote", is_flag=True, help="Also the catalogues that your settings name.")
 @click.option("--offline", is_flag=True, help="Ask no network.")
-@user_option
+@filter_options
 @json_option
 @pass_app
 def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
@@ -66,21 +66,50 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
     if as_json:
         document(found)
     elif "skills" in found:
-        _skills(found["skills"])
-        note(f"{len(found['skills'])} skills; install one with: navigator skill install {source} --skill NAME")
+        _offered(found, source)
     else:
         lines([f"{key}: {_short(value)}" for key, value in found.items() if value not in (None, "", [], ())])
 
 
 @click.command("verify")
 @click.argument("name", required=False)
-@user_option
+@filter_options
 @json_option
 @pass_app
-def verify(app: App, *, name: str | None, user: bool, as_json: bool) -> None:
+def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
     """Compare installed skills with their receipts; exit code 6 names what changed."""
-    found = open_lifecycle(app.root).perform("verify", {"name": name, "user": user})
+    found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
     document(found) if as_json else lines(f"{found['count']} skills are as they were installed")
+
+
+def _offered(found: Mapping[str, Any], source: str) -> None:
+    """What an install would bring, and what is to be known of it before."""
+    skills = found["skills"]
+    table(("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description"), map(_offer, skills))
+    for one in (one for one in skills if one["findings"] is not None):
+        lines([f"{one['name']}: runs {one['command']}"] if one.get("command") else [])
+        lines([f"{one['name']}: script {path}" for path in one["scripts"]])
+        lines([f"{one['name']}: {_finding(finding)}" for finding in one["findings"]])
+        note(f"{one['name']}: verdict {one['verdict']}")
+    for one in skills:
+        for problem in one["problems"]:
+            note(f"{one['name']}: {problem}")
+    for problem in found["problems"]:
+        note(_finding(problem))
+    at = f" at {found['ref']}" if found["ref"] else ""
+    note(f"{len(skills)} skills{at}; install one with: navigator skill install {source} --skill NAME")
+    if any(one["findings"] is None for one in skills):
+        note("bytes and findings are told of skills that --skill names")
+
+
+def _offer(one: Mapping[str, Any]) -> tuple[str, ...]:
+    size, scripts = "-" if one["size"] is None else str(one["size"]), str(len(one["scripts"]) or "-")
+    known = (one["license"] or "-", size, _short(one["tools"]) or "-", scripts, one["plugin"] or "-")
+    return (one["name"], one["kind"], *known, one["description"])
+
+
+def _finding(one: Mapping[str, Any]) -> str:
+    return f"{one['level']}: {one['code']}: {one['path']}: {one['message']}"
 
 
 def _skills(skills: Sequence[Mapping[str, Any]]) -> None:

@@ -12,8 +12,19 @@ from navigator_kernel.cli.app import App
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-user_option = click.option("--user", is_flag=True, help="The person's own skills instead of the project's.")
+_TARGETS = click.Choice(["claude", "agents"])
 dry_option = click.option("--dry-run", is_flag=True, help="Tell what would happen, and do nothing.")
+
+
+def place_options(command: F) -> F:
+    """`--user` and `--target`, for what deals with one place."""
+    text = "In .claude/skills, where nothing else is said, or in .agents/skills."
+    return _user(click.option("--target", type=_TARGETS, help=text)(command))
+
+
+def filter_options(command: F) -> F:
+    """The same, for what deals with all of them."""
+    return _user(click.option("--target", type=_TARGETS, help="Only .claude/skills, or only .agents/skills.")(command))
 
 
 def reach_options(command: F) -> F:
@@ -21,6 +32,10 @@ def reach_options(command: F) -> F:
     offline = click.option("--offline", is_flag=True, help="Ask no network: only what is kept in mybox/cache.")
     auth = click.option("--auth", is_flag=True, help="Let git use your own keys and credentials for this host.")
     return offline(auth(command))
+
+
+def _user(command: F) -> F:
+    return click.option("--user", is_flag=True, help="The person's own skills instead of the project's.")(command)
 
 
 def busy(what: str, app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from navigator_kernel.ports import Writer
 from navigator_kernel.skills.change import Change
 from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.skills.doors import Doors
+from navigator_kernel.skills.links import link_text, own_links
 from navigator_kernel.skills.lockfile import lock_bytes, read_lock
 from navigator_kernel.skills.mapping import Row
 from navigator_kernel.skills.place import Place, refuse_escape
@@ -39,10 +40,11 @@ def apply(
     rows: Sequence[Row] = (),
     keep: Mapping[str, str] | None = None,
     forget: bool = True,
+    links: Sequence[str] = (),
 ) -> bool:
     """Whether anything changed. `decide` is told the receipts under the lock and says which skills come and which go;
     it refuses by raising. `rows` are added to the mapping; `keep` names the backups of folders that are replaced. With
-    `forget` a skill that goes leaves the lock file, too.
+    `forget` a skill that goes leaves the lock file, too. `links` are skills that get a link; one that goes loses its.
     """
     refuse_escape(place)
     doors.writer.make_folder(place.inner)
@@ -55,6 +57,10 @@ def apply(
             change.drop(name, keep=keep.get(name, ""))
             change.write(f"receipt/{name}", None)
             receipts.pop(name, None)
+        for name in own_links(place).intersection(going):
+            change.write(f"link/{name}", None)
+        for name in links:
+            change.write(f"link/{name}", link_text(place, name).encode())
         folders = {}
         with doors.writer.together():
             for plan in coming:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -115,7 +116,11 @@ class ResourceCatalogue:
 
     def _gather(self, files: Iterable[tuple[Root, str, Stamp]], disabled: frozenset[str]) -> None:
         self._found, self._notes = {}, []
+        seen: dict[tuple[object, ...], str] = {}
         for root, path, stamp in files:
+            known = seen.setdefault((root.type, root.level, stamp), path)
+            if known != path and os.path.realpath(known) == os.path.realpath(path):
+                continue  # a link to what is read already
             entry = self._one(root, Path(path), stamp)
             if isinstance(entry, Diagnostic):
                 self._notes.append(entry)

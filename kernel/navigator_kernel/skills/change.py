@@ -20,6 +20,7 @@ from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import HALF_WRITTEN, read_bounded
 from navigator_kernel.errors import Damaged, Refused
 from navigator_kernel.ports import Writer
+from navigator_kernel.skills.links import held_link, link_path, link_text
 from navigator_kernel.skills.manifest import NAME
 from navigator_kernel.skills.place import Place, refuse_escape
 
@@ -77,8 +78,8 @@ class Change:
         self._intent.folders[name] = keep
 
     def write(self, slot: str, data: bytes | None) -> None:
-        """The file of `slot` is to hold `data`, or to go: `lock`, `database`, `mapping`, `receipt/<name>` or
-        `locks/<stamp>`."""
+        """The file of `slot` is to hold `data`, or to go: `lock`, `database`, `mapping`, `receipt/<name>`,
+        `locks/<stamp>`, or `link/<name>`, which is a link and holds what it says."""
         self._data[slot] = data
 
     def commit(self) -> bool:
@@ -88,7 +89,7 @@ class Change:
         self._prepare()
         try:
             with self._writer.together():
-                _apply(self._intent, self._place, self._writer)
+                _apply(self._intent, self._place, self._writer, strict=True)
             self._writer.remove(self._place.inner / INTENT)
         except BaseException:
             with self._writer.together():
@@ -134,7 +135,7 @@ def _finish(place: Place, writer: Writer) -> bool:
     if intent is None:
         return False
     with writer.together():
-        _apply(intent, place, writer)
+        _apply(intent, place, writer, strict=False)
     writer.remove(place.inner / INTENT)
     writer.remove(intent.scratch)
     return True
@@ -157,7 +158,7 @@ def _tidy(place: Place, writer: Writer) -> int:
     return len(left) + sum(map(writer.sweep, files))
 
 
-def _apply(intent: _Intent, place: Place, writer: Writer) -> None:
+def _apply(intent: _Intent, place: Place, writer: Writer, *, strict: bool) -> None:
     """Goes on from wherever it was left: a step that is done is seen to be done."""
     for name in intent.folders:
         new, old, target = _folders(intent, name, place)
@@ -169,7 +170,7 @@ def _apply(intent: _Intent, place: Place, writer: Writer) -> None:
         if name in intent.put:
             writer.move(new, target)
     for at, slot in enumerate(intent.files):
-        _set(place, slot, _held(intent.scratch / f"after-{at}"), writer)
+        _set(place, slot, _held(intent.scratch / f"after-{at}"), writer, strict=strict)
     for name, keep in intent.folders.items():
         _, old, _ = _folders(intent, name, place)
         if keep and os.path.lexists(old):
@@ -187,7 +188,7 @@ def _take_back(intent: _Intent, place: Place, writer: Writer) -> None:
         if os.path.lexists(old) and not os.path.lexists(target):
             writer.move(old, target)
     for at, slot in enumerate(intent.files):
-        _set(place, slot, _held(intent.scratch / f"before-{at}"), writer)
+        _set(place, slot, _held(intent.scratch / f"before-{at}"), writer, strict=False)
 
 
 def _folders(intent: _Intent, name: str, place: Place) -> tuple[Path, Path, Path]:
@@ -195,17 +196,32 @@ def _folders(intent: _Intent, name: str, place: Place) -> tuple[Path, Path, Path
     return intent.scratch / "new" / name, intent.scratch / "old" / name, place.skills / name
 
 
-def _set(place: Place, slot: str, data: bytes | None, writer: Writer) -> None:
-    if _current(place, slot) == data:
+def _set(place: Place, slot: str, data: bytes | None, writer: Writer, *, strict: bool) -> None:
+    """Somebody's own in place of a link stays, and is Refused where `strict`."""
+    path = _path(place, slot)
+    if not _is_link(slot):
+        if _held(path) != data:
+            writer.remove(path) if data is None else writer.write(path, data)
         return
-    if data is None:
-        writer.remove(_path(place, slot))
-    else:
-        writer.write(_path(place, slot), data)
+    try:
+        if _current(place, slot) != data:
+            writer.remove(path) if data is None else writer.link(path, link_text(place, path.name))
+    except Refused:
+        if strict:
+            raise
 
 
 def _current(place: Place, slot: str) -> bytes | None:
-    return _held(_path(place, slot))
+    """Refused where somebody's own lies in place of a link."""
+    path = _path(place, slot)
+    if not _is_link(slot):
+        return _held(path)
+    held = held_link(place, path.name)
+    return None if held is None else held.encode()
+
+
+def _is_link(slot: str) -> bool:
+    return slot.startswith("link/")
 
 
 def _held(path: Path) -> bytes | None:
@@ -222,9 +238,10 @@ def _path(place: Place, slot: str) -> Path:
     named: Mapping[str, Callable[[], Path]] = {
         "receipt": lambda: place.inner / f"{name}.json",
         "locks": lambda: place.locks / f"{name}.json",
+        "link": lambda: link_path(place, name),
     }
     path = single.get(slot)
-    if kind in named and (NAME if kind == "receipt" else _STAMP).fullmatch(name):
+    if kind in named and (_STAMP if kind == "locks" else NAME).fullmatch(name):
         path = named[kind]()
     if path is None:
         raise Refused(f"a change cannot write {slot!r}", hint="navigator skill repair")

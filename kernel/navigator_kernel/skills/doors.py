@@ -38,7 +38,8 @@ class Doors:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """`rename` is the name to install under, `dry_run` tells what would happen, `force` replaces edited files (a backup
-    is kept), `offline` asks no network, `auth` lets the person's own credentials in for this host."""
+    is kept), `offline` asks no network, `auth` lets the person's own credentials in for this host, `link` also makes
+    links in `.agents/skills`."""
 
     everything: bool = False
     rename: str = ""
@@ -46,6 +47,7 @@ class Options:
     force: bool = False
     offline: bool = False
     auth: bool = False
+    link: bool = False
 
 
 def opened(source: Source, doors: Doors, options: Options) -> Tree:

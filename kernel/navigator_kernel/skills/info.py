@@ -5,35 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.discover import REGULAR, Found, choose
 from navigator_kernel.skills.doors import Doors, Options, opened
 from navigator_kernel.skills.install import observed
 from navigator_kernel.skills.mapping import Row
+from navigator_kernel.skills.plans import drafts, scanned
 from navigator_kernel.skills.reading import Reader
 from navigator_kernel.skills.source import Source
 from navigator_kernel.text import clean
-from navigator_kernel.values.resource import SkillDef
+from navigator_kernel.values.receipt import Verdict
+from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd")
+
+
+Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # by the skill's folder in the tree
 
 
 def analyse(
     source: Source, wanted: Sequence[str], doors: Doors, options: Options
 ) -> tuple[dict[str, Any], tuple[Row, ...]]:
-    """`{source, url, ref, commit, count, skills: […]}` and the rows that the mapping may learn.
+    """`{source, url, ref, subpath, commit, count, problems, skills: […]}` and the rows that the mapping may learn;
+    `problems` is what of plugin manifests could not be used.
 
-    All manifests are read; the other files, and so their sizes, only of skills that are named, or of a lone one.
+    All manifests are read; the other files, and with them sizes and findings, only of skills that are named, or of a
+    lone one.
     """
     with opened(source, doors, options) as tree:
         reader = Reader(source, tree)
         found = reader.find()
         chosen = choose(found, wanted, reader.named, reader.alike) if wanted else found
         whole = bool(wanted) or len(found) == 1
-        sizes = _sizes(chosen, reader) if whole else {}
-        skills = [_told(skill, reader.manifest(skill), sizes) for skill in chosen]
-        head = {"source": source.label, "url": source.url, "ref": source.ref, "commit": tree.commit}
-        return {**head, "count": len(found), "skills": skills}, observed(reader)
+        sizes, judged = (_sizes(chosen, reader), _judged(chosen, reader, doors)) if whole else ({}, {})
+        skills = [_told(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
+        source = reader.source
+        head = {"source": source.label, "url": source.url, "ref": source.ref, "subpath": source.subpath}
+        head = {key: _clean(text) for key, text in head.items()}
+        told = {"count": len(found), "problems": [_finding(note) for note in reader.notes], "skills": skills}
+        return {**head, "commit": tree.commit, **told}, observed(reader)
 
 
 def _sizes(chosen: Sequence[Found], reader: Reader) -> Mapping[str, int]:
@@ -41,13 +51,34 @@ def _sizes(chosen: Sequence[Found], reader: Reader) -> Mapping[str, int]:
     return {oid: len(data) for oid, data in reader.read(oids).items()}
 
 
-def _told(found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int]) -> dict[str, Any]:
+def _judged(chosen: Sequence[Found], reader: Reader, doors: Doors) -> Judged:
+    """What an install would say of each: the verdict of the scanners with their findings, or why it is refused."""
+    refused: list[tuple[Found, KernelError]] = []
+    judged: dict[str, tuple[Verdict, list[dict[str, Any]]]] = {}
+    for plan in drafts(chosen, reader, doors.clock, refused=refused):
+        try:
+            plan = scanned(plan, doors.scan)
+            verdict, findings = plan.receipt.verdict, [_finding(one) for one in plan.findings]
+        except Refused as error:
+            verdict, findings = "block", [_cleaned(one) for one in error.data["findings"]]
+        judged[plan.receipt.subpath] = verdict, findings
+    for skill, reason in refused:
+        code = str(reason.data.get("reason", reason.code))
+        why = Diagnostic(code=code, level="error", path=skill.shown, message=reason.message)
+        judged[skill.folder] = "block", [_finding(why)]
+    return judged
+
+
+def _told(found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, int], judged: Judged) -> dict[str, Any]:
+    """`size` and `findings` are None where the files were not read."""
     files = [found.inner(entry) for entry in found.entries]
     scripts = [found.inner(e) for e in found.entries if e.mode == "100755" or e.path.lower().endswith(SCRIPTS)]
-    size = sum(sizes.get(entry.oid, 0) for entry in found.entries) if sizes else None
-    told: dict[str, Any] = {"name": clean(found.name, lines=False), "path": clean(found.shown, lines=False)}
-    told |= declared(manifest)
-    return {**told, "files": list(map(_clean, files)), "scripts": list(map(_clean, scripts)), "size": size}
+    verdict, findings = judged.get(found.folder, ("not_scanned", None))
+    told: dict[str, Any] = {"name": _clean(found.name), "path": _clean(found.shown)}
+    told |= {**declared(manifest), "plugin": _clean(found.plugin), "role": found.role}
+    told |= {"files": list(map(_clean, files)), "scripts": list(map(_clean, scripts))}
+    size = sum(sizes.get(entry.oid, 0) for entry in found.entries) if found.folder in judged else None
+    return {**told, "size": size, "verdict": verdict, "findings": findings}
 
 
 def declared(manifest: SkillDef | KernelError) -> dict[str, Any]:
@@ -63,6 +94,14 @@ def declared(manifest: SkillDef | KernelError) -> dict[str, Any]:
         "tools": [_clean(tool) for tool in (*manifest.allowed_tools, *(manifest.tools or ()))],
         "problems": [_clean(note.message) for note in manifest.diagnostics],
     }
+
+
+def _finding(one: Diagnostic) -> dict[str, Any]:
+    return _cleaned(one.to_dict())
+
+
+def _cleaned(finding: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _clean(value) if isinstance(value, str) else value for key, value in finding.items()}
 
 
 def _clean(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from navigator_kernel.errors import KernelError, Refused, UsageProblem
@@ -11,6 +11,7 @@ from navigator_kernel.skills.apply import apply, dry
 from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.skills.discover import Found, choose, distinct
 from navigator_kernel.skills.doors import Doors, Options, opened
+from navigator_kernel.skills.links import own_links, refuse_unlinkable, told_links
 from navigator_kernel.skills.lookalike import refuse_lookalike
 from navigator_kernel.skills.manifest import NAME
 from navigator_kernel.skills.mapping import Row
@@ -23,7 +24,7 @@ from navigator_kernel.values.receipt import Receipt
 
 
 def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
-    """`{source, commit, level, changed, dry_run, skills: […]}`. All of it happens, or nothing does."""
+    """`{source, commit, level, target, changed, dry_run, skills: […]}`. All of it happens, or nothing does."""
     refuse_rename(options.rename, wanted)
     with opened(source, doors, options) as tree:
         reader = Reader(source, tree)
@@ -35,6 +36,7 @@ def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, o
             raise refused[0][1]
         siblings, commit, label = observed(reader), tree.commit, reader.source.label
     fresh: set[str] = set()
+    linked, links = own_links(place), [plan.receipt.name for plan in made] if options.link else []
 
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[Plan], Sequence[str]]:
         coming = [plan for plan in made if not settled(plan, place, receipts)]
@@ -42,15 +44,17 @@ def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, o
         for plan in coming:
             if plan.receipt.name not in receipts:
                 refuse_lookalike(plan.receipt.name, known)
+        refuse_unlinkable(place, links)
         fresh.update(plan.receipt.name for plan in coming)
+        fresh.update(set(links) - own_links(place))
         return coming, ()
 
     if options.dry_run:
         dry(place, decide)
     else:
-        apply(place, doors, decide, rows=siblings)
-    head = {"source": label, "commit": commit, "level": place.level, "changed": bool(fresh)}
-    told = [tell(plan, place, changed=plan.receipt.name in fresh) for plan in made]
+        apply(place, doors, decide, rows=siblings, links=links)
+    head = {"source": label, "commit": commit, "level": place.level, "target": place.target, "changed": bool(fresh)}
+    told = [tell(plan, place, {*linked, *links}, changed=plan.receipt.name in fresh) for plan in made]
     why = [{"name": skill.name, "path": skill.shown, **error.to_dict()} for skill, error in refused]
     return {**head, "dry_run": options.dry_run, "skills": told, "refused": why, "exit_code": 1 if why else 0}
 
@@ -108,12 +112,13 @@ def refuse_taken(name: str, place: Place) -> None:
             raise Refused(f"{path.name!r} is there already and reads like {name!r}", hint="move it away first")
 
 
-def tell(plan: Plan, place: Place, *, changed: bool) -> dict[str, Any]:
-    """What the answer says of one skill."""
+def tell(plan: Plan, place: Place, linked: Collection[str], *, changed: bool) -> dict[str, Any]:
+    """What the answer says of one skill; `linked` are those that have a link afterwards."""
     receipt = plan.receipt
     return {
         "name": receipt.name,
         "path": place.told(place.skills / receipt.name),
+        "links": told_links(place, linked, receipt.name),
         "kind": plan.skill.kind,
         "digest": receipt.digest,
         "files": len(receipt.files),

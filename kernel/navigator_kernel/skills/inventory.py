@@ -10,6 +10,7 @@ from typing import Any, Literal
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
 from navigator_kernel.skills.digest import folder_files, shipped_digest
+from navigator_kernel.skills.links import own_links, told_links
 from navigator_kernel.skills.place import Place
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.text import clean
@@ -21,12 +22,13 @@ Status = Literal["managed", "unmanaged", "shipped"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """`receipt` is there exactly for a managed skill."""
+    """`receipt` is there exactly for a managed skill; `links` are those of ours that lead to it."""
 
     skill: SkillDef
     place: Place
     status: Status
     receipt: Receipt | None
+    links: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         skill, receipt = self.skill, self.receipt
@@ -38,6 +40,7 @@ class Installed:
             "level": self.place.level,
             "enabled": skill.enabled,
             "path": self.place.told(skill.folder or skill.path),
+            "links": list(self.links),
             "source": clean(receipt.source, lines=False) if receipt else "",
             "commit": clean(receipt.commit, lines=False) if receipt else "",
         }
@@ -59,12 +62,14 @@ def inventory(
     roots = tuple(Root(path=place.skills, level=place.level) for place in places)
     catalogue = ResourceCatalogue(roots=roots, disabled=lambda: disabled)
     by_path = {place.skills: place for place in reversed(places)}
+    linked = {place.skills: own_links(place) for place in places}
     found = []
     for skill in catalogue.list_resources(enabled_only=False):
         top = (skill.folder or skill.path).parent
         receipt = receipts[top].get(skill.folder.name) if skill.folder else None
-        status = _status(skill, receipt, shipped)
-        found.append(Installed(skill=skill, place=by_path[top], status=status, receipt=receipt))
+        status, place = _status(skill, receipt, shipped), by_path[top]
+        links = told_links(place, linked[top], skill.folder.name) if skill.folder else ()
+        found.append(Installed(skill=skill, place=place, status=status, receipt=receipt, links=tuple(links)))
     return tuple(found), (*notes, *catalogue.diagnostics())
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.errors import KernelError, NotFound, SkillNotFound, UsageProblem
+from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.inventory import Installed, inventory
-from navigator_kernel.skills.place import Place, place_at, refuse_escape
+from navigator_kernel.skills.place import Place, Target, place_at, refuse_escape
 from navigator_kernel.skills.switches import disabled_names
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import Level
@@ -54,19 +55,25 @@ _VERBS: Mapping[str, tuple[str, bool]] = {
 @dataclass(kw_only=True)
 class Lifecycle:
     """Implements `ports.LifecyclePort`. `levels` names the folder of skills of each level, in order of precedence;
-    the writer of `doors` may write to them, to the locks beside them, to the mapping and to `mybox/state` of `root`.
-    `shipped` are the digests of this release's skills; `others` are folders of other hosts, whose skills are listed and
-    never changed.
+    `agents` its `.agents/skills`, which comes right after it. The writer of `doors` may write to them, to the locks
+    beside them, to the mapping and to `mybox/state` of `root`. `shipped` are the digests of this release's skills;
+    `others` are folders of other hosts, whose skills are listed and never changed.
     """
 
     root: Path
     levels: Mapping[Level, Path]
     doors: Doors
+    agents: Mapping[Level, Path] = field(default_factory=dict)
     shipped: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
-        self.places = {level: place_at(level, path, self.root) for level, path in self.levels.items()}
+        self.places: dict[tuple[Level, Target], Place] = {}
+        for level, path in self.levels.items():
+            beside = self.agents.get(level)
+            self.places[level, "claude"] = place_at(level, path, self.root, shared=beside)
+            if beside is not None:
+                self.places[level, "agents"] = place_at(level, beside, self.root, target="agents")
         self.state = self.root / "mybox" / "state"
 
     def perform(self, operation: str, params: Mapping[str, Any]) -> Answer:
@@ -92,7 +99,8 @@ class Lifecycle:
             return False
         from navigator_kernel.skills.change import settle
 
-        settled = [settle(place, self.doors.writer) for place in unfinished if place.level != "shipped"]
+        mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
+        settled = [settle(place, self.doors.writer) for place in mine]
         return any(settled)
 
     def options(self, params: Mapping[str, Any]) -> Options:
@@ -105,6 +113,7 @@ class Lifecycle:
             force=bool(params.get("force")),
             offline=bool(params.get("offline")),
             auth=bool(params.get("auth")),
+            link=bool(params.get("link")),
         )
 
     def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:
@@ -121,20 +130,46 @@ class Lifecycle:
     def found(self, params: Mapping[str, Any]) -> Any:
         """The inventory of the chosen places, and of other hosts' folders where all are meant."""
         places = self.chosen(params)
-        if not params.get("user"):
-            at = 1 if "project" in self.places else 0
+        if not params.get("user") and not params.get("target"):
+            at = sum(place.level == "project" for place in places)
             places[at:at] = [place_at("project", path, self.root) for path in self.others]
         return inventory(places, disabled_names(self.state), self.shipped)
 
     def chosen(self, params: Mapping[str, Any]) -> list[Place]:
-        return [self.target(params)] if params.get("user") else list(self.places.values())
+        """Every place of the level and the target that are named, of all where none is."""
+        if params.get("user"):
+            self._at("user", "claude")
+        target, user = _target(params), bool(params.get("user"))
+        places = [place for place in self.places.values() if place.level == "user" or not user]
+        if target is not None:
+            return [self._apart(place) for place in places if place.target == target]
+        return [place for place in places if not self._twin(place)]
 
     def target(self, params: Mapping[str, Any]) -> Place:
-        """The one level that a change is for."""
-        level: Level = "user" if params.get("user") else "project"
-        if level not in self.places:
+        """The one place that a change is for: that of the skills themselves, where links are asked for."""
+        target, link = _target(params) or "claude", bool(params.get("link"))
+        if link and target != "agents":
+            raise UsageProblem("--link makes links in .agents/skills", hint="add --target agents, or leave --link out")
+        return self._apart(self._at("user" if params.get("user") else "project", "claude" if link else target))
+
+    def _apart(self, place: Place) -> Place:
+        """The place; Refused where its folder is another's."""
+        if twin := self._twin(place):
+            message = f"{place.told(place.skills)!r} is {twin.told(twin.skills)!r} itself"
+            raise Refused(message, hint="leave --target out; what is installed there is seen here, too")
+        return place
+
+    def _at(self, level: Level, target: Target) -> Place:
+        if (level, target) not in self.places:
             raise NotFound(f"there is no {level} level here", hint="leave --user out, or run it in a project")
-        return self.places[level]
+        return self.places[level, target]
+
+    def _twin(self, place: Place) -> Place | None:
+        """The place whose folder this one's really is, by a link above it."""
+        if place.target == "claude":
+            return None
+        twin = self.places[place.level, "claude"]
+        return twin if os.path.realpath(twin.skills) == os.path.realpath(place.skills) else None
 
     def held(self, name: str) -> Installed | None:
         found, _ = self.found({})
@@ -149,7 +184,7 @@ class Lifecycle:
 
     def observe(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Adds `rows` to the mapping; looking at a repository does not fail because the folder cannot be written."""
-        place = self.places.get("project")
+        place = self.places.get(("project", "claude"))
         try:
             if place is None or not rows or self.doors.mapping.grown(rows) is None:
                 return {}
@@ -164,6 +199,14 @@ class Lifecycle:
     def without_cache(self) -> Doors:
         """For commands that must leave no trace."""
         return replace(self.doors, cache=lambda: None)
+
+
+def _target(params: Mapping[str, Any]) -> Target | None:
+    """What `target` names, None for nothing."""
+    target: Target | None = params.get("target") or None
+    if target not in {None, "claude", "agents"}:
+        raise UsageProblem(f"no target is called {target!r}", hint="claude or agents")
+    return target
 
 
 def required(params: Mapping[str, Any], key: str) -> str:

@@ -5,23 +5,30 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from navigator_kernel.errors import Refused
 from navigator_kernel.values.resource import Level
 
 INNER = ".navigator"
 
+Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """A level's folder of skills. `base` is what paths are told relative to, `lock` the lock file for people, `mapping`
-    the page of known repositories that grows with what is seen; only a project has one."""
+    the page of known repositories that grows with what is seen; only a project has one. `shared` is the folder for
+    links to these skills: `.agents/skills` of `.claude/skills`.
+    """
 
     level: Level
     base: Path
     skills: Path
     lock: Path
+    target: Target = "claude"
     mapping: Path | None = None
+    shared: Path | None = None
 
     @property
     def database(self) -> Path:
@@ -51,12 +58,16 @@ class Place:
         return path.relative_to(self.base).as_posix() if path.is_relative_to(self.base) else str(path)
 
 
-def place_at(level: Level, skills: Path, root: Path) -> Place:
-    """The place of `level`: a project's lock file lies at its root, another level's beside its folder of skills."""
-    if level == "project":
-        mapping = root / "docs" / "skills-mapping.md"
-        return Place(level=level, base=root, skills=skills, lock=root / "skills.lock.json", mapping=mapping)
-    return Place(level=level, base=skills.parent, skills=skills, lock=skills.parent / "skills.lock.json")
+def place_at(level: Level, skills: Path, root: Path, *, target: Target = "claude", shared: Path | None = None) -> Place:
+    """The place of `level`: the lock file of a project's `.claude/skills` lies at its root, any other beside its folder
+    of skills."""
+    if level != "project":
+        beside = skills.parent / "skills.lock.json"
+        return Place(level=level, base=skills.parent, skills=skills, lock=beside, target=target, shared=shared)
+    if target == "agents":
+        return Place(level=level, base=root, skills=skills, lock=skills.parent / "skills.lock.json", target=target)
+    lock, mapping = root / "skills.lock.json", root / "docs" / "skills-mapping.md"
+    return Place(level=level, base=root, skills=skills, lock=lock, mapping=mapping, shared=shared)
 
 
 def refuse_escape(place: Place) -> None:

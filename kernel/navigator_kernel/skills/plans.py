@@ -39,9 +39,21 @@ def plans(
     rename: str = "",
     refused: list[tuple[Found, KernelError]] | None = None,
 ) -> list[Plan]:
-    """Refused where files may not lie here, NotLoadable where a manifest cannot be used, UsageProblem where two skills
-    have one name. `rename` is the name of the one skill in `chosen`; with `refused` a skill that fails is added to it
-    and left out.
+    """What `drafts` makes; UsageProblem where two skills have one name."""
+    made = drafts(chosen, reader, clock, rename, refused)
+    _refuse_twins(made)
+    return made
+
+
+def drafts(
+    chosen: Sequence[Found],
+    reader: Reader,
+    clock: Clock,
+    rename: str = "",
+    refused: list[tuple[Found, KernelError]] | None = None,
+) -> list[Plan]:
+    """Refused where files may not lie here, NotLoadable where a manifest cannot be used. `rename` is the name of the
+    one skill in `chosen`; with `refused` a skill that fails is added to it and left out.
     """
     files = _files(chosen, reader, refused)
     blobs = reader.read(file.oid for planned in files.values() for file in planned)
@@ -56,7 +68,6 @@ def plans(
             made.append(_made(skill, contents, modes, reader, now, rename))
         except (NotLoadable, Refused) as error:
             _left_out(skill, error, refused)
-    _refuse_twins(made)
     return made
 
 

@@ -17,7 +17,7 @@ from navigator_kernel.skills.gate import FILE_LIMIT
 from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.skills.plugin_manifests import read_plugins
 from navigator_kernel.skills.source import Source
-from navigator_kernel.values.resource import SkillDef
+from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
 
@@ -42,12 +42,14 @@ class Reader:
     """The skills of one open tree; their manifests are read all at once, and only when one is asked for.
 
     `source` is told apart into ref and subpath where its URL was the page of a folder; `links` holds the small files
-    that discovery has read: links that may lead to skills, and manifests of plugins.
+    that discovery has read: links that may lead to skills, and manifests of plugins. `notes` is what of these manifests
+    could not be used.
     """
 
     source: Source
     tree: Tree
     found: tuple[Found, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
     links: Mapping[str, bytes] = field(default_factory=dict)
     _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
 
@@ -62,6 +64,7 @@ class Reader:
         with suppress(Refused):  # one that is too large leads nowhere
             self.links = self.read(leads(entries))
         plugins = read_plugins(entries, self.links)
+        self.notes = plugins.diagnostics
         self.found = find_skills(
             entries, top=top, subpath=subpath, tree=self.tree.tree, links=self.links, plugins=plugins
         )

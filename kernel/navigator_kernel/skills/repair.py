@@ -10,6 +10,7 @@ from navigator_kernel.adapters.database import locked, read_rows
 from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.change import INTENT, Change, settle, sweep
 from navigator_kernel.skills.doors import Doors
+from navigator_kernel.skills.links import dangling, link_path
 from navigator_kernel.skills.lockfile import Entries, lock_bytes, read_lock
 from navigator_kernel.skills.place import Place, refuse_escape
 from navigator_kernel.skills.receipts import read_receipts
@@ -17,32 +18,35 @@ from navigator_kernel.skills.records import records_bytes
 
 
 def repair(place: Place, doors: Doors, *, dry_run: bool = False) -> Mapping[str, Any]:
-    """`{level, skills, rewritten, missing, swept}`: how many skills, which files changed, which folders are gone,
-    how many left-overs of broken-off changes were removed. A file that is right stays untouched.
+    """`{level, target, skills, rewritten, missing, unlinked, swept}`: how many skills, which files changed, which
+    folders are gone, which of our links led to nothing and were removed, and how many left-overs of broken-off changes.
+    A file that is right stays untouched.
 
     Damaged where a receipt cannot be read: nothing stands behind it.
     """
-    told: dict[str, Any] = {"level": place.level, "skills": 0, "rewritten": [], "missing": [], "swept": 0}
-    if not place.inner.is_dir():
-        return told
+    told: dict[str, Any] = {"level": place.level, "target": place.target, "skills": 0, "rewritten": []}
+    if not place.inner.is_dir() and not dangling(place):
+        return {**told, "missing": [], "unlinked": [], "swept": 0}
     refuse_escape(place)
     if dry_run:
         swept = len([*place.inner.glob("change-*"), *place.inner.glob(INTENT)])
-        receipts, rewritten = read_receipts(place), _rewritten(place)
+        receipts, rewritten, unlinked = read_receipts(place), _rewritten(place), dangling(place)
     else:
         with suppress(Damaged):  # what cannot be finished is swept away
             settle(place, doors.writer)
+        doors.writer.make_folder(place.inner)
         with locked(place.guard):
             swept = sweep(place, doors.writer)
-            receipts, rewritten = read_receipts(place), _rewritten(place)
+            receipts, rewritten, unlinked = read_receipts(place), _rewritten(place), dangling(place)
             with Change(place, doors.writer) as change:
-                for slot, data in rewritten.items():
+                for slot, data in [*rewritten.items(), *((f"link/{name}", None) for name in unlinked)]:
                     change.write(slot, data)
                 change.commit()
     paths = {"lock": place.lock, "database": place.database}
     missing = [name for name in receipts if not (place.skills / name).is_dir()]
     told |= {"skills": len(receipts), "rewritten": [place.told(paths[slot]) for slot in rewritten]}
-    return {**told, "missing": missing, "swept": swept}
+    gone = [place.told(link_path(place, name)) for name in unlinked]
+    return {**told, "missing": missing, "unlinked": gone, "swept": swept}
 
 
 def _rewritten(place: Place) -> dict[str, bytes]:

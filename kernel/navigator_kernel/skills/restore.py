@@ -12,6 +12,7 @@ from navigator_kernel.skills.apply import apply, dry
 from navigator_kernel.skills.digest import folder_digest, tree_digest
 from navigator_kernel.skills.doors import Doors, Options
 from navigator_kernel.skills.install import refuse_taken
+from navigator_kernel.skills.links import own_links, refuse_unlinkable, told_links
 from navigator_kernel.skills.lockfile import Entries, read_lock
 from navigator_kernel.skills.manifest import NAME
 from navigator_kernel.skills.origin import planned, reading, source_of
@@ -23,8 +24,11 @@ from navigator_kernel.values.receipt import Receipt, receipt_from
 
 
 def frozen(place: Place, doors: Doors, options: Options) -> dict[str, Any]:
-    """`{level, dry_run, skills: [{name, action}]}`. NotFound without a lock file, IntegrityMismatch where a source no
-    longer has these bytes, Refused where something else is installed here."""
+    """`{level, target, dry_run, changed, skills: [{name, action, links}]}`.
+
+    NotFound without a lock file, IntegrityMismatch where a source no longer has these bytes, Refused where something
+    else is installed here.
+    """
     if not place.lock.is_file():
         raise NotFound(f"there is no {place.told(place.lock)!r}", hint="install a skill, or run it where the lock is")
     wanted = receipts_in(read_lock(place.lock), place, doors)
@@ -68,7 +72,10 @@ def _returned(
     missing = [receipt for name, receipt in wanted.items() if not _is_there(receipt, held.get(name), place)]
     coming = _fetched(missing, doors, options)
 
+    linked, links = own_links(place), list(wanted) if options.link else []
+
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[Plan], Sequence[str]]:
+        refuse_unlinkable(place, links)
         for plan in coming:
             _refuse_loss(plan.receipt.name, receipts, place, options)
         for name in going:
@@ -78,11 +85,16 @@ def _returned(
     if options.dry_run:
         dry(place, decide)
     else:
-        apply(place, doors, decide)
+        apply(place, doors, decide, links=links)
     actions = {**dict.fromkeys(wanted, "kept"), **{one.name: "restored" for one in missing}}
     actions |= dict.fromkeys(going, "removed")
-    told = [{"name": name, "action": action} for name, action in sorted(actions.items())]
-    return {"level": place.level, "dry_run": options.dry_run, "changed": bool(coming or going), "skills": told}
+    told = [
+        {"name": name, "action": action, "links": told_links(place, {*linked, *links}, name)}
+        for name, action in sorted(actions.items())
+    ]
+    changed = bool(coming or going or set(links) - linked)
+    head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
+    return {**head, "changed": changed, "skills": told}
 
 
 def _is_there(wanted: Receipt, held: Receipt | None, place: Place) -> bool:

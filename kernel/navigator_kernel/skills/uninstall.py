@@ -10,6 +10,7 @@ from navigator_kernel.errors import Refused, SkillNotFound
 from navigator_kernel.skills.apply import apply, dry, refuse_damage
 from navigator_kernel.skills.discover import suggestions
 from navigator_kernel.skills.doors import Doors, Options
+from navigator_kernel.skills.links import own_links, told_links
 from navigator_kernel.skills.place import Place, refuse_escape
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.skills.source import Source
@@ -20,8 +21,8 @@ from navigator_kernel.values.receipt import Receipt
 def uninstall(
     names: Sequence[str], place: Place, doors: Doors, options: Options, *, source: Source | None = None
 ) -> dict[str, Any]:
-    """`{level, dry_run, skills: [{name, path}]}`; all of them go, or none. `source` stands for all that came from it.
-    The mapping keeps its rows (X-35).
+    """`{level, target, dry_run, skills: [{name, path, links}]}`; all of them go, with our links to them, or none.
+    `source` stands for all that came from it. The mapping keeps its rows (X-35).
 
     SkillNotFound with suggestions, Refused for a folder without a receipt.
     """
@@ -34,6 +35,8 @@ def uninstall(
             path = str(place.skills / name)
             raise Refused(f"{path!r} is a link that navigator did not make", hint="remove the link yourself")
 
+    linked = own_links(place)
+
     def decide(receipts: Mapping[str, Receipt]) -> tuple[tuple[()], list[str]]:
         gone = [name for name in known if name not in receipts]
         if gone:
@@ -44,8 +47,11 @@ def uninstall(
         dry(place, decide)
     else:
         apply(place, doors, decide)
-    told = [{"name": name, "path": place.told(place.skills / name)} for name in known]
-    return {"level": place.level, "dry_run": options.dry_run, "skills": told}
+    told = [
+        {"name": name, "path": place.told(place.skills / name), "links": told_links(place, linked, name)}
+        for name in known
+    ]
+    return {"level": place.level, "target": place.target, "dry_run": options.dry_run, "skills": told}
 
 
 def owned(name: str, place: Place) -> str:
@@ -56,8 +62,9 @@ def owned(name: str, place: Place) -> str:
         return known
     folders = _folders(place)
     if unmanaged := next((folder for folder in folders if fold(folder) == fold(name)), None):
-        path = str(place.skills / unmanaged)
-        raise Refused(f"{path!r} was not installed by navigator", hint="remove the folder yourself")
+        path = place.skills / unmanaged
+        hint = "uninstall what it leads to, or remove the link" if path.is_symlink() else "remove the folder yourself"
+        raise Refused(f"{str(path)!r} was not installed by navigator", hint=hint)
     near = suggestions(name, [*receipts, *folders])
     hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is installed"
     shown = clean(name, lines=False)

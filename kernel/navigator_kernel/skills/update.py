@@ -11,6 +11,7 @@ from navigator_kernel.skills.apply import apply, dry
 from navigator_kernel.skills.discover import LINK
 from navigator_kernel.skills.doors import Doors, Options
 from navigator_kernel.skills.inventory import differences
+from navigator_kernel.skills.links import own_links, told_links
 from navigator_kernel.skills.origin import found_again, planned, reading, source_of
 from navigator_kernel.skills.place import Place
 from navigator_kernel.skills.plans import Plan, scanned
@@ -40,14 +41,16 @@ class News:
 
 
 def outdated(names: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
-    """`{level, count, skills: [{name, state, from, to, path, edited, problem}]}`. Nothing is written."""
+    """`{level, target, count, skills: [{name, state, from, to, path, edited, problem}]}`. Nothing is written."""
     news = _news(names, place, doors, options)
     waiting = [one for one in news if one.state != "current"]
-    return {"level": place.level, "count": len(waiting), "skills": [one.to_dict() for one in news]}
+    head = {"level": place.level, "target": place.target, "count": len(waiting)}
+    return {**head, "skills": [one.to_dict() for one in news]}
 
 
 def update(names: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
-    """`{level, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable.
+    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable. A
+    link that leads to a skill leads to the new one.
 
     Refused where a skill that would be replaced was edited here, with its files; `force` keeps a copy of it.
     """
@@ -72,8 +75,11 @@ def update(names: Sequence[str], place: Place, doors: Doors, options: Options) -
         dry(place, decide)
     elif plans:
         apply(place, doors, decide, keep=keep)
+    linked = own_links(place)
     told = [{**one.to_dict(), "action": _action(one), "backup": _backup(one, keep, place)} for one in news]
-    return {"level": place.level, "dry_run": options.dry_run, "changed": bool(plans), "skills": told}
+    told = [{**one, "links": told_links(place, linked, one["name"])} for one in told]
+    head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
+    return {**head, "changed": bool(plans), "skills": told}
 
 
 def _action(one: News) -> str:

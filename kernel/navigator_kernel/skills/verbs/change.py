@@ -15,7 +15,7 @@ Params = Mapping[str, Any]
 
 
 def _install(ground: Lifecycle, params: Params) -> Answer:
-    """`{source, skill, ref, all, as, dry_run, offline, auth, user}`."""
+    """`{source, skill, ref, all, as, dry_run, offline, auth, user, target, link}`."""
     from navigator_kernel.skills.install import install
 
     source, wanted = ground.sourced(params)
@@ -23,14 +23,14 @@ def _install(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _frozen(ground: Lifecycle, params: Params) -> Answer:
-    """`{dry_run, offline, auth, user}`: exactly what the lock file says, or nothing."""
+    """`{dry_run, offline, auth, user, target, link}`: exactly what the lock file says, or nothing."""
     from navigator_kernel.skills.restore import frozen
 
     return frozen(ground.target(params), _doors(ground, params), ground.options(params))
 
 
 def _uninstall(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, repo, dry_run, user}`: by name, or every skill of a source."""
+    """`{name, repo, dry_run, user, target}`: by name, or every skill of a source."""
     from navigator_kernel.skills.uninstall import uninstall
 
     place, options = ground.target(params), ground.options(params)
@@ -40,7 +40,7 @@ def _uninstall(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _outdated(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, offline, auth, user}`: what an update would find; nothing is written anywhere."""
+    """`{name, offline, auth, user, target}`: what an update would find; nothing is written anywhere."""
     from navigator_kernel.skills.update import outdated
 
     names, options = words(params.get("name")), ground.options(params)
@@ -48,7 +48,7 @@ def _outdated(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _update(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, check, force, dry_run, offline, auth, user}`."""
+    """`{name, check, force, dry_run, offline, auth, user, target}`."""
     from navigator_kernel.skills.update import outdated, update
 
     names, place, options = words(params.get("name")), ground.target(params), ground.options(params)
@@ -58,17 +58,19 @@ def _update(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _rollback(ground: Lifecycle, params: Params) -> Answer:
-    """`{to, dry_run, offline, auth, user}`: back to an earlier lock file, the last one unless `to` names one."""
+    """`{to, dry_run, offline, auth, user, target}`: back to an earlier lock, the last one unless `to` names one."""
     from navigator_kernel.skills.restore import rollback
 
     return rollback(str(params.get("to") or ""), ground.target(params), _doors(ground, params), ground.options(params))
 
 
 def _repair(ground: Lifecycle, params: Params) -> Answer:
-    """`{dry_run, user}`."""
+    """`{dry_run, user, target}`; an `.agents/skills` with nothing of ours is told of only where it is asked for."""
     from navigator_kernel.skills.repair import repair
 
     places = [place for place in ground.chosen(params) if place.level != "shipped"]
+    if not params.get("target"):
+        places = [place for place in places if place.target == "claude" or place.inner.is_dir()]
     dry_run = bool(params.get("dry_run"))
     return {"dry_run": dry_run, "levels": [repair(place, ground.doors, dry_run=dry_run) for place in places]}
 

@@ -23,7 +23,7 @@ _LIMIT = 16 * 1024 * 1024  # bytes of a file that is looked at
 
 
 def _export(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, all, target, zip, force, dry_run, user}`."""
+    """`{name, all, target, zip, force, dry_run, user, of}`: `target` is where they go, `of` where they lie."""
     from navigator_kernel.skills.export import export
 
     target = _path(ground, required(params, "target"))
@@ -34,7 +34,7 @@ def _export(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _import_lock(ground: Lifecycle, params: Params) -> Answer:
-    """`{file, dry_run, offline, auth, user}`."""
+    """`{file, dry_run, offline, auth, user, target}`."""
     from navigator_kernel.skills.import_lock import FILE, import_lock
 
     file = _path(ground, str(params.get("file") or FILE))
@@ -120,10 +120,10 @@ def _validate(ground: Lifecycle, params: Params) -> Answer:
 
 def _wanted(ground: Lifecycle, params: Params) -> Sequence[Installed]:
     """The skills that are named, or all that did not come with this release."""
-    found = {fold(one.skill.name): one for one in ground.found(params)[0]}
+    found = {fold(one.skill.name): one for one in ground.found({**params, "target": params.get("of")})[0]}
     names = words(params.get("name"))
     if bool(names) == bool(params.get("all")):
-        raise UsageProblem("name the skills, or say --all", hint="navigator skill export NAME TARGET")
+        raise UsageProblem("name the skills, or say --all", hint="navigator skill export NAME OUT")
     if names:
         missing = next((name for name in names if fold(name) not in found), None)
         if missing is not None:

@@ -19,7 +19,7 @@ Params = Mapping[str, Any]
 
 
 def _list(ground: Lifecycle, params: Params) -> Answer:
-    """`{user}` → `{count, skills, problems}`."""
+    """`{user, target}` → `{count, skills, problems}`."""
     found, notes = ground.found(params)
     problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
     return {"count": len(found), "skills": [one.to_dict() for one in found], "problems": problems}
@@ -37,7 +37,7 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _search(ground: Lifecycle, params: Params) -> Answer:
-    """`{query, limit, user, remote, catalogues, offline}` → `{query, count, skills}`, best first (LIF-16); with
+    """`{query, limit, user, target, remote, catalogues, offline}` → `{query, count, skills}`, best first (LIF-16); with
     `remote` also what the catalogues offer."""
     from navigator_kernel.skills.search import search
     from navigator_kernel.skills.usage import use_counts
@@ -58,14 +58,15 @@ def _search(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _verify(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, user}`; IntegrityMismatch with the files of every skill that is not as it was installed."""
+    """`{name, user, target}`; IntegrityMismatch with the files of every skill that is not as it was installed."""
     checked = []
     wanted = fold(str(params.get("name") or ""))
     for place in ground.chosen(params):
         for name, receipt in read_receipts(place).items():
             if wanted in {"", fold(name)}:
                 found = differences(receipt, place.skills / name)
-                checked.append({"name": name, "level": place.level, "ok": not any(found.values()), **found})
+                where = {"name": name, "level": place.level, "target": place.target}
+                checked.append({**where, "ok": not any(found.values()), **found})
     if wanted and not checked:
         raise ground.unknown(str(params["name"]))
     broken = [one["name"] for one in checked if not one["ok"]]

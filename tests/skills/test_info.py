@@ -1,0 +1,125 @@
+"""`info` says what a source holds, and what an install of it would say (LIF-1; issue 4, item 7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.support import place_in
+from navigator_kernel.skills.doors import Options
+from navigator_kernel.skills.info import analyse
+from navigator_kernel.skills.plans import NOT_SCANNED
+from navigator_kernel.skills.source import Source
+from navigator_kernel.values.resource import Diagnostic, SkillDef
+from skill_repositories import add_raw, git, make_repo, skill_text
+from skills.conftest import Maker, Project
+
+MARKETPLACE = {"plugins": [{"name": "office", "source": "./office"}, {"name": "", "source": "./none"}]}
+FILES = {
+    "office/skills/alpha/SKILL.md": skill_text("alpha", extra="license: MIT\nallowed-tools: Read, Bash\n"),
+    "office/skills/alpha/run.py": "print(1)\n",
+    "beta/SKILL.md": skill_text("beta", extra="command: python {skill_root}/draw.py\n"),
+    "beta/draw.py": "print(2)\n",
+    "examples/gamma/SKILL.md": skill_text("gamma"),
+    ".claude-plugin/marketplace.json": json.dumps(MARKETPLACE),
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return make_repo(tmp_path, FILES)
+
+
+class Scanner:
+    """Finds what it is told to, and notes what it was given."""
+
+    def __init__(self, *found: Diagnostic) -> None:
+        self.found, self.seen = found, dict[str, list[str]]()
+
+    def __call__(self, skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
+        self.seen[skill.name] = sorted(files)
+        return self.found
+
+
+def finding(level: Any, code: str = "shell") -> Diagnostic:
+    return Diagnostic(code=code, level=level, path="run.py", message="starts a\u202e shell", line=1)
+
+
+@pytest.mark.requirement("LIF-1")
+@pytest.mark.parametrize(("level", "verdict"), [("warning", "warn"), ("error", "block")])
+def test_the_findings_of_scanners_are_told_of_a_skill_that_is_named(
+    maker: Maker, repo: Path, level: str, verdict: str
+) -> None:
+    scanner = Scanner(finding(level))
+    project = maker(scan=scanner)
+    (alpha,) = project.run("info", source=f"file://{repo}", skill="alpha")["skills"]
+    assert scanner.seen == {"alpha": ["SKILL.md", "run.py"]}
+    assert alpha["verdict"] == verdict
+    told = {"code": "shell", "level": level, "path": "run.py", "message": "starts a shell", "line": 1}
+    assert alpha["findings"] == [told]
+    assert not (project.skills / "alpha").exists()
+
+
+@pytest.mark.parametrize(
+    ("scan", "verdict"),
+    [(None, "not_scanned"), (Scanner(), "ok"), (Scanner(finding("warning", NOT_SCANNED)), "not_scanned")],
+    ids=["none", "clean", "failed"],
+)
+def test_nothing_found_and_nobody_looked_are_told_apart(maker: Maker, repo: Path, scan: Any, verdict: str) -> None:
+    (beta,) = maker(scan=scan).run("info", source=f"file://{repo}", skill="beta")["skills"]
+    assert (beta["verdict"], beta["findings"] == []) == (verdict, scan is None or not scan.found)
+
+
+def test_files_of_skills_that_are_not_named_are_neither_read_nor_scanned(maker: Maker, repo: Path) -> None:
+    scanner = Scanner(finding("error"))
+    skills = maker(scan=scanner).run("info", source=f"file://{repo}")["skills"]
+    assert [(one["size"], one["findings"], one["verdict"]) for one in skills] == [(None, None, "not_scanned")] * 3
+    assert scanner.seen == {}
+
+
+def test_what_an_install_would_refuse_is_a_finding(project: Project, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("a")}, name="odd")
+    add_raw(repo, {"a/secret": ("120000", b"/etc/passwd")})
+    (told,) = project.run("info", source=f"file://{repo}", skill="a")["skills"]
+    assert (told["verdict"], [one["level"] for one in told["findings"]]) == ("block", ["error"])
+    assert (told["findings"][0]["code"], "secret" in told["findings"][0]["message"]) == ("unsafe-files", True)
+
+
+@pytest.mark.requirement("LIF-1")
+def test_a_skill_is_told_with_its_plugin_and_role(project: Project, repo: Path) -> None:
+    skills = project.run("info", source=f"file://{repo}")["skills"]
+    told = {one["name"]: (one["plugin"], one["role"]) for one in skills}
+    assert told == {"alpha": ("office", "skill"), "beta": ("", "skill"), "gamma": ("", "example")}
+
+
+def test_what_is_wrong_with_a_plugins_manifest_is_told(project: Project, repo: Path) -> None:
+    (problem,) = project.run("info", source=f"file://{repo}")["problems"]
+    assert (problem["code"], problem["path"]) == ("plugin-name-odd", ".claude-plugin/marketplace.json")
+
+
+def test_the_page_of_a_folder_is_told_with_the_ref_that_the_server_has(project: Project, repo: Path) -> None:
+    git(repo, "branch", "feature/new")
+    source = Source(kind="git", url=f"file://{repo}", label="o/r", page="feature/new/office/skills")
+    answer, _ = analyse(source, (), project.lifecycle.doors, Options())
+    assert (answer["ref"], answer["subpath"]) == ("feature/new", "office/skills")
+    assert [one["name"] for one in answer["skills"]] == ["alpha"]
+
+
+def test_the_command_line_shows_what_is_asked_before_an_install(tmp_path: Path, repo: Path) -> None:
+    place, source = place_in(tmp_path), f"file://{repo}"
+    seen = place.run("skill", "info", source)
+    head, alpha = seen.out.splitlines()[0], next(line for line in seen.out.splitlines() if line.startswith("alpha"))
+    assert head.split() == ["skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description"]
+    assert alpha.split()[:8] == ["alpha", "B", "MIT", "-", "Read,", "Bash", "1", "office"]
+    assert "plugin-name-odd" in seen.err
+    assert "bytes and findings are told of skills that --skill names" in seen.err
+    named = place.run("skill", "info", source, "--skill", "beta")
+    size = sum(len(FILES[f"beta/{name}"]) for name in ("SKILL.md", "draw.py"))
+    assert named.out.splitlines()[1].split()[:4] == ["beta", "A", "-", str(size)]
+    assert "beta: runs python {skill_root}/draw.py" in named.out
+    assert "beta: script draw.py" in named.out
+    assert "--skill names" not in named.err
