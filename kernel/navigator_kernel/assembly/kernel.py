@@ -12,7 +12,14 @@ from navigator_kernel.adapters.process import ProcessRunner
 from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.extensions import Extensions, open_consents, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.assembly.parts import open_catalogue, open_journal, open_mapping, open_run_log, writer_for
+from navigator_kernel.assembly.parts import (
+    open_catalogue,
+    open_journal,
+    open_mapping,
+    open_meaning,
+    open_run_log,
+    writer_for,
+)
 from navigator_kernel.assembly.places import preference_pages, scripts, shipped_digests
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
@@ -43,6 +50,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kern
     )
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
+    own.meaning = open_meaning(root, settings)
     plugins = extensions.plugins
     return Kernel(
         root=root,

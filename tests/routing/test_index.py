@@ -1,0 +1,164 @@
+"""The index: what came and went is all that is read anew, and damage costs time, never an answer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.ports import Encoder
+from navigator_kernel.routing.entries import Entry
+from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.ranker import Ranker
+from routing.semantic import Counting, entries
+
+Index = Callable[..., RoutingIndex]
+
+
+@pytest.fixture
+def index_at(tmp_path: Path, encoder: Encoder) -> Index:
+    def at(chosen: Encoder | None = encoder) -> RoutingIndex:
+        return RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), chosen)
+
+    return at
+
+
+def found(index: RoutingIndex, text: str) -> list[str]:
+    assert index.view is not None
+    return [one.row.name for one in Ranker(index.view, index.encoder).measured(text)]
+
+
+def nearest(index: RoutingIndex, text: str) -> str:
+    assert index.view is not None and index.view.vectors is not None and index.encoder is not None
+    rows, _ = index.view.vectors.near(index.encoder.encode([text], "query")[0], 1)
+    return index.view.row(int(rows[0])).name
+
+
+def never() -> list[Entry]:
+    raise AssertionError("nothing has changed, nothing is to be read")
+
+
+def test_candidates_come_by_words_and_by_meaning(index_at: Index) -> None:
+    index = index_at()
+    assert index.sync(entries, "a") == 8
+    assert found(index, "merge these pdf files")[0] == "pdf-merge"
+    assert nearest(index, "这个周末我想去旅行") == "travel-planner"
+    assert nearest(index, "write the minutes of our meeting") == "会议纪要"
+
+
+def test_an_index_of_the_same_state_reads_nothing(index_at: Index) -> None:
+    index_at().sync(entries, "a")
+    again = index_at()
+    assert again.sync(never, "a") == 0
+    assert found(again, "merge these pdf files")[0] == "pdf-merge"
+
+
+def test_only_what_is_new_or_changed_is_encoded(index_at: Index, encoder: Encoder) -> None:
+    counting = Counting(encoder)
+    index = index_at(counting)
+    index.sync(entries, "a")
+    counting.texts.clear()
+    held = entries()
+    held[0] = replace(held[0], description="Joins PDF documents.")
+    assert index.sync(lambda: held[:-1], "b") == 3  # one came, its old row and another one went
+    assert set(counting.texts) == {"pdf merge", "pdf merge: Joins PDF documents."}
+
+
+def test_what_has_gone_is_found_no_more(index_at: Index) -> None:
+    index = index_at()
+    index.sync(entries, "a")
+    index.sync(lambda: [entry for entry in entries() if entry.name != "pdf-merge"], "b")
+    assert "pdf-merge" not in found(index, "merge these pdf files")
+    index.sync(entries, "a")
+    assert found(index, "merge these pdf files")[0] == "pdf-merge"
+
+
+def test_without_an_encoder_words_serve_alone(index_at: Index) -> None:
+    index = index_at(None)
+    index.sync(entries, "a")
+    assert index.view is not None and index.view.vectors is None
+    assert found(index, "merge these pdf files") == ["pdf-merge"]
+
+
+def test_many_changes_end_in_an_index_made_anew_without_the_dead(index_at: Index) -> None:
+    index = index_at()
+    many = [Entry(id=f"s{at}", name=f"skill-{at}", description=f"Does thing {at}.") for at in range(400)]
+    index.sync(lambda: many, "a")
+    index.sync(lambda: many[:10], "b")
+    assert index.view is not None
+    assert (index.view.count, len(index.view.head.dead)) == (10, 0)
+    assert found(index, "thing 3")[0] == "skill-3"
+
+
+FILES = ("rows", "spans", "terms", "vectors", "shot_ends", "words/meta.json", "../current.json")
+HARM: dict[str, Callable[[Path], object]] = {
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "gone": lambda path: path.unlink(),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_index_is_made_anew(index_at: Index, tmp_path: Path, name: str, harm: str) -> None:
+    index_at().sync(entries, "a")
+    (generation,) = tmp_path.glob("index/*/g-*")
+    HARM[harm](generation / name)
+    again = index_at()
+    again.sync(entries, "a")
+    assert found(again, "merge these pdf files")[0] == "pdf-merge"
+    assert nearest(again, "这个周末我想去旅行") == "travel-planner"
+    assert index_at().sync(never, "a") == 0
+
+
+def test_what_a_killed_process_left_is_made_anew(index_at: Index, tmp_path: Path) -> None:
+    index_at().sync(entries, "a")
+    (folder,) = tmp_path.glob("index/*")
+    (folder / "changing").write_bytes(b"")
+    (generation,) = folder.glob("g-*")
+    with (generation / "rows").open("ab") as file:
+        file.write(b"half a li")
+    again = index_at()
+    again.sync(lambda: entries()[1:], "b")
+    assert "pdf-merge" not in found(again, "merge these pdf files")
+    assert [path.name for path in folder.glob("g-*")] == [again.view.head.generation if again.view else ""]
+    assert not (folder / "changing").exists()
+
+
+PROCESS = """
+import sys
+from pathlib import Path
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.routing.index import RoutingIndex
+from routing.semantic import entries
+root, kept, skip = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+encoder = UseEncoder(kept, lambda: FolderWriter([kept]))
+index = RoutingIndex(root / "index", FolderWriter([root]), encoder)
+held = [entry for at, entry in enumerate(entries()) if at != skip]
+for turn in range(5):
+    index.sync(lambda: held, f"without {skip}")
+    index.sync(entries, "all")
+print(index.view.count)
+"""
+
+
+def test_processes_that_index_at_once_all_end_right(index_at: Index, tmp_path: Path, encoder_folder: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(["kernel", "tests"])}
+    words = [sys.executable, "-c", PROCESS, str(tmp_path), str(encoder_folder)]
+    running = [
+        subprocess.Popen([*words, str(skip)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for skip in range(3)
+    ]
+    ended = [process.communicate(timeout=100)[0].strip() for process in running]  # they may say that they wait
+    assert (ended, [process.returncode for process in running]) == (["8"] * 3, [0] * 3)
+    index = index_at()
+    assert index.sync(never, "all") == 0
+    assert found(index, "merge these pdf files")[0] == "pdf-merge"

@@ -1,0 +1,148 @@
+"""Tier 2 by meaning: what is found in the other language, what is left alone, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.errors import KernelError
+from navigator_kernel.ports import Encoder
+from navigator_kernel.routing.cascade import CascadeRouter
+from navigator_kernel.routing.entries import Entry
+from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.model import CERTAIN, PRECISIONS, shipped
+from navigator_kernel.routing.ranker import MEASURED
+from navigator_kernel.values.route import Retrieval
+from routing.place import Routing, routing_at, write_skills
+from routing.semantic import TOLD, entries
+
+
+@pytest.fixture
+def meaning(tmp_path: Path, encoder: Encoder) -> Meaning:
+    held = Meaning(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder))
+    held.learn(entries())
+    return held
+
+
+def first(found: Retrieval) -> str:
+    return found.candidates[0].name
+
+
+@pytest.mark.requirement("INT-1", "INT-9")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("帮我把几个 PDF 合并成一个", "pdf-merge"),
+        ("下周去东京，帮我安排机票和酒店", "travel-planner"),
+        ("帮我看看这段程序有没有漏洞", "code-review"),
+        ("冰箱里有鸡蛋和西红柿，可以做什么菜", "recipe-finder"),
+        ("这个月花了多少钱", "budget-tracker"),
+        ("把照片缩小一点", "image-resize"),
+        ("write up the minutes of this meeting with the action items", "会议纪要"),
+        ("明天北京天气怎么样", "weather-report"),
+        ("will it rain tomorrow?", "weather-report"),
+        ("what could I cook with eggs and tomatoes", "recipe-finder"),
+        ("is there anything insecure in my program", "code-review"),
+        ("make the photo smaller", "image-resize"),
+    ],
+)
+def test_a_request_comes_first_to_its_skill_in_either_language(meaning: Meaning, text: str, name: str) -> None:
+    assert first(meaning.judged(text, 5)) == name
+
+
+@pytest.mark.requirement("INT-11", "RTE-13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hello there",
+        "你好",
+        "谢谢，辛苦了",
+        "thanks, that was great",
+        "why is the sky blue",
+        "写一首关于秋天的诗",
+        "tell me a joke",
+    ],
+)
+def test_what_no_skill_is_for_is_left_alone(meaning: Meaning, text: str) -> None:
+    assert meaning.judged(text, 5).band == "direct"
+
+
+def test_confidence_is_a_probability_that_falls_with_the_rank(meaning: Meaning) -> None:
+    found = meaning.judged("merge these pdf files into one", 5)
+    held = [one.confidence for one in found.candidates]
+    assert found.band == "route"
+    assert all(0 <= value <= 1 for value in held) and held == sorted(held, reverse=True)
+    assert held[0] >= shipped("meaning").bands["balanced"]
+
+
+def test_the_parts_of_a_score_add_up_to_it(meaning: Meaning) -> None:
+    for one in meaning.judged("merge these pdf files into one", 5).candidates:
+        assert sum(one.parts.values()) == pytest.approx(one.score, abs=0.005 * len(MEASURED))
+
+
+def test_more_caution_takes_less(meaning: Meaning) -> None:
+    texts = ["make the photo smaller", "will it rain tomorrow?", "files", "help with money", "我想出去玩"]
+    taken = []
+    for caution in ("strict", "balanced", "eager"):
+        meaning.caution = caution
+        taken.append({text for text in texts if meaning.judged(text, 5).band == "route"})
+    assert taken[0] <= taken[1] <= taken[2]
+
+
+def test_the_shipped_weights_fit_what_is_measured() -> None:
+    for tier in ("words", "meaning", "taught"):
+        model = shipped(tier)
+        assert set(model.rank) <= set(MEASURED)
+        assert set(model.certain) == {*CERTAIN, "bias"}
+        assert sorted(model.bands) == sorted(PRECISIONS)
+        assert model.bands["eager"] <= model.bands["balanced"] <= model.bands["strict"]
+
+
+# beside words
+
+
+@pytest.fixture
+def place(tmp_path: Path, encoder: Encoder) -> Routing:
+    write_skills(tmp_path, dict(TOLD))
+    held = routing_at(tmp_path)
+    held.router.meaning = Meaning(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder))
+    return held
+
+
+def test_words_that_are_sure_are_not_asked_twice(place: Routing, tmp_path: Path) -> None:
+    assert place.router.retrieve("reviews source code for defects").band == "route"
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.requirement("COV-3")
+def test_meaning_decides_where_words_say_nothing(place: Routing) -> None:
+    found = place.router.retrieve("冰箱里有鸡蛋和西红柿，可以做什么菜")
+    assert found.candidates[0].name == "recipe-finder"
+    place.router.meaning = None
+    assert place.router.retrieve("冰箱里有鸡蛋和西红柿，可以做什么菜").candidates == ()
+
+
+def test_a_skill_that_is_to_go_is_not_run_for_its_meaning(place: Routing) -> None:
+    names = [one.name for one in place.router.retrieve("remove recipe-finder and everything like it").candidates]
+    assert "recipe-finder" not in names
+
+
+def test_an_encoder_that_fails_leaves_words_alone_and_says_so(
+    place: Routing, encoder: Encoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise KernelError("the sentence encoder is broken", hint="install it again")
+
+    monkeypatch.setattr(type(encoder), "encode", fails)
+    assert place.router.retrieve("make the photo smaller").band == "direct"
+    assert caplog.messages == ["routing by words only: the sentence encoder is broken"]
+    assert isinstance(place.router, CascadeRouter) and place.router.meaning is None
+
+
+def test_a_new_skill_is_found_at_once(meaning: Meaning) -> None:
+    new = Entry(id="plant-care", name="plant-care", description="Tells how to water and repot house plants.")
+    meaning.learn([*entries(), new])
+    assert first(meaning.judged("我的绿萝叶子发黄了怎么办", 5)) == "plant-care"
