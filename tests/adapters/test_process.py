@@ -177,9 +177,11 @@ def test_cancelling_kills_the_tree(tmp_path: Path) -> None:
 
 def test_running_does_not_block_the_loop(tmp_path: Path) -> None:
     async def both() -> list[int | None]:
-        jobs = [
-            ProcessRunner().run(job(tmp_path, f"import time; time.sleep(0.5); raise SystemExit({n})")) for n in (1, 2)
-        ]
+        places = [tmp_path / "one", tmp_path / "two"]  # one run does one thing at a time, and ends what it finds
+        for place in places:
+            place.mkdir()
+        code = "import time; time.sleep(0.5); raise SystemExit({})"
+        jobs = [ProcessRunner().run(job(place, code.format(n))) for n, place in enumerate(places, 1)]
         return [outcome.exit_code for outcome in await asyncio.gather(*jobs)]
 
     assert asyncio.run(both()) == [1, 2]
