@@ -175,6 +175,8 @@ def main() -> None:
     if given.cost is not None:
         print(json.dumps(measured(given.data, given.cost)))
         return
+    if not (given.data / "dev").is_dir():
+        sys.exit(f"there are no routing sets in {str(given.data)!r}: say DATA=FOLDER, one with dev/ and catalog/")
     encoder, sets, joint = default_encoder(), {}, []
     with TemporaryDirectory() as scratch:
         for zero in read_sets(given.data):
