@@ -146,3 +146,33 @@ def test_a_new_skill_is_found_at_once(meaning: Meaning) -> None:
     new = Entry(id="plant-care", name="plant-care", description="Tells how to water and repot house plants.")
     meaning.learn([*entries(), new])
     assert first(meaning.judged("我的绿萝叶子发黄了怎么办", 5)) == "plant-care"
+
+
+@pytest.mark.parametrize("harm", [b"\xff", b"[", b"7"])
+@pytest.mark.parametrize("name", ["rows", "spans"])
+def test_an_index_of_the_right_length_that_nobody_made_is_made_anew(
+    place: Routing, tmp_path: Path, name: str, harm: bytes
+) -> None:
+    asked = "冰箱里有鸡蛋和西红柿，可以做什么菜"
+    place.router.retrieve(asked)
+    (path,) = tmp_path.glob(f"index/*/g-*/{name}")
+    path.write_bytes(harm * (path.stat().st_size - 1) + b"\n")
+    again = routing_at(tmp_path)
+    assert place.router.meaning is not None
+    again.router.meaning = Meaning(
+        RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), place.router.meaning.index.encoder)
+    )
+    assert again.router.retrieve(asked).candidates[0].name == "recipe-finder"
+
+
+def test_an_index_that_names_other_skills_is_made_anew(place: Routing, tmp_path: Path) -> None:
+    asked = "冰箱里有鸡蛋和西红柿，可以做什么菜"
+    place.router.retrieve(asked)
+    (path,) = tmp_path.glob("index/*/g-*/rows")
+    path.write_bytes(path.read_bytes().replace(b'"recipe-finder"', b'"intruder-here"'))
+    again = routing_at(tmp_path)
+    assert place.router.meaning is not None
+    again.router.meaning = Meaning(
+        RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), place.router.meaning.index.encoder)
+    )
+    assert again.router.retrieve(asked).candidates[0].name == "recipe-finder"

@@ -71,6 +71,3 @@ class WordIndex:
     def seen(self, field: str, term: str) -> int:
         """In how many rows the field has the term."""
         return int(self._searcher.doc_freq(field, term))
-
-    def count(self) -> int:
-        return int(self._searcher.num_docs)

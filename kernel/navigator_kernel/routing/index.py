@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from navigator_kernel.adapters.columns import Columns, Head
+from navigator_kernel.adapters.columns import HEAD, Columns, Head
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.word_index import WordIndex
 from navigator_kernel.errors import Damaged
@@ -47,6 +47,11 @@ class RoutingIndex:
             if self._is(key):  # another process was faster
                 return 0
             return self._changed({entry.id: entry for entry in entries()}, key)
+
+    def forget(self) -> None:
+        """What is kept turned out to be none of ours: the next `sync` makes it anew."""
+        self.view = None
+        self._writer.remove(self._folder / HEAD)
 
     def _is(self, key: str) -> bool:
         """Whether it is there, whole, and of that state; what is there is opened."""

@@ -34,7 +34,18 @@ class Meaning:
         if self._ranker is None or skills != self._skills:
             self.learn([entry_of(skill) for skill in skills])
             self._skills = skills
-        return self.judged(text, k)
+        try:
+            return self._known(skills, self.judged(text, k))
+        except (ValueError, LookupError, TypeError):  # bytes of the right length that nobody indexed
+            self.index.forget()
+            self.learn([entry_of(skill) for skill in skills])
+            return self._known(skills, self.judged(text, k))
+
+    def _known(self, skills: tuple[SkillDef, ...], found: Retrieval) -> Retrieval:
+        """`found`; ValueError where it names what is not among `skills`, for a folder may bring its own index."""
+        if not {one.name for one in found.candidates} <= {skill.name for skill in skills}:
+            raise ValueError("the index is of other skills")
+        return found
 
     def learn(self, entries: Sequence[Entry]) -> None:
         """From now on these are what can be chosen."""

@@ -90,12 +90,6 @@ class Vectors:
             found.append([name, text, middle if end > start else 0.0, best])
         return found
 
-    def spread(self, query: Floats) -> tuple[float, float]:
-        """Mean and standard deviation of the cosines over a sample of all rows: how special a near one is."""
-        step = max(1, len(self._held) // 1_024)
-        sample = _told(self._held[::step]) @ query
-        return float(sample.mean()), float(sample.std())
-
     def _sketched(self, rows: int) -> tuple[Floats, Floats]:
         """Principal directions of a sample, and all rows along them."""
         sample = _told(self._held[:: max(1, rows // _SAMPLE)])
