@@ -30,7 +30,7 @@ class FolderWriter:
     """
 
     def __init__(self, roots: Sequence[Path], read_only: Sequence[Path] = (), within: Path | None = None) -> None:
-        self._within = None if within is None else _absolute(within)
+        self._within = "" if within is None else _absolute(within)
         self._roots = tuple(_absolute(root) for root in roots)
         self._read_only = tuple(_absolute(path) for path in read_only)
         self._unsynced: dict[Path, None] | None = None
@@ -60,19 +60,18 @@ class FolderWriter:
     def write_new(self, folder: Path, files: Mapping[str, tuple[bytes, int]]) -> None:
         """All files first, then all of them to the disk: many files one by one would wait for it as often."""
         folder = self._checked(folder)
+        for name in files:
+            if name != os.path.normpath(name) or name.split("/")[0] in {"", ".", ".."} or "\x00" in name:
+                raise Refused(f"{name!r} is no plain path", hint="write it without '..'")
+        inner = sorted({name[:at] for name in files for at, mark in enumerate(name) if mark == "/"})
         with _named("write", folder):
-            folder.mkdir(FOLDER_MODE, parents=True)
+            folder.mkdir(FOLDER_MODE, parents=True)  # it is new and ours: nothing in it leads elsewhere
+            for name in inner:
+                (folder / name).mkdir(FOLDER_MODE)
             for name, (data, mode) in files.items():
-                path = self._checked(folder / name)
-                path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
-                _create(path, data, mode, _begin_sync)
-            folders = {folder.parent, folder}
-            for name in files:
-                path = folder / name
+                _create(folder / name, data, mode, _begin_sync)
+            for path in (*(folder / name for name in (*files, *inner)), folder, folder.parent):
                 self._sync(path)
-                folders.update(above for above in path.parents if above.is_relative_to(folder))
-            for above in sorted(folders):
-                self._sync(above)
 
     def sweep(self, path: Path) -> int:
         """Only for a file that no other process may be writing."""
@@ -115,9 +114,10 @@ class FolderWriter:
 
     def link(self, path: Path, text: str) -> None:
         """One system call that replaces nothing; makes the folders above it."""
-        real, ahead = self._checked(path), Path(os.path.normpath(_absolute(path).parent / text))
-        leaves = self._is_within(path) and not self._is_within(ahead)
-        if not text or Path(text).is_absolute() or leaves or self._checked(ahead) != _placed(real.parent / text):
+        real, ahead = self._checked(path), os.path.normpath(Path(_absolute(path)).parent / text)
+        leaves = self._is_within(_absolute(path)) and not self._is_within(ahead)
+        outside = leaves or str(self._checked(Path(ahead))) != _placed(str(real.parent / text))
+        if not text or Path(text).is_absolute() or outside:
             raise Refused(f"the link {str(path)!r} would lead elsewhere", hint="remove the links on its way")
         with _named("link", path):
             real.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
@@ -147,22 +147,21 @@ class FolderWriter:
         """`path` below the real folder that it lies in."""
         if ".." in path.parts or "\x00" in str(path):
             raise Refused(f"{str(path)!r} is no plain path", hint="write it without '..'")
-        path = _absolute(path)
-        root = next((root for root in self._roots if path.is_relative_to(root)), None)
+        text = _absolute(path)
+        root = next((root for root in self._roots if _lies_in(text, root)), None)
         if root is None:
-            raise Refused(f"{str(path)!r} lies outside what may be written", hint=_listed(self._roots))
-        real = _placed(path)
-        if not real.is_relative_to(_placed(root)) and not real.is_relative_to(os.path.realpath(root)):
-            raise Refused(f"{str(path)!r} leads outside through a link", hint=f"remove the link below {str(root)!r}")
-        if self._within and self._is_within(path) and not real.is_relative_to(os.path.realpath(self._within)):
-            hint = f"remove the link below {str(self._within)!r}"
-            raise Refused(f"{str(path)!r} leads out of the project", hint=hint)
-        if any(_overlaps(path, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
-            raise Refused(f"{str(path)!r} may only be read", hint="write elsewhere")
-        return real
+            raise Refused(f"{text!r} lies outside what may be written", hint=_listed(self._roots))
+        real = _placed(text)
+        if not _lies_in(real, _placed(root)) and not _lies_in(real, os.path.realpath(root)):
+            raise Refused(f"{text!r} leads outside through a link", hint=f"remove the link below {root!r}")
+        if self._is_within(text) and not _lies_in(real, os.path.realpath(self._within)):
+            raise Refused(f"{text!r} leads out of the project", hint=f"remove the link below {self._within!r}")
+        if any(_overlaps(text, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
+            raise Refused(f"{text!r} may only be read", hint="write elsewhere")
+        return Path(real)
 
-    def _is_within(self, path: Path) -> bool:
-        return self._within is not None and _absolute(path).is_relative_to(self._within)
+    def _is_within(self, path: str) -> bool:
+        return self._within != "" and _lies_in(path, self._within)
 
 
 def read_bounded(path: Path, limit: int) -> bytes:
@@ -261,19 +260,27 @@ def _named(verb: str, path: Path) -> Iterator[None]:
         raise KernelError(message, hint="check the disk and the rights", errno=error.errno) from error
 
 
-def _absolute(path: Path) -> Path:
+# Paths as texts: a command checks hundreds, and a Path takes ten times as long
+
+
+def _absolute(path: Path) -> str:
     """Lexically: links are looked at afterwards."""
-    return Path(os.path.normpath(path.absolute()))
+    return os.path.normpath(path.absolute())
 
 
-def _placed(path: Path) -> Path:
+def _placed(path: str) -> str:
     """`path` with its parent resolved and its own last part kept, link or not."""
-    return Path(os.path.realpath(path.parent), path.name)
+    parent, _, name = path.rpartition("/")
+    return f"{os.path.realpath(parent or '/').rstrip('/')}/{name}"
 
 
-def _overlaps(path: Path, kept: Path) -> bool:
-    return path.is_relative_to(kept) or kept.is_relative_to(path)
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def _listed(roots: Sequence[Path]) -> str:
-    return f"written to: {', '.join(str(root) for root in roots) or 'nothing'}"
+def _overlaps(path: str, kept: str) -> bool:
+    return _lies_in(path, kept) or _lies_in(kept, path)
+
+
+def _listed(roots: Sequence[str]) -> str:
+    return f"written to: {', '.join(roots) or 'nothing'}"

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -33,8 +32,7 @@ _FINAL = frozenset({"network", "timeout", "owner", "refused"})  # reasons for wh
 _Got = TypeVar("_Got")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeEntry:
+class TreeEntry(NamedTuple):
     """One line of a tree listing. `mode` is six octal digits, `kind` is blob, tree or commit."""
 
     path: str
@@ -75,11 +73,12 @@ class GitSource:
         offline: bool = False,
         auth: bool = False,
         timeout: float = 120.0,
+        meanwhile: Callable[[], object] = bool,
     ) -> None:
         if ref and not is_ref(ref):
             raise Refused(f"{ref!r} is no ref", hint="a branch, a tag or a commit id")
         self._url, self._page, self._cache, self._offline = url, page, cache, offline
-        self._auth, self._timeout = auth, timeout
+        self._auth, self._timeout, self._meanwhile = auth, timeout, meanwhile
         self.ref, self.subpath = ref, ""
         self.commit = self.tree = ""
         self.entries: tuple[TreeEntry, ...] = ()
@@ -118,11 +117,20 @@ class GitSource:
             if self._offline:
                 message = f"nothing can be read from the cache: {error}"
                 raise FetchFailed(message, hint="check whose folder it is", reason="offline") from error
-        return Entry(folder=self._scratch / "repository", writer=FolderWriter([self._scratch]), clock=SystemClock())
+        return self._passing("repository")
+
+    def _passing(self, name: str) -> Entry:
+        """A repository that goes with this context."""
+        return Entry(folder=self._scratch / name, writer=FolderWriter([self._scratch]), clock=SystemClock())
 
     def _process(self, folder: Path) -> GitProcess:
         process = GitProcess(
-            folder=folder, scratch=self._scratch, url=self._url, timeout=self._timeout, auth=self._auth
+            folder=folder,
+            scratch=self._scratch,
+            url=self._url,
+            timeout=self._timeout,
+            auth=self._auth,
+            meanwhile=self._meanwhile,
         )
         process.prepare()
         return process
@@ -151,8 +159,7 @@ class GitSource:
         """Finds the wanted commit here or fetches it, with its blobs or (where the server can) without."""
         if not self._entry.made:
             self._refuse_offline("it")
-            self._entry.make_folder()
-            self._init(self._git)
+            self._entry.init()
         self._entry.settle()
         self._target = self._aim()
         ids = self._ids(self._target.commit) if self._target.commit else None
@@ -166,9 +173,6 @@ class GitSource:
             self._check_trees()
         if not _FULL.fullmatch(self.ref):
             self._entry.remember(self.ref or "HEAD", self.commit)
-
-    def _init(self, git: GitProcess) -> None:
-        git.run("init", "--quiet", "--template=", "--initial-branch=main")
 
     def _aim(self) -> _Target:
         if self.entries:  # it was open before what lay here was thrown away
@@ -240,9 +244,9 @@ class GitSource:
 
     def _history(self, short: str) -> set[str]:
         """The commits that branches and tags lead to and that begin with `short`; these are fetched without trees."""
-        git = self._process(self._scratch / "history")
-        git.folder.mkdir()
-        self._init(git)
+        entry = self._passing("history")
+        entry.init()
+        git = self._process(entry.folder)
         words = (*_FETCH, "--no-write-fetch-head", "--", "origin", *_EVERYTHING)
         git.run(*words, config={"remote.origin.url": self._url, **_COMMITS})
         ids = git.run("rev-parse", f"--disambiguate={short}").decode().split()
@@ -270,9 +274,8 @@ class GitSource:
         return (found["commit"], found["tree"]) if set(found) == {"commit", "tree"} else None
 
     def _listing(self) -> tuple[TreeEntry, ...]:
-        lines = self._git.run("ls-tree", "-r", "-t", "-z", "--full-tree", self.tree, limit=LISTING_LIMIT).split(b"\0")[
-            :-1
-        ]
+        output = self._git.run("ls-tree", "-r", "-t", "-z", "--full-tree", self.tree, limit=LISTING_LIMIT)
+        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
         if len(lines) > ENTRY_LIMIT:
             raise Refused(f"{self._git.shown} has over {ENTRY_LIMIT} files", hint="name a smaller repository")
         return tuple(_entry(line) for line in lines)
@@ -285,7 +288,9 @@ class GitSource:
     def _contents(self, wanted: Sequence[str], each: int, total: int) -> Mapping[str, bytes]:
         if not self._entry.made:
             self._open()
-        sizes = self._sizes(wanted)
+        trees = {entry.oid for entry in self.entries if entry.kind == "tree"}
+        bare = self._entry.objects() <= len(trees) + 2  # the commit and its own tree; git asks the disk for each blob
+        sizes = {} if bare else self._sizes(wanted)
         if missing := [oid for oid in wanted if oid not in sizes]:
             self._refuse_offline(f"{len(missing)} of its files")
             self._fetch_blobs(missing)
@@ -329,10 +334,10 @@ class GitSource:
             raise FetchFailed(message, hint="run it once without --offline", reason="offline")
 
 
-def _entry(line: bytes) -> TreeEntry:
-    head, _, path = line.partition(b"\t")
-    mode, kind, oid = head.decode("ascii").split()
-    return TreeEntry(path=path.decode("utf-8", errors="surrogateescape"), mode=mode, kind=kind, oid=oid)
+def _entry(line: str) -> TreeEntry:
+    head, _, path = line.partition("\t")
+    mode, kind, oid = head.split()
+    return TreeEntry(path, mode, kind, oid)
 
 
 def _limit(sizes: Mapping[str, int], each: int, total: int) -> None:

@@ -7,7 +7,7 @@ import re
 import select
 import signal
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -40,6 +40,7 @@ _CONFIG: Mapping[str, str] = {
     "http.sslVerify": "true",
     "http.lowSpeedLimit": "1000",  # bytes a second, for
     "http.lowSpeedTime": "30",  # seconds
+    "core.fsync": "none",  # what is fetched can be fetched again, and is compared with its id before it is believed
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
@@ -66,7 +67,7 @@ _CAUSES = (
 class GitProcess:
     """git over the repository in `folder`, allowed to speak only the transport of `url`; each run ends within
     `timeout` seconds. `scratch` is a private folder that is there; `auth` lets the person's own ssh settings and
-    credential helpers in, for the host of `url` only.
+    credential helpers in, for the host of `url` only. `meanwhile` is called while git works.
 
     FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (what lies in `folder` cannot
     be read), or nothing.
@@ -77,6 +78,7 @@ class GitProcess:
     url: str
     timeout: float
     auth: bool = False
+    meanwhile: Callable[[], object] = bool
     _env: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -123,6 +125,7 @@ class GitProcess:
         for reader in readers:
             reader.start()
         try:
+            self.meanwhile()
             code = _waited(process.proc, self.timeout)
         except subprocess.TimeoutExpired:
             message = f"{self.shown} took longer than {self.timeout:g} s"

@@ -55,8 +55,15 @@ class Entry:
         if path.read_bytes() != CONFIG:
             self.writer.write(path, CONFIG)
 
-    def make_folder(self) -> None:
-        self.writer.make_folder(self.folder)
+    def init(self) -> None:
+        """Makes it, empty, as `git init` would in a process more (gitrepository-layout(5)). Its settings come last:
+        with them it counts as made."""
+        held = self.folder / ".git"
+        with self.writer.together():
+            for name in ("objects", "refs"):
+                self.writer.make_folder(held / name)
+            self.writer.write(held / "HEAD", b"ref: refs/heads/main\n")
+            self.writer.write(held / "config", CONFIG)
 
     def remember(self, ref: str, commit: str) -> None:
         self.refs[ref] = {"commit": commit, "at": self.clock.now()}
@@ -71,6 +78,14 @@ class Entry:
 
     def indexes(self) -> tuple[Path, ...]:
         return tuple(sorted((self.folder / ".git" / "objects" / "pack").glob("*.idx")))
+
+    def objects(self) -> int:
+        """How many objects its packs say that they hold (gitformat-pack(5): the last word of an index's fan-out)."""
+        counts = []
+        for path in self.indexes():
+            with path.open("rb") as index:
+                counts.append(int.from_bytes(index.read(1032)[1028:]))
+        return sum(counts)
 
     def sweep(self) -> None:
         """Removes what a killed process left; and all of it where anything lies here that is not ours."""

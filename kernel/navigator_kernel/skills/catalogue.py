@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -65,12 +64,14 @@ class ResourceCatalogue:
 
     def suggest(self, name: str, k: int = 3) -> tuple[str, ...]:
         """The `k` nearest names, nearest first."""
+        from difflib import SequenceMatcher  # 5 ms, and only for a mistake
+
         wanted = fold(name)
         names = [r.name for r in self.list_resources() if r.type == "skill"]
 
         def nearness(other: str) -> tuple[bool, float]:
             folded = fold(other)
-            return wanted in folded or folded in wanted, difflib.SequenceMatcher(None, wanted, folded).ratio()
+            return wanted in folded or folded in wanted, SequenceMatcher(None, wanted, folded).ratio()
 
         near = sorted(names, key=nearness, reverse=True)
         return tuple(other for other in near[:k] if nearness(other)[0] or nearness(other)[1] >= 0.5)

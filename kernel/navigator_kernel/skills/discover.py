@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -170,6 +170,7 @@ def find_skills(
     found = []
     for folder in sorted(held, key=lambda folder: folder.split("/")):
         at = whole.at(folder)
+        plugin, role = _standing((folder, *held[folder]), scope, plugins or Plugins())
         one = Found(
             folder=folder,
             name=folder.rpartition("/")[2] or top,
@@ -177,8 +178,10 @@ def find_skills(
             entries=tuple(whole.below(folder)),
             tree=at.oid if at and folder else tree,
             also=tuple(held[folder]),
+            plugin=plugin,
+            role=role,
         )
-        found.append(_placed(one, scope, plugins or Plugins()))
+        found.append(one)
     return tuple(found)
 
 
@@ -247,7 +250,7 @@ def _followed(whole: Tree, entry: TreeEntry, links: Mapping[str, bytes]) -> Tree
         target = whole.at(whole.real(entry.path, links))
     except Astray:
         return entry
-    return replace(target, path=entry.path) if target and target.mode in REGULAR else entry
+    return target._replace(path=entry.path) if target and target.mode in REGULAR else entry
 
 
 def _linked(
@@ -271,13 +274,12 @@ def _below(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
-def _placed(skill: Found, scope: str, plugins: Plugins) -> Found:
-    """The skill with its plugin and its role; the most open of its places counts."""
-    places = (skill.folder, *skill.also)
+def _standing(places: Sequence[str], scope: str, plugins: Plugins) -> tuple[str, Role]:
+    """The plugin and the role of a skill that lies at `places`; the most open of them counts."""
     roles = [_role(place[len(scope) :] if _below(place, scope) else place) for place in places]
     declared = any(map(plugins.declares, places))
     role = "skill" if declared or "skill" in roles else roles[0]
-    return replace(skill, plugin=next(filter(None, map(plugins.owner, places)), ""), role=role)
+    return next(filter(None, map(plugins.owner, places)), ""), role
 
 
 def _role(path: str) -> Role:

@@ -172,6 +172,9 @@ class Lifecycle:
         return twin if os.path.realpath(twin.skills) == os.path.realpath(place.skills) else None
 
     def held(self, name: str) -> Installed | None:
+        """The installed skill of that name; what is a path or a URL is none."""
+        if "/" in name:
+            return None
         found, _ = self.found({})
         return next((one for one in found if fold(one.skill.name) == fold(name)), None)
 
@@ -186,7 +189,7 @@ class Lifecycle:
         """Adds `rows` to the mapping; looking at a repository does not fail because the folder cannot be written."""
         place = self.places.get(("project", "claude"))
         try:
-            if place is None or not rows or self.doors.mapping.grown(rows) is None:
+            if place is None or not rows or self.doors.mapping.knows(rows):
                 return {}
             from navigator_kernel.skills.apply import apply
 

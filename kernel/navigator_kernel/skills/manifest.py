@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,6 +30,7 @@ OUR_KEYS = {
     "enabled", "priority", "backend", "inherit_history", "effects", "confirm", "idempotent", "triggers",
     "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
 }  # fmt: skip
+_KEYS = SPEC_KEYS | OUR_KEYS
 
 
 def read_manifest(
@@ -72,7 +74,7 @@ def read_manifest(
         implicit=not _flag(meta.get("disable-model-invocation"), default=False),
         timeout=_seconds(meta.get("timeout"), parts, str(path)),
         license=text_of(meta.get("license")),
-        extra={key: value for key, value in meta.items() if key not in SPEC_KEYS | OUR_KEYS},
+        extra={key: value for key, value in meta.items() if key not in _KEYS},
         diagnostics=tuple(parts.diagnostics),
     )
 
@@ -123,13 +125,12 @@ def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
     return meta
 
 
+@lru_cache(maxsize=256)
 def spelled(key: str) -> str:
     """A known key under its one spelling, `-` and `_` alike; others as they are."""
     lowered = key.strip().lower()
-    for known in (lowered, lowered.replace("-", "_"), lowered.replace("_", "-")):
-        if known in OUR_KEYS | SPEC_KEYS:
-            return known
-    return key
+    spellings = (lowered, lowered.replace("-", "_"), lowered.replace("_", "-"))
+    return next((known for known in spellings if known in _KEYS), key)
 
 
 def _name(meta: Mapping[str, Any], parts: Parts, expected: str, path: str) -> str:

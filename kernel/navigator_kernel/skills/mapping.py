@@ -30,6 +30,7 @@ _COLUMNS = {
 _HEADING = re.compile(r"#{2,6}[ \t].*[(（]\s*(?:https://github\.com/)?([\w.-]+/[\w.-]+?)\s*[)）]\s*")
 _LINK = re.compile(r"\[[^\]]*\]\(\s*<?([^)>\s]+)>?\s*\)")
 _GITHUB = re.compile(r"https?://(?:www\.)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+_Key = tuple[str, str, str]  # repo, subpath, folded name
 
 
 class Row(NamedTuple):
@@ -75,19 +76,18 @@ class SkillMapping:
 
     def grown(self, rows: Iterable[Row]) -> bytes | None:
         """The file with `rows` in its observed region, None where it knows them all; Damaged without both marks."""
-        text = _text(self.path)
-        head, held, tail = _regions(text or _NEW, self.path)
-        known = {(row.repo, row.subpath, fold(row.name)): row for row in _rows(held)}
-        before = dict(known)
-        for row in rows:
-            key = (row.repo, row.subpath, fold(row.name))
-            if NAME.fullmatch(row.name) and (row.description or key not in known):
-                known[key] = row._replace(description=_plain(_cell(row.description)))
-        if known == before:
+        head, held, tail = _regions(_text(self.path) or _NEW, self.path)
+        known = _keyed(_rows(held))
+        if not list(_learned(known, rows)):
             return None
         ordered = sorted(known.values(), key=lambda row: (row.repo, row.name, row.subpath))
         region = "".join(map(_line, ordered))
         return f"{head}{BEGIN}\n{_HEAD}{region}{END}{tail}".encode()
+
+    def knows(self, rows: Iterable[Row]) -> bool:
+        """Whether none of `rows` would change the observed region; Damaged without both marks."""
+        _, held, _ = _regions(_text(self.path) or _NEW, self.path)
+        return next(_learned(_keyed(_rows(held)), rows), None) is None
 
     def _indexed(self) -> dict[str, tuple[str, str]]:
         stamps = tuple(_stamp(path) for path in self._paths)
@@ -100,6 +100,21 @@ class SkillMapping:
                     self._index.setdefault(fold(row.name), (row.repo, row.name))
             self._stamps = stamps
         return self._index
+
+
+def _keyed(rows: Iterable[Row]) -> dict[_Key, Row]:
+    return {(row.repo, row.subpath, fold(row.name)): row for row in rows}
+
+
+def _learned(known: dict[_Key, Row], rows: Iterable[Row]) -> Iterator[Row]:
+    """Adds to `known` those of `rows` that say more than it does; each as it is kept."""
+    for row in rows:
+        key = (row.repo, row.subpath, fold(row.name))
+        if NAME.fullmatch(row.name) and (row.description or key not in known):
+            kept = row._replace(description=_plain(_cell(row.description)))
+            if known.get(key) != kept:
+                known[key] = kept
+                yield kept
 
 
 def _text(path: Path) -> str:

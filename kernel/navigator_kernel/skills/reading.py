@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from navigator_kernel.adapters.archive import ArchiveSource
 from navigator_kernel.adapters.folder import FolderSource
 from navigator_kernel.adapters.git import GitSource
 from navigator_kernel.adapters.repo_cache import RepoCache
@@ -19,10 +19,12 @@ from navigator_kernel.skills.plugin_manifests import read_plugins
 from navigator_kernel.skills.source import Source
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.archive import ArchiveSource
+
+    Tree = GitSource | FolderSource | ArchiveSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, …
+
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
-
-
-Tree = GitSource | FolderSource | ArchiveSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, …
 
 
 def open_source(source: Source, *, cache: RepoCache | None = None, offline: bool = False, auth: bool = False) -> Tree:
@@ -33,8 +35,20 @@ def open_source(source: Source, *, cache: RepoCache | None = None, offline: bool
     if source.kind == "folder":
         return FolderSource(Path(source.url))
     if source.kind == "archive":
+        from navigator_kernel.adapters.archive import ArchiveSource  # 5 ms, and only needed here
+
         return ArchiveSource(Path(source.url))
-    return GitSource(source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth)
+    return GitSource(
+        source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth, meanwhile=_ahead
+    )
+
+
+def _ahead() -> None:
+    """Imports, while git works, what is needed once it has answered: 15 ms that nobody waits for."""
+    import tinydb
+    import yaml
+
+    del tinydb, yaml
 
 
 @dataclass(slots=True)
