@@ -104,7 +104,7 @@ def finished(ground: Ground) -> Order:
         scratch = inner / "change-0123456789abcdef"
         (scratch / "new" / "mine").mkdir(parents=True)
         (scratch / "new" / "mine" / "SKILL.md").write_text(skill_text("mine", "theirs"))
-        body = {"v": 1, "scratch": scratch.name, "seal": "1:2", "folders": {"mine": [True, ""]}, "files": []}
+        body = {"v": 2, "scratch": scratch.name, "seal": "1:2", "folders": {"mine": [True, ""]}, "files": {}}
         (inner / "intent").write_text(json.dumps(body))
     return Order(source=ground.url)
 

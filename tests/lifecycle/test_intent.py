@@ -37,6 +37,10 @@ class Dying(FolderWriter):
         super().write(path, data, **named)
         self.end(path)
 
+    def write_new(self, folder, files):
+        super().write_new(folder, files)
+        self.end(folder.with_name("staged-" + folder.name))
+
     def move(self, source, target):
         super().move(source, target)
         self.end(target)
@@ -46,7 +50,7 @@ class Dying(FolderWriter):
         self.end(path)
 
     def end(self, path):
-        if path.name == last and path.parent.parent.name != "new":
+        if path.name == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
 make_project(Path(root), Path(home), writer=Dying).run("install", source=source, all=True)
@@ -83,7 +87,7 @@ def test_a_reader_finishes_what_a_killed_process_began(
 def test_what_was_prepared_and_not_begun_is_gone_with_the_next_change(
     tmp_path: Path, home: Path, repo: Path, other: Path
 ) -> None:
-    project = begun(tmp_path, home, repo, other, "after-2")
+    project = begun(tmp_path, home, repo, other, "staged-beta")
     assert [one["name"] for one in project.run("list")["skills"]] == ["solo"]
     project.run("install", source=f"file://{repo}", skill="alpha")
     assert list(project.inner.glob("change-*")) == []
@@ -113,7 +117,7 @@ def planted(project: Project, *, made: bool = True, **given: Any) -> dict[str, t
     status = scratch.lstat() if made else None
     seal = f"{status.st_dev}:{status.st_ino}" if status else ""
     before = content(project.root)
-    body = {"v": 1, "scratch": SEALED, "seal": seal, "folders": {}, "files": [], **given}
+    body = {"v": 2, "scratch": SEALED, "seal": seal, "folders": {}, "files": {}, **given}
     (project.inner / INTENT).write_text(json.dumps(body))
     return before
 
@@ -125,7 +129,7 @@ def kept(project: Project, before: Mapping[str, tuple[int, bytes]]) -> bool:
 
 DROPS: dict[str, Any] = {
     "folders": {"solo": [False, ""], "mine": [False, ""]},
-    "files": ["lock", "database", "mapping"],
+    "files": {key: [None, None] for key in ["lock", "database", "mapping"]},
 }
 SEALS: list[object] = ["", "0:0", "1:2", None, 7]
 
@@ -148,12 +152,18 @@ def test_an_intent_that_was_not_sealed_here_moves_nothing(
 HOSTILE: list[dict[str, Any]] = [
     *({"folders": {name: [False, ""]}} for name in ["..", ".", "", "a/b", "../alpha", "/etc", ".navigator", "a\0b"]),
     *({"folders": {"alpha": [False, keep]}} for keep in ["../../out", "/tmp/out", "a/b", "..", "."]),
-    *({"files": [slot]} for slot in ["", "lock/x", "receipt", "receipt/", "receipt/../x", "receipt//etc/passwd"]),
-    *({"files": [slot]} for slot in ["locks/../../x", "locks/a/b", "guard", "/etc/passwd", "../skills.lock.json"]),
+    *(
+        {"files": {slot: [None, None]}}
+        for slot in ["", "lock/x", "receipt", "receipt/", "receipt/../x", "receipt//etc/passwd"]
+    ),
+    *(
+        {"files": {slot: [None, None]}}
+        for slot in ["locks/../../x", "locks/a/b", "guard", "/etc/passwd", "../skills.lock.json"]
+    ),
     *({"scratch": name} for name in ["..", ".", "../change-0123456789abcdef", "alpha", "/tmp", ""]),
-    *({"v": version} for version in [0, 2, None, "1"]),
+    *({"v": version} for version in [0, 1, 3, None, "2"]),
     *({"folders": folders} for folders in [["alpha"], "alpha", {"alpha": True}, {"alpha": []}, None]),
-    *({"files": files} for files in [7, None, [7], [["lock"]]]),
+    *({"files": files} for files in [7, None, ["lock"], {"lock": None}, {"lock": ["x"]}, {"lock": [7, 7]}]),
 ]
 
 

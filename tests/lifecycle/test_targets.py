@@ -166,7 +166,7 @@ def test_an_unfinished_change_there_is_finished_by_any_command(both: Project, tm
     scratch = inner / "change-0123456789abcdef"
     scratch.mkdir()
     seal = f"{scratch.lstat().st_dev}:{scratch.lstat().st_ino}"
-    body = {"v": 1, "scratch": scratch.name, "seal": seal, "folders": {"alpha": [False, ""]}, "files": []}
+    body = {"v": 2, "scratch": scratch.name, "seal": seal, "folders": {"alpha": [False, ""]}, "files": {}}
     (inner / INTENT).write_text(json.dumps(body))
     both.run("list")
     assert not (both.agents / "alpha").exists()

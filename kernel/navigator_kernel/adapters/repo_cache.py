@@ -12,13 +12,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import FolderWriter, read_bounded
 from navigator_kernel.errors import KernelError
-from navigator_kernel.ports import Clock, Writer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
 
 CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n"  # names no remote: no fetch by itself
 PRIVATE = 0o700

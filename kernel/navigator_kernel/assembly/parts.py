@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.places import (
     installed_plugins,
     resource_roots,
@@ -93,6 +92,7 @@ class RouterParts:
 
 def open_router(root: Path, settings: Settings) -> RouterParts:
     """The kernel's own router, or a plugin's where one is installed; the list of plugins comes from a cache."""
+    from navigator_kernel.adapters.project_files import ProjectFiles
     from navigator_kernel.assembly.extensions import open_plugins
     from navigator_kernel.routing.cascade import CascadeRouter
 

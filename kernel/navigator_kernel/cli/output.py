@@ -6,10 +6,12 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.text import clean
-from navigator_kernel.values.report import Style
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.report import Style
 
 
 def document(body: Mapping[str, Any]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.database import locked, read_rows
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import IntegrityMismatch
-from navigator_kernel.ports import Writer
 from navigator_kernel.skills.change import Change
 from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.skills.doors import Doors
@@ -21,6 +21,9 @@ from navigator_kernel.skills.plans import Plan
 from navigator_kernel.skills.receipts import read_receipts, receipt_bytes
 from navigator_kernel.skills.records import records_bytes
 from navigator_kernel.values.receipt import Receipt
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
 
 KEPT_LOCKS = 50
 

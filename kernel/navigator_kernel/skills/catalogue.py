@@ -6,14 +6,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
 from navigator_kernel.skills.digest import shipped_digest
-from navigator_kernel.skills.executor import SkillExecutor
 from navigator_kernel.skills.listing import Listing, Stamp
 from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import Diagnostic, Level, ResourceType, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.executor import SkillExecutor
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
 
@@ -86,6 +89,8 @@ class ResourceCatalogue:
                 raise NotLoadable(broken.message, hint="navigator doctor lists what is wrong", resource=namespace)
             hint = _suggestion(self.suggest(name))
             raise SkillNotFound(f"no resource is called {namespace!r}", hint=hint, suggestions=list(self.suggest(name)))
+        from navigator_kernel.skills.executor import SkillExecutor  # only where one runs
+
         return SkillExecutor(skill=held)
 
     def count(self) -> int:

@@ -1,7 +1,7 @@
 """A change of what is installed: all of it or nothing, whatever ends the process in between (X-38).
 
-Everything is prepared in a scratch folder. Then the intent is written, and from that moment the change counts: who
-finds an intent that nobody is working on finishes it.
+New folders are prepared in a scratch folder. Then the intent is written, with the old and the new of every file, and
+from that moment the change counts: who finds an intent that nobody is working on finishes it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import HALF_WRITTEN, read_bounded
 from navigator_kernel.errors import Damaged, Refused
-from navigator_kernel.ports import Writer
 from navigator_kernel.skills.links import held_link, link_path, link_text
 from navigator_kernel.skills.manifest import NAME
 from navigator_kernel.skills.place import Place, refuse_escape
 
-VERSION = 1
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+
+VERSION = 2
 INTENT = "intent"  # no name that a receipt could have
 _SIZE_LIMIT = 256 * 1024 * 1024  # bytes of a file whose old content is kept for taking back
 _SCRATCH = re.compile(r"change-[0-9a-f]{16}")
@@ -34,12 +36,12 @@ _STAMP = re.compile(r"\w[\w.-]{0,119}")
 @dataclass(slots=True)
 class _Intent:
     """`folders` maps a skill to the name under which its old folder is kept, empty for none; `put` are those that get a
-    new one. `files` are slots, in the order of their numbers in the scratch folder."""
+    new one. `files` maps a slot to what it held and is to hold, None for no file."""
 
     scratch: Path
     folders: dict[str, str] = field(default_factory=dict)
     put: set[str] = field(default_factory=set)
-    files: list[str] = field(default_factory=list)
+    files: dict[str, tuple[bytes | None, bytes | None]] = field(default_factory=dict)
 
 
 class Change:
@@ -99,23 +101,16 @@ class Change:
         return True
 
     def _prepare(self) -> None:
-        """The old and the new of every file, then the intent: durable before the first move."""
+        """The intent, durable before the first move."""
         scratch = self._intent.scratch
         self._writer.make_folder(scratch)
-        with self._writer.together():
-            for slot, data in self._data.items():
-                if (before := _current(self._place, slot)) != data:
-                    self._keep(before, data)
-                    self._intent.files.append(slot)
+        for slot, data in self._data.items():
+            if (before := _current(self._place, slot)) != data:
+                self._intent.files[slot] = before, data
         folders = {name: [name in self._intent.put, keep] for name, keep in self._intent.folders.items()}
-        body = {"v": VERSION, "scratch": scratch.name, "seal": _seal(scratch), "folders": folders}
-        text = json.dumps({**body, "files": self._intent.files}, ensure_ascii=False)
-        self._writer.write(self._place.inner / INTENT, text.encode())
-
-    def _keep(self, before: bytes | None, after: bytes | None) -> None:
-        for name, content in (("before", before), ("after", after)):
-            if content is not None:
-                self._writer.write(self._intent.scratch / f"{name}-{len(self._intent.files)}", content)
+        files = {slot: [_told(before), _told(data)] for slot, (before, data) in self._intent.files.items()}
+        body = {"v": VERSION, "scratch": scratch.name, "seal": _seal(scratch), "folders": folders, "files": files}
+        self._writer.write(self._place.inner / INTENT, json.dumps(body).encode())
 
 
 def settle(place: Place, writer: Writer) -> bool:
@@ -169,8 +164,8 @@ def _apply(intent: _Intent, place: Place, writer: Writer, *, strict: bool) -> No
             writer.move(target, old)
         if name in intent.put:
             writer.move(new, target)
-    for at, slot in enumerate(intent.files):
-        _set(place, slot, _held(intent.scratch / f"after-{at}"), writer, strict=strict)
+    for slot, (_, data) in intent.files.items():
+        _set(place, slot, data, writer, strict=strict)
     for name, keep in intent.folders.items():
         _, old, _ = _folders(intent, name, place)
         if keep and os.path.lexists(old):
@@ -187,8 +182,8 @@ def _take_back(intent: _Intent, place: Place, writer: Writer) -> None:
             writer.move(target, new)
         if os.path.lexists(old) and not os.path.lexists(target):
             writer.move(old, target)
-    for at, slot in enumerate(intent.files):
-        _set(place, slot, _held(intent.scratch / f"before-{at}"), writer, strict=False)
+    for slot, (before, _) in intent.files.items():
+        _set(place, slot, before, writer, strict=False)
 
 
 def _folders(intent: _Intent, name: str, place: Place) -> tuple[Path, Path, Path]:
@@ -270,10 +265,19 @@ def _parsed(raw: Mapping[str, Any], place: Place) -> _Intent:
             raise ValueError(f"{name!r} is no name")
         intent.folders[name] = keep
         intent.put |= {name} if put else set()
-    for slot in raw["files"]:
+    for slot, (before, data) in raw["files"].items():
         _path(place, slot)
-        intent.files.append(slot)
+        intent.files[slot] = _bytes(before), _bytes(data)
     return intent
+
+
+def _told(data: bytes | None) -> str | None:
+    """`data` as JSON can hold it; any bytes come back."""
+    return None if data is None else data.decode("utf-8", errors="surrogateescape")
+
+
+def _bytes(told: str | None) -> bytes | None:
+    return None if told is None else told.encode("utf-8", errors="surrogateescape")
 
 
 def _seal(scratch: Path) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from navigator_kernel.ports import Clock, Writer
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.repo_cache import RepoCache
+    from navigator_kernel.ports import Clock, Writer
     from navigator_kernel.skills.mapping import SkillMapping
     from navigator_kernel.skills.reading import Tree
     from navigator_kernel.skills.source import Source

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import KernelError
-from navigator_kernel.ports import Writer
 from navigator_kernel.text import fold
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
 
 _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
