@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Router
+    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Encoder, Router
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.resource import Diagnostic
 
@@ -39,6 +39,12 @@ def kernel_register_sources(root: Path) -> Iterable[Path]:
 @hookspec(firstresult=True)
 def kernel_register_routers(catalogue: Catalogue) -> Router | None:
     """A router to use in place of the kernel's. The first that is not None wins."""
+
+
+@hookspec(firstresult=True)
+def kernel_register_encoders(root: Path) -> Encoder | None:
+    """An encoder to use in place of the shipped one: an `id`, `dimensions`, and `encode(texts, kind)` with kind query,
+    document or word. The first that is not None wins; one that fails is left out, and words decide."""
 
 
 @hookspec(firstresult=True)

@@ -91,7 +91,15 @@ class Plugins:
             sys.stderr.write(f"hook {line}\n")
 
 
-_SINGLE = frozenset({"kernel_register_routers", "kernel_register_dispatchers", "kernel_precheck", "kernel_finish_turn"})
+_SINGLE = frozenset(
+    {
+        "kernel_register_routers",
+        "kernel_register_encoders",
+        "kernel_register_dispatchers",
+        "kernel_precheck",
+        "kernel_finish_turn",
+    }
+)
 
 
 def build_manager(*, trace: bool | None = None) -> Plugins:

@@ -129,7 +129,7 @@ class KnownSkills(Protocol):
         """`(repository, sub-skill)` for a skill that is not installed (SEN-6, X-35)."""
 
 
-TextKind = Literal["query", "document"]
+TextKind = Literal["query", "document", "word"]
 
 
 @runtime_checkable
@@ -143,8 +143,8 @@ class Encoder(Protocol):
     def dimensions(self) -> int: ...
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
-        """A numpy array of float32, a row of length 1 for each text. Whoever implements it may tell questions and
-        documents apart by `kind`."""
+        """A numpy array of float32, a row of length 1 for each text. Whoever implements it may tell questions,
+        documents and single words apart by `kind`."""
 
 
 class Router(Protocol):
@@ -153,6 +153,11 @@ class Router(Protocol):
 
     def retrieve(self, text: str, k: int = 12) -> Retrieval:
         """Tier 2: the resources nearest to `text`, calibrated."""
+
+
+class Lessons(Protocol):
+    def learn(self, name: str, text: str) -> bool:
+        """From now on `text` is an example of the skill `name`, and of no other; whether that is new."""
 
 
 class Sandbox(Protocol):
@@ -287,6 +292,7 @@ class Kernel:
     root_files: FileReader
     journal: Journal
     memory: Recall
+    lessons: Lessons
     run_log: RunLog
     writer: Writer
     clock: Clock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 
 from navigator_kernel.course import Course, Follower
@@ -27,7 +28,7 @@ from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.precheck import precheck
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.resume import Resumed, resume
-from navigator_kernel.stages.understand import understand
+from navigator_kernel.stages.understand import matter, understand
 from navigator_kernel.text import language_of
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Packet
@@ -64,6 +65,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
         context = _context(resumed.message, request, kernel, run)  # made anew, handed to all that follows
         routed = await _routed(resumed, request, context, kernel, emit)
+        _learn(request, kernel)  # a choice among several skills is an example of the one that was chosen
         course = await _done(routed, message, context, kernel, emit)  # serial, stops at a failure
         elapsed = kernel.clock.monotonic() - began
         told = Told(
@@ -131,6 +133,16 @@ async def _done(routed: _Routed, message: Message, context: TurnContext, kernel:
     follower = Follower(kernel=kernel, delivery=delivery, context=context, emit=emit)
     agreed = PLAN if work.agreed is None else work.agreed
     return await follower.follow(work.view.token, agreed, left=work.view.left)
+
+
+def _learn(request: PreprocessingResult, kernel: Kernel) -> None:
+    """A lesson that cannot be kept stops no turn."""
+    if not request.chosen or not kernel.catalogue.exists(f"skill:{request.target}"):
+        return
+    try:
+        kernel.lessons.learn(request.target, matter(request))
+    except KernelError as error:
+        logging.getLogger("navigator").warning("what was chosen is not learned: %s", error.message)
 
 
 def _asked(resumed: Resumed, request: PreprocessingResult, course: Course) -> str:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from bench.encoders import default_encoder
+from bench.routing_errors import Mistake, mistake, page
 from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, stray, top
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
 from navigator_kernel.adapters.files import FolderWriter
@@ -112,14 +113,15 @@ def figures(answers: Sequence[Answered]) -> dict[str, Any]:
     return {name: None if value is None else round(value, 4) for name, value in found.items()}
 
 
-def quality(found: RoutingSet, encoder: Encoder, folder: Path) -> tuple[dict[str, Any], list[Answered]]:
+def quality(found: RoutingSet, encoder: Encoder, folder: Path) -> tuple[dict[str, Any], list[Answered], list[Mistake]]:
     meaning = opened(found.entries, encoder, folder / f"{found.name}")
     words = opened(found.entries, None, folder / f"{found.name}")
     answers = answered(found.questions, ours(meaning))
     beside = {"words": ours(words), "bm25": bm25(meaning), "cosines": cosines(meaning), "fts5": fts5(found.entries)}
     told = {"default": figures(answers)}
     told |= {name: figures(answered(found.questions, rank)) for name, rank in beside.items()}
-    return told, answers
+    wrong = [mistake(one, meaning.judged(one.text, DEPTH).candidates) for one in found.questions]
+    return told, answers, [one for one in wrong if one is not None]
 
 
 def cost(data: Path, count: int) -> dict[str, Any]:
@@ -171,6 +173,7 @@ def main() -> None:
     here.add_argument("--out", type=Path, default=Path("build/bench-routing.json"))
     here.add_argument("--sizes", type=int, nargs="*", default=[100, 1_000, 10_000])
     here.add_argument("--cost", type=int, help="measure one size and print it")
+    here.add_argument("--errors", type=Path, help="write the page of errors there")
     given = here.parse_args()
     if given.cost is not None:
         print(json.dumps(measured(given.data, given.cost)))
@@ -178,10 +181,11 @@ def main() -> None:
     if not (given.data / "dev").is_dir():
         sys.exit(f"there are no routing sets in {str(given.data)!r}: say DATA=FOLDER, one with dev/ and catalog/")
     encoder, sets, joint = default_encoder(), {}, []
+    wrong: dict[str, list[Mistake]] = {}
     with TemporaryDirectory() as scratch:
         for zero in read_sets(given.data):
             for found in filter(None, (zero, with_shots(zero, given.data))):
-                sets[found.name], answers = quality(found, encoder, Path(scratch))
+                sets[found.name], answers, wrong[found.name] = quality(found, encoder, Path(scratch))
                 joint += answers if found.name in (*SKILL_LIKE, "toole_direct") else []
                 told(found.name, sets[found.name])
     together = figures(joint) if joint else {}
@@ -189,6 +193,9 @@ def main() -> None:
     costs = [cost(given.data, count) for count in given.sizes]
     for row in costs:
         print(row)
+    if given.errors is not None:
+        counts = {name: found["default"]["questions"] for name, found in sets.items()}
+        given.errors.write_text(page(wrong, counts), encoding="utf-8")
     given.out.parent.mkdir(parents=True, exist_ok=True)
     body = {"encoder": encoder.id, "sets": sets, "skill_like": together, "costs": costs}
     given.out.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,6 +29,13 @@ SHARES = {"realskills": 2.0, "toole": 1.5, "clinc150": 0.7, "banking77": 0.7, "t
 RIDGE = 0.02
 SCALE = {"near": 8.0, "name": 8.0, "coverage": 8.0}  # of MEASURED by how a name begins, else 4: what a ridge is fair to
 QUESTIONS = 400  # of each set that a fit looks at
+TOLD = "+told"  # the name of a set whose examples are its bodies
+STRAYS = {"strict": 0.005, "balanced": 0.01, "eager": 0.03}  # of the questions for no skill, how many may be taken
+BORDERING = {
+    "strict": 0.01,
+    "balanced": 0.03,
+    "eager": 0.06,
+}  # where all of them are of the kind that borders on skills
 UNUSED = ("words_against", "name_said")  # of MEASURED: no set needs them
 
 Array = np.ndarray[Any, Any]
@@ -48,6 +55,11 @@ class Sample:
     @property
     def group(self) -> str:
         return self.name.split("+")[0].split(",")[0].split("_")[0]
+
+    @property
+    def kind(self) -> tuple[str, bool]:
+        """What shares a weight: the variants of a set, those that teach the worth of a body by themselves."""
+        return self.group, self.name.endswith(TOLD)
 
 
 def sampled(found: RoutingSet, encoder: Encoder | None, folder: Path) -> Sample:
@@ -83,7 +95,7 @@ def fit_order(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, floa
         numbers, there, right = tensors(sample, names)
         known = chance.permutation(np.flatnonzero(right.any(axis=1)))[:QUESTIONS]
         if len(known):
-            kin = sum(other.group == sample.group and any(map(any, other.right)) for other in samples)
+            kin = sum(other.kind == sample.kind and any(map(any, other.right)) for other in samples)
             weight = SHARES.get(sample.group, 1.0) / kin / len(known)
             parts.append((numbers[known], there[known], right[known], weight))
 
@@ -202,12 +214,14 @@ def fit_logistic(
 def left_out(
     samples: Sequence[Sample], names: Sequence[str]
 ) -> tuple[dict[str, list[Ranked]], dict[str, list[Answered]]]:
-    """Each set as weights answer it that were fitted on the sets of other groups."""
+    """Each set as weights answer it that were fitted on the sets of other groups; those that teach what a body is worth
+    teach nothing about certainty."""
     groups = {sample.name: sample.group for sample in samples}
     rows: dict[str, list[Ranked]] = {}
     for group in dict.fromkeys(groups.values()):
         order = fit_order([sample for sample in samples if sample.group != group], names)
-        rows |= {sample.name: ranked(sample, order) for sample in samples if sample.group == group}
+        chosen = [sample for sample in samples if sample.group == group and not sample.name.endswith(TOLD)]
+        rows |= {sample.name: ranked(sample, order) for sample in chosen}
     answers: dict[str, list[Answered]] = {}
     for group in dict.fromkeys(groups.values()):
         others = {name: held for name, held in rows.items() if groups[name] != group}
@@ -220,19 +234,20 @@ def left_out(
     return rows, answers
 
 
-def thresholds(answers: Mapping[str, Sequence[Answered]]) -> dict[str, float]:
-    """The probability from which on the first is right as often as is wanted, over the skill-like sets without bodies;
-    over all sets where there are none."""
+def thresholds(answers: Mapping[str, Sequence[Answered]], strays: Mapping[str, float]) -> dict[str, float]:
+    """The probability from which on the first is right as often as is wanted, and as few questions for no skill are
+    taken, over the skill-like sets without bodies; over all sets where there are none."""
     chosen = [name for name in answers if name.split(",")[0] in (*SKILL_LIKE, "toole_direct")]
     if not any("toole_direct" in name for name in chosen):
         chosen = list(answers)
     held = sorted((one for name in chosen for one in answers[name]), key=lambda one: -one.confidence)
     found: dict[str, float] = {}
+    idle = sum(not one.labels for one in held)
     for word, wanted in PRECISIONS.items():
-        right, least = 0, 1.0
+        right, stray, least = 0, 0, 1.0
         for at, one in enumerate(held, 1):
-            right += one.right
-            if right / at >= wanted:
+            right, stray = right + one.right, stray + (not one.labels)
+            if right / at >= wanted and stray <= strays[word] * idle:
                 least = one.confidence
         found[word] = round(least, 4)
     return found
@@ -257,10 +272,12 @@ def report(title: str, answers: Mapping[str, Sequence[Answered]]) -> None:
         print(f"skill-like sets together: coverage at .90 {coverage(joint, 0.9):.3f}")
 
 
-def tier(samples: Sequence[Sample], names: Sequence[str], title: str) -> dict[str, Any]:
+def tier(
+    samples: Sequence[Sample], names: Sequence[str], title: str, strays: Mapping[str, float] = STRAYS
+) -> dict[str, Any]:
     rows, answers = left_out(samples, names)
     report(title, answers)
-    bands = thresholds(answers)
+    bands = thresholds(answers, strays)
     print("bands", bands)
     order = fit_order(samples, names)
     groups = {sample.name: sample.group for sample in samples}
@@ -279,6 +296,14 @@ def variants(folder: Path) -> Iterator[tuple[RoutingSet, bool]]:
         taught = with_shots(found, folder)
         if taught is not None:
             yield taught, True
+            yield told(taught), False
+
+
+def told(found: RoutingSet) -> RoutingSet:
+    """The set with its examples in place of bodies. Hardly a set has bodies, and one that has must not be the one that
+    says what they are worth: what people ask is what the body of a skill talks of."""
+    entries = tuple(replace(entry, examples=(), body="\n".join(entry.examples)) for entry in found.entries)
+    return RoutingSet(found.name.split(",")[0] + TOLD, found.questions, entries)
 
 
 def main(folder: Path, target: Path) -> None:
@@ -292,7 +317,7 @@ def main(folder: Path, target: Path) -> None:
         words = [(sampled(found, None, Path(scratch)), taught) for found, taught in variants(folder)]
     body = {
         "meaning": tier([one for one, taught in held if not taught], meant, "meaning"),
-        "taught": tier([one for one, taught in held if taught], meant, "meaning, with examples"),
+        "taught": tier([one for one, taught in held if taught], meant, "meaning, with examples", BORDERING),
         "words": tier([one for one, _ in words], spoken, "words"),
     }
     target.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")

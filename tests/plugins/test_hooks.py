@@ -45,6 +45,16 @@ class Mine:
 def kernel_register_routers(catalogue):
     return Mine()
 """
+ENCODER = """
+class Mine:
+    id, dimensions = "mine", 2
+    def encode(self, texts, kind):
+        return [[1.0, 0.0] for _ in texts]
+
+@hookimpl
+def kernel_register_encoders(root):
+    return Mine()
+"""
 DISPATCHER = """
 class Mine:
     def __init__(self, agents):
@@ -131,6 +141,14 @@ def test_kernel_register_sources_adds_a_folder_of_skills(root: Path, install: An
 def test_kernel_register_routers_replaces_the_router(root: Path, install: Any) -> None:
     install(ROUTER)
     assert turn(kernel_at(root)).decision.reason == "the plugin's own"
+
+
+def test_kernel_register_encoders_brings_the_vectors_that_rank(
+    root: Path, install: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
+    install(ENCODER)
+    assert kernel_at(root).router.meaning.index.encoder.id == "plugin-mine"
 
 
 def test_kernel_register_dispatchers_replaces_the_dispatcher(root: Path, install: Any) -> None:

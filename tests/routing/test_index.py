@@ -67,7 +67,7 @@ def test_only_what_is_new_or_changed_is_encoded(index_at: Index, encoder: Encode
     held = entries()
     held[0] = replace(held[0], description="Joins PDF documents.")
     assert index.sync(lambda: held[:-1], "b") == 3  # one came, its old row and another one went
-    assert set(counting.texts) == {"pdf merge", "pdf merge: Joins PDF documents."}
+    assert set(counting.texts) == {"pdf merge", "pdf merge: Joins PDF documents.", "joins"}
 
 
 def test_what_has_gone_is_found_no_more(index_at: Index) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,9 +113,15 @@ def place(tmp_path: Path, encoder: Encoder) -> Routing:
     return held
 
 
-def test_words_that_are_sure_are_not_asked_twice(place: Routing, tmp_path: Path) -> None:
-    assert place.router.retrieve("reviews source code for defects").band == "route"
-    assert not (tmp_path / "index").exists()
+def test_words_that_are_sure_are_taken_before_a_vector_is_looked_at(
+    meaning: Meaning, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise AssertionError("the encoder was asked")
+
+    monkeypatch.setattr(type(encoder), "encode", fails)
+    found = meaning.judged("review source code for defects", 5)
+    assert (found.band, first(found)) == ("route", "code-review")
 
 
 @pytest.mark.requirement("COV-3")
@@ -176,3 +183,14 @@ def test_an_index_that_names_other_skills_is_made_anew(place: Routing, tmp_path:
         RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), place.router.meaning.index.encoder)
     )
     assert again.router.retrieve(asked).candidates[0].name == "recipe-finder"
+
+
+def test_rows_that_count_no_more_crowd_none_out(meaning: Meaning) -> None:
+    """Each change leaves a row behind until the index is made anew."""
+    held = entries()
+    for at in range(70):
+        changed = replace(held[0], examples=(f"join file {at} to file {at + 1}",))
+        meaning.learn([changed, *held[1:]])
+    assert meaning.index.view is not None
+    assert len(meaning.index.view.head.dead) >= 64
+    assert {one.name for one in meaning.judged("join file 3 to file 4", 50).candidates} == {one.id for one in held}

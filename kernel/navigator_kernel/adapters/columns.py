@@ -13,7 +13,7 @@ from typing import Any
 from navigator_kernel.errors import Damaged
 from navigator_kernel.ports import Writer
 
-VERSION = 1
+VERSION = 2
 HEAD = "current.json"
 
 

@@ -7,6 +7,7 @@ import mmap
 import struct
 from array import array
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +21,8 @@ from navigator_kernel.ports import TextKind
 
 _CHUNKS, _WIDTH = 17, 512
 _SLOTS = 1 << 19  # of the table of 250,952 beginnings of pieces
+_SPACE = "\u2581"  # how the pieces write it, always at their beginning
+_WORDS, _LONG = 1 << 15, 32  # words whose pieces are kept, and the characters from which one is not
 _ORDERS = (2, 3, 5)  # n-grams of its three convolutions
 
 
@@ -43,13 +46,29 @@ class _Pieces:
 
 
 class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no types
-    """The package's tokenizer, opened from prepared files."""
+    """The package's tokenizer, opened from prepared files. No piece reaches over a space, so that each word is cut by
+    itself, and the usual ones once."""
 
     def __init__(self, folder: Path, meta: Mapping[str, Any]) -> None:
         self._prefixes, self._scores = _Pieces(folder), _mapped(folder / "scores.f32", "f")
         self._unk_id, self._bos_id, self._eos_id = 0, 1, 2
         self._unk_score, self._max_len = float(meta["unknown"]), int(meta["longest"])
         self._normalizer = _Normalizer((folder / "charsmap.bin").read_bytes())
+        self._cut = lru_cache(maxsize=_WORDS)(super()._viterbi)
+        self.framed = True
+
+    def encode(self, texts: str, **_: Any) -> list[int]:
+        """The pieces of one text; a single word goes without the marks of a beginning and an end, which would be most
+        of it."""
+        ids: list[int] = self._encode_one(texts)
+        return [self._bos_id, *ids, self._eos_id] if self.framed else ids
+
+    def _viterbi(self, normalized: str) -> list[int]:
+        ids: list[int] = []
+        for word in normalized.split(_SPACE)[1:]:
+            cut = self._cut if len(word) < _LONG else super()._viterbi
+            ids += cut(_SPACE + word)
+        return ids
 
 
 class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
@@ -77,11 +96,12 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         projection = np.load(Path(__file__).with_name("use_projection.npy"), allow_pickle=False).astype(np.float32)
         self._basis, self._means = (
             projection[:_WIDTH],
-            {"document": projection[_WIDTH], "query": projection[_WIDTH + 1]},
+            {"document": projection[_WIDTH], "query": projection[_WIDTH + 1], "word": projection[_WIDTH]},
         )
 
     def projected(self, texts: Sequence[str], kind: TextKind) -> Any:
         """float32 (texts, 256), each row of length 1."""
+        self.sp.framed = kind != "word"
         found = self.encode(texts) @ self._basis - self._means[kind]
         found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)
         return found

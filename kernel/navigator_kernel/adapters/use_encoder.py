@@ -25,7 +25,8 @@ HASHES: Mapping[str, str] = {
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 }
-LIMITS: Mapping[str, int] = {"query": 600, "document": 2_000}  # characters that are read: a question must be quick
+MANY = 64  # texts from which they are encoded side by side
+LIMITS: Mapping[str, int] = {"query": 600, "document": 2_000, "word": 60}  # characters read: a question must be quick
 
 
 class UseEncoder:
@@ -47,7 +48,10 @@ class UseEncoder:
         """
         if self._backend is None:
             self._backend = self._opened()
-        return self._backend.projected([text[: LIMITS[kind]] for text in texts], kind)
+        cut = [text[: LIMITS[kind]] for text in texts]
+        if len(cut) <= MANY:
+            return self._backend.projected(cut, kind)
+        return _side_by_side(self._backend, cut, kind)
 
     def _opened(self) -> Any:
         from navigator_kernel.adapters.use_arrays import opened
@@ -73,6 +77,17 @@ class UseEncoder:
             writer.move(made, held)
         except KernelError:
             writer.remove(made)
+
+
+def _side_by_side(backend: Any, texts: Sequence[str], kind: TextKind) -> Any:
+    """Parts of `texts` on a thread each: numpy works on one core at a time, and lets go of the interpreter."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy as np
+
+    parts = [texts[at : at + MANY] for at in range(0, len(texts), MANY)]
+    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1, 4)) as pool:
+        return np.concatenate(list(pool.map(lambda part: backend.projected(part, kind), parts)))
 
 
 def installed() -> bool:

@@ -15,6 +15,7 @@ from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.assembly.parts import (
     open_catalogue,
     open_journal,
+    open_lessons,
     open_mapping,
     open_meaning,
     open_run_log,
@@ -50,8 +51,8 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kern
     )
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
-    own.meaning = open_meaning(root, settings)
     plugins = extensions.plugins
+    own.meaning = open_meaning(root, settings, plugins)
     return Kernel(
         root=root,
         settings=settings,
@@ -66,6 +67,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kern
         root_files=ProjectFiles(root, root),
         journal=open_journal(root),
         memory=Preferences(preference_pages(root, consents)),
+        lessons=open_lessons(root),
         run_log=open_run_log(root),
         writer=writer,
         clock=clock,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +25,11 @@ from navigator_kernel.skills.switches import disabled_names
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.journal import SqliteJournal
+    from navigator_kernel.adapters.lessons import Lessons
     from navigator_kernel.adapters.run_log import JsonLinesLog
     from navigator_kernel.adapters.sessions import SqliteSessions
-    from navigator_kernel.ports import FileReader, Router
+    from navigator_kernel.plugins import Plugins
+    from navigator_kernel.ports import Encoder, FileReader, Router
     from navigator_kernel.routing.meaning import Meaning
 
 
@@ -67,18 +71,44 @@ def open_journal(root: Path) -> SqliteJournal:
     return SqliteJournal(root / "mybox" / "state" / "workflows.sqlite", writer_for("turn", root), SystemClock())
 
 
-def open_meaning(root: Path, settings: Settings) -> Meaning | None:
-    """Routing by meaning, where its encoder is installed and wanted; nothing is read or prepared before it is asked."""
+def open_lessons(root: Path) -> Lessons:
+    from navigator_kernel.adapters.clock import SystemClock
+    from navigator_kernel.adapters.lessons import Lessons
+
+    return Lessons(root / "mybox" / "state" / "lessons.json", writer_for("turn", root), SystemClock())
+
+
+def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None) -> Meaning | None:
+    """Routing by meaning, with a plugin's encoder or where the shipped one is installed, unless it is switched off;
+    nothing is read or prepared before it is asked."""
     from navigator_kernel.adapters.use_encoder import UseEncoder, installed
 
-    if settings.encoder == "off" or not installed():
+    if settings.encoder == "off":
+        return None
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 on a busy machine
+    encoder: Encoder | None = _plugins_encoder(root, plugins) if plugins is not None else None
+    if encoder is None and not installed():
         return None
     from navigator_kernel.routing.index import RoutingIndex
     from navigator_kernel.routing.meaning import Meaning
 
     kept = user_state() / "cache" / "encoders"
-    encoder = UseEncoder(kept, lambda: FolderWriter([kept]))
-    return Meaning(RoutingIndex(root / "mybox" / "cache" / "index", writer_for("turn", root), encoder))
+    encoder = encoder or UseEncoder(kept, lambda: FolderWriter([kept]))
+    index = RoutingIndex(root / "mybox" / "cache" / "index", writer_for("turn", root), encoder)
+    return Meaning(index, lessons=open_lessons(root).known)
+
+
+def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
+    """The first that a plugin brings; one that is no encoder is named as a failure."""
+    from navigator_kernel.adapters.plugin_encoder import PluginEncoder
+
+    hook = "kernel_register_encoders"
+    for name, held in plugins.all(hook, root):
+        try:
+            return PluginEncoder(held, partial(plugins.fail, name, hook))
+        except (TypeError, ValueError, AttributeError) as error:
+            plugins.fail(name, hook, error)
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +134,7 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
         mapping=open_mapping(root),
         scripts=scripts(root),
         servers=tuple(sorted(settings.servers)),
-        meaning=open_meaning(root, settings),
+        meaning=open_meaning(root, settings, plugins.plugins if plugins else None),
     )
     chosen = plugins.plugins.first("kernel_register_routers", catalogue) if plugins else None
     return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()))

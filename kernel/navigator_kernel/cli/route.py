@@ -2,38 +2,83 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from navigator_kernel.assembly.parts import RouterParts, open_router
 from navigator_kernel.cli.app import App, json_option, pass_app
-from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.lessons import taught
+from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.text import Language
 from navigator_kernel.values.request import PreprocessingResult
 from navigator_kernel.values.route import Intent, RouteDecision, RouteResult, Workflow
-from navigator_kernel.values.wording import because
+from navigator_kernel.values.wording import because_of
 
 
 @click.command("route")
-@click.argument("words", nargs=-1, required=True)
+@click.argument("words", nargs=-1)
 @click.option("-k", type=click.IntRange(1, 100), default=5, show_default=True, help="How many candidates are shown.")
 @click.option("--explain", is_flag=True, help="Show what each candidate's score is made of.")
+@click.option("--teach", metavar="NAME", help="Keep WORDS as an example of the skill NAME.")
+@click.option("--lessons", is_flag=True, help="List what was learned: for the skill WORDS, or all.")
+@click.option("--forget", is_flag=True, help="Forget what was learned: for the skill WORDS, or all.")
+@click.option("--resident", is_flag=True, help="Ask the project's resident process first, and start it if need be.")
+@click.option("--serve", is_flag=True, help="Be the resident process: answer those who ask on a socket.")
+@click.option(
+    "--idle",
+    type=click.IntRange(1, 604_800),
+    default=900,
+    show_default=True,
+    help="Seconds without a question after which --serve ends.",
+)
 @json_option
 @pass_app
-def command(app: App, *, words: tuple[str, ...], k: int, explain: bool, as_json: bool) -> None:
+def command(
+    app: App,
+    *,
+    words: tuple[str, ...],
+    k: int,
+    explain: bool,
+    teach: str | None,
+    lessons: bool,
+    forget: bool,
+    resident: bool,
+    serve: bool,
+    idle: int,
+    as_json: bool,
+) -> None:
     """Say what WORDS would be routed to, and why."""
+    text = " ".join(words)
+    if (teach is not None) + lessons + forget + resident + serve > 1:
+        several = "--teach, --lessons, --forget, --resident and --serve do not go together"
+        raise UsageProblem(several, hint="use one of them")
+    if teach is not None or lessons or forget:
+        taught(app, text, teach=teach, forget=forget, as_json=as_json)
+        return
+    if serve:
+        _stay(app, text, idle, as_json=as_json)
+        return
+    told = _told(app, text, k) if resident else None
+    told = told or routed(app, open_router(app.root, app.settings), text, k)
+    if as_json:
+        document(told)
+    else:
+        _show(told, explain=explain)
+
+
+def routed(app: App, parts: RouterParts, text: str, k: int) -> dict[str, Any]:
+    """What a message would get, as `--json` prints it; UsageProblem where there is none."""
     from navigator_kernel.stages.decide import decide
     from navigator_kernel.stages.preprocess import preprocess
     from navigator_kernel.stages.understand import understand_locally
     from navigator_kernel.values.request import Message, Session
 
-    text = " ".join(words)
     if not text.strip():
         raise UsageProblem("there is no message", hint='navigator route "review this code"')
-    parts = open_router(app.root, app.settings)
     request = preprocess(Message(text=text, language=app.language), parts.files)
     session = Session(id="route")
     intent = understand_locally(request, session, parts.router)
@@ -41,11 +86,30 @@ def command(app: App, *, words: tuple[str, ...], k: int, explain: bool, as_json:
     result, steps = _spelled_out(request, app, parts)
     if result is not None:
         decision = RouteDecision(result=result, tier="exact", confidence=1.0, reason="steps")
-    if as_json:
-        document({**_document(intent, decision, k), "steps": steps})
-    else:
-        _show(intent, decision, k, request.language, explain=explain)
-        lines([f"  Step {at}: {step['text']} → {step['skill']}" for at, step in enumerate(steps, 1)])
+    return {**_document(intent, decision, k), "language": request.language, "steps": steps}
+
+
+def _told(app: App, text: str, k: int) -> dict[str, Any] | None:
+    """The same from the resident process; None where it does not answer, or would not know what flags say."""
+    from navigator_kernel.resident_client import ask
+
+    return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None
+
+
+def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
+    from navigator_kernel.cli.resident import serve
+
+    if text:
+        raise UsageProblem("--serve takes no message", hint=f'navigator route --resident "{text}"')
+
+    def ready(path: Path) -> None:
+        if as_json:
+            document({"socket": str(path)})
+        else:
+            note(f"answering at {path}")
+        sys.stdout.flush()
+
+    serve(app, routed, idle=idle, ready=ready)
 
 
 def _spelled_out(
@@ -80,24 +144,23 @@ def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]
     found = intent.retrieval
     candidates = [] if found is None else [candidate.to_dict() for candidate in found.candidates[:k]]
     body = {**decision.to_dict(), "agent": decision.agent, "intent": intent.to_dict()}
-    return {**body, "phase_one": decision.phase_one(), "shortlist": candidates}
+    band = None if found is None else found.band
+    return {**body, "phase_one": decision.phase_one(), "band": band, "shortlist": candidates}
 
 
-def _show(intent: Intent, decision: RouteDecision, k: int, language: Language, *, explain: bool) -> None:
-    lines(f"{decision.kind}: {decision.entity or decision.agent or '-'}  ({decision.tier}, {decision.confidence:.2f})")
-    lines(f"  {because(decision, language)}")
-    candidates = intent.retrieval.candidates[:k] if intent.retrieval is not None else ()
-    if not candidates:
-        return
-    if not explain:
-        table(
-            ("skill", "confidence", "why"),
-            [(c.name, f"{c.confidence:.2f}", _strongest(c.parts, 2)) for c in candidates],
-        )
-        return
-    lines(f"  band: {intent.retrieval.band if intent.retrieval else '-'}")
-    for one in candidates:
-        lines([f"  {one.name}: {one.confidence:.2f}, score {one.score:.2f}", f"    {_strongest(one.parts, 99)}"])
+def _show(told: Mapping[str, Any], *, explain: bool) -> None:
+    confidence, shortlist = f"{told['confidence']:.2f}", told["shortlist"]
+    lines(f"{told['kind']}: {told['entity'] or told['agent'] or '-'}  ({told['tier']}, {confidence})")
+    lines(f"  {because_of(told['reason'], told['language'], name=told['entity'] or '', confidence=confidence)}")
+    if explain and shortlist:
+        lines(f"  band: {told['band']}")
+        for one in shortlist:
+            scored = f"  {one['name']}: {one['confidence']:.2f}, score {one['score']:.2f}"
+            lines([scored, f"    {_strongest(one['parts'], 99)}"])
+    elif shortlist:
+        rows = [(one["name"], f"{one['confidence']:.2f}", _strongest(one["parts"], 2)) for one in shortlist]
+        table(("skill", "confidence", "why"), rows)
+    lines([f"  Step {at}: {step['text']} → {step['skill']}" for at, step in enumerate(told["steps"], 1)])
 
 
 def _strongest(parts: Mapping[str, float], count: int) -> str:

@@ -10,7 +10,7 @@ import click
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.skill_work import busy, dry_option, filter_options, place_options, reach_options
-from navigator_kernel.errors import UsageProblem
+from navigator_kernel.errors import FetchFailed, UsageProblem
 
 
 @click.command("install")
@@ -81,17 +81,19 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @place_options
 @json_option
 @pass_app
-def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> None:
+def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
     """Bring installed skills to what their sources have now."""
     found = busy("looking for news", app, "update", {"name": list(names), "check": check, **given}, quiet=as_json)
+    code = _reached(found)
     if as_json:
-        document(found)
+        document({**found, "exit_code": code})
     elif check:
         _news(found)
     else:
         for one in found["skills"]:
             done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
             lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
+    return code
 
 
 @click.command("outdated")
@@ -100,10 +102,12 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
 @place_options
 @json_option
 @pass_app
-def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> None:
+def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Tell which installed skills differ from what their sources have now; nothing is written."""
     found = busy("looking for news", app, "outdated", {"name": list(names), **given}, quiet=as_json)
-    document(found) if as_json else _news(found)
+    code = _reached(found)
+    document({**found, "exit_code": code}) if as_json else _news(found)
+    return code
 
 
 @click.command("rollback")
@@ -136,6 +140,14 @@ def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
         lines([f"  missing: {name}" for name in one["missing"]])
         done = "would remove" if found["dry_run"] else "removed"
         lines([f"  {done} {link}, which leads to nothing" for link in one["unlinked"]])
+
+
+def _reached(found: Mapping[str, Any]) -> int:
+    """The exit code: 7 where no source could be reached, 1 where some could not."""
+    lost = [one["state"] == "unreachable" for one in found["skills"]]
+    if not any(lost):
+        return 0
+    return FetchFailed.exit_code if all(lost) else 1
 
 
 def _news(found: Mapping[str, Any]) -> None:

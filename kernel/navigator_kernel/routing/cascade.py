@@ -27,8 +27,8 @@ MARGIN = 0.12  # share of the best score by which it must lead
 
 @dataclass(slots=True)
 class CascadeRouter:
-    """Implements `ports.Router`. The index is rebuilt when the catalogue's list changes. `meaning` is asked where words
-    leave a doubt; without it they decide alone."""
+    """Implements `ports.Router`. `meaning` ranks; without it words decide alone, over an index in memory that is made
+    anew when the catalogue's list changes."""
 
     catalogue: Catalogue
     mapping: KnownSkills
@@ -44,22 +44,22 @@ class CascadeRouter:
 
     def retrieve(self, text: str, k: int = 12) -> Retrieval:
         skills = tuple(s for s in self.catalogue.list_resources() if s.type == "skill" and s.implicit)
+        if self.meaning is not None:
+            try:
+                found = self.meaning.retrieve(skills, text, k)
+            except KernelError as error:
+                logging.getLogger("navigator").warning("routing by words only: %s", error.message)
+                self.meaning = None
+            else:
+                if len(_unharmed(found.candidates, text)) == len(found.candidates):
+                    return found
+        return self._by_words(skills, text, k)
+
+    def _by_words(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         if self._index is None or skills != self._skills:
             self._skills, self._index = skills, LexicalIndex(skills)
         found = [replace(c, confidence=confidence(c)) for c in self._index.rank(clean(text), k)]
-        by_words = banded(_unharmed(found, text))
-        if self.meaning is None or by_words.band == "route":
-            return by_words
-        try:
-            by_meaning = self.meaning.retrieve(skills, text, k)
-        except KernelError as error:
-            logging.getLogger("navigator").warning("routing by words only: %s", error.message)
-            self.meaning = None
-            return by_words
-        kept = _unharmed(by_meaning.candidates, text)
-        if by_words.band == "ambiguous" and by_meaning.band == "direct":
-            return by_words
-        return by_meaning if len(kept) == len(by_meaning.candidates) else by_words
+        return banded(_unharmed(found, text))
 
 
 def _unharmed(found: Sequence[Candidate], text: str) -> list[Candidate]:

@@ -71,7 +71,7 @@ def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
         description=skill.description,
         tags=(*skill.tags, *skill.keywords_cn, *([skill.category] if skill.category else ())),
         aliases=skill.aliases,
-        examples=(*skill.triggers, *skill.examples, *learned),
+        examples=(*learned, *skill.triggers, *skill.examples),
         body=skill.sop[:BODY_LIMIT],
         priority=skill.priority,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 K1, B = 1.2, 0.75  # BM25 (Robertson & Zaragoza 2009), with tantivy's constants
 FIELDS = ("name", "purpose", "examples", "tags", "against")
+COMPARED = ("name", "purpose", "tags")  # fields whose words are compared by meaning, too
 LEXICAL = (*(f"words_{name}" for name in FIELDS), "coverage", "name_said", "name_whole", "name_grams")
 
 

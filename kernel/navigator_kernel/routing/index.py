@@ -10,6 +10,7 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from navigator_kernel.adapters.columns import HEAD, Columns, Head
 from navigator_kernel.adapters.database import locked
@@ -17,7 +18,7 @@ from navigator_kernel.adapters.word_index import WordIndex
 from navigator_kernel.errors import Damaged
 from navigator_kernel.ports import Encoder, Writer
 from navigator_kernel.routing.entries import Entry
-from navigator_kernel.routing.features import FIELDS, term_hash
+from navigator_kernel.routing.features import COMPARED, FIELDS, term_hash
 from navigator_kernel.routing.terms import terms
 from navigator_kernel.routing.view import INDEXED, IndexView
 
@@ -89,12 +90,17 @@ class RoutingIndex:
         words = WordIndex(INDEXED, self._columns.path(head, "words"))
         lengths = list(head.note.get("lengths", [0] * len(FIELDS)))
         first, indexed = head.rows, []
+        known = set(self._columns.mapped(head, "word_keys").cast("I").tolist())
         for at in range(0, len(new), BATCH):
             batch = new[at : at + BATCH]
-            stems = [_stems(entry, words) for entry in batch]
+            cut = [_cut(entry, words) for entry in batch]
+            stems = [found.stems for found in cut]
             indexed += stems
             lengths = [sum(len(found[name]) for found in stems) + lengths[i] for i, name in enumerate(FIELDS)]
-            head = self._columns.grown(head, self._files(head, batch, stems), len(batch))
+            files = self._files(head, batch, stems)
+            if self.encoder is not None:
+                files |= _vectors(self.encoder, batch, cut, known, head.sizes.get("shots", 0))
+            head = self._columns.grown(head, files, len(batch))
         texts = ((first + at, {name: found[name] for name in INDEXED}) for at, found in enumerate(indexed))
         words.change(texts, gone)
         head = self._columns.keep(head, dead=gone, key=key, note={"lengths": lengths})
@@ -112,16 +118,17 @@ class RoutingIndex:
             for name in FIELDS:
                 hashes.extend(map(term_hash, found[name]))
                 spans.append(base + len(hashes))
-        files = {"rows": b"".join(lines), "spans": spans.tobytes(), "terms": hashes.tobytes()}
-        if self.encoder is not None:
-            from navigator_kernel.routing.vectors import packed
-
-            files |= packed(self.encoder, batch, head.sizes.get("shots", 0))
-        return files
+        return {"rows": b"".join(lines), "spans": spans.tobytes(), "terms": hashes.tobytes()}
 
 
-def _stems(entry: Entry, words: WordIndex) -> dict[str, list[str]]:
-    """The stems of every field."""
+class _Cut(NamedTuple):
+    """An entry in pieces: the stems of every field, and by the hash of a stem a word that has it."""
+
+    stems: Mapping[str, list[str]]
+    words: Mapping[int, str]
+
+
+def _cut(entry: Entry, words: WordIndex) -> _Cut:
     texts: Iterable[tuple[str, str]] = (
         ("name", " ".join((entry.name, *entry.aliases))),
         ("purpose", entry.purpose),
@@ -130,4 +137,24 @@ def _stems(entry: Entry, words: WordIndex) -> dict[str, list[str]]:
         ("against", entry.against),
         ("body", entry.body),
     )
-    return {name: words.stems(terms(text)) for name, text in texts}
+    stems: dict[str, list[str]] = {}
+    said: dict[int, str] = {}
+    for name, text in texts:
+        found = terms(text)
+        stems[name] = words.stems(found)
+        if name in COMPARED:
+            said |= {term_hash(stem): word for stem, word in zip(stems[name], found, strict=True)}
+    return _Cut(stems, said)
+
+
+def _vectors(
+    encoder: Encoder, batch: Sequence[Entry], cut: Sequence[_Cut], known: set[int], shots: int
+) -> dict[str, bytes]:
+    """What the files of vectors get for a batch, with `shots` bytes of examples there already; `known` are the words
+    that have a vector, and grows."""
+    from navigator_kernel.routing.lexicon import worded
+    from navigator_kernel.routing.vectors import packed
+
+    new = {key: word for found in cut for key, word in found.words.items() if key not in known}
+    known.update(new)
+    return packed(encoder, batch, shots) | worded(encoder, new)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 
 from navigator_kernel.routing.entries import Entry, entry_of
@@ -17,28 +18,34 @@ from navigator_kernel.values.route import Candidate, Retrieval
 
 TWINS = 0.6  # share of the leader's odds from which the second is as likely
 ANY = 0.9  # probability that some skill is meant from which it is worth a question
+SAID = 0.7  # nearness to an example from which a message is as good as given by it
 _SHOT = MEASURED.index("near_shot")
 
 
 @dataclass(slots=True)
 class Meaning:
-    """Ranks by words and meaning together. `caution` is how often a skill that is taken has to be the right one."""
+    """Ranks by words and meaning together. `caution` is how often a skill that is taken has to be the right one,
+    `lessons` what people confirmed for skills by their names."""
 
     index: RoutingIndex
     caution: Caution = "balanced"
+    lessons: Callable[[], Mapping[str, Sequence[str]]] = dict
+    _learned: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _skills: tuple[SkillDef, ...] | None = None
     _ranker: Ranker | None = field(default=None)
 
     def retrieve(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         """The candidates among `skills`, best first, and the band that the leader's probability falls into."""
-        if self._ranker is None or skills != self._skills:
-            self.learn([entry_of(skill) for skill in skills])
-            self._skills = skills
+        learned = self.lessons()
+        entries = partial(_entries, skills, learned)
+        if self._ranker is None or skills != self._skills or learned != self._learned:
+            self.learn(entries())
+            self._skills, self._learned = skills, learned
         try:
             return self._known(skills, self.judged(text, k))
         except (ValueError, LookupError, TypeError):  # bytes of the right length that nobody indexed
             self.index.forget()
-            self.learn([entry_of(skill) for skill in skills])
+            self.learn(entries())
             return self._known(skills, self.judged(text, k))
 
     def _known(self, skills: tuple[SkillDef, ...], found: Retrieval) -> Retrieval:
@@ -55,24 +62,34 @@ class Meaning:
             self._ranker = Ranker(self.index.view, self.index.encoder)
 
     def judged(self, text: str, k: int) -> Retrieval:
-        if self._ranker is None:
+        """A leader that words make sure is taken before a vector is looked at, or numpy imported."""
+        if self.index.encoder is not None:
+            found = self._ranked(text, k, "strict", meaning=False)
+            if found.band == "route":
+                return found
+        return self._ranked(text, k, self.caution, meaning=self.index.encoder is not None)
+
+    def _ranked(self, text: str, k: int, caution: Caution, *, meaning: bool) -> Retrieval:
+        found = self._ranker.measured(clean(text), meaning=meaning) if self._ranker is not None else []
+        if self._ranker is None or not found:
             return Retrieval(candidates=(), band="direct", reason="nothing_known")
-        found = self._ranker.measured(clean(text), meaning=self.index.encoder is not None)
-        if not found:
-            return Retrieval(candidates=(), band="direct", reason="nothing_known")
-        model = shipped(self._tier(found))
+        model = shipped(self._tier(found) if meaning else "words")
         scores = model.scores(found)
         order = sorted(range(len(found)), key=lambda at: (-scores[at], -found[at].row.priority, found[at].row.id))
         ordered, held = [found[at] for at in order], [scores[at] for at in order]
         known = evidence(ordered, held, self._ranker.length(text))
-        return _banded(ordered, held, known, model, self.caution, k)
+        return _banded(ordered, held, known, model, caution, k)
 
     def _tier(self, found: Sequence[Measured]) -> Tier:
-        """Where most of what is near has examples, the weights are those that were fitted with examples."""
-        if self.index.encoder is None:
-            return "words"
-        taught = sum(one.numbers[_SHOT] > 0 for one in found)
-        return "taught" if taught > len(found) / 2 else "meaning"
+        """Where the message is all but an example, or most of what is near has examples, the weights are those
+        that were fitted with examples."""
+        shots = [one.numbers[_SHOT] for one in found]
+        taught = sum(shot > 0 for shot in shots)
+        return "taught" if max(shots) >= SAID or taught > len(found) / 2 else "meaning"
+
+
+def _entries(skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
+    return [entry_of(skill, learned.get(skill.name, ())) for skill in skills]
 
 
 def _banded(

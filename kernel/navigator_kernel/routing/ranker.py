@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from navigator_kernel.ports import Encoder
-from navigator_kernel.routing.features import LEXICAL, Asked, gram_hashes, lexical, rarity, term_hash
+from navigator_kernel.routing.features import COMPARED, FIELDS, LEXICAL, Asked, gram_hashes, lexical, rarity, term_hash
 from navigator_kernel.routing.terms import content_terms, terms
 from navigator_kernel.routing.view import IndexView, Row
 from navigator_kernel.text import clean
@@ -15,10 +16,13 @@ SEARCHED = {"name": 3.0, "examples": 2.0, "tags": 1.5, "purpose": 1.5, "body": 0
 BY_WORDS, BY_BODY, BY_MEANING = 40, 24, 64  # candidates that are looked at closely
 SCORED = 200  # rows whose score by words is asked for
 FEW = 8  # candidates by words that a sure answer is looked for among
+SPOKEN = 0.2  # by which an example is nearer to what people say than a description is
 TERM_LIMIT = 48  # terms of a message that are searched for: a long text is told by its rarest
-SEMANTIC = ("near_name", "near_text", "near_examples", "near_shot")
+SEMANTIC = ("near_name", "near_text", "near_examples", "near_shot", "near_words", "near_title")
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
+WORDS = 12  # of these that are compared by meaning
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
+_COMPARED = [FIELDS.index(name) for name in COMPARED]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,15 @@ class Measured:
     numbers: tuple[float, ...]
 
 
+class _LookedAt(NamedTuple):
+    """A candidate's row, the hashes of its stems by FIELDS, and how rare those of its name are."""
+
+    row: int
+    entry: Row
+    fields: list[list[int]]
+    title: Mapping[int, float]
+
+
 class Ranker:
     """Over one view. Without an encoder it goes by words."""
 
@@ -36,13 +49,14 @@ class Ranker:
         self._view, self._encoder = view, encoder
         self._rarity: dict[str, float] = {}
 
-    def asked(self, text: str) -> tuple[Asked, list[str]]:
-        """The message as it is compared, and its stems to search for, rarest first."""
-        stems = self._view.words.stems(content_terms(text)) or self._view.words.stems(terms(text))
-        found = {stem: self._rare(stem) for stem in dict.fromkeys(stems)}
+    def asked(self, text: str) -> tuple[Asked, dict[str, str]]:
+        """The message as it is compared, and its stems to search for, rarest first, each with a word that has it."""
+        said = content_terms(text) or terms(text)
+        words = dict(zip(self._view.words.stems(said), said, strict=True))
+        found = {stem: self._rare(stem) for stem in words}
         rarest = sorted(found, key=lambda stem: -found[stem])[:TERM_LIMIT]
         weights = {term_hash(stem): found[stem] for stem in rarest}
-        return Asked(terms=weights, grams=gram_hashes(text[:2_000])), rarest
+        return Asked(terms=weights, grams=gram_hashes(text[:2_000])), {stem: words[stem] for stem in rarest}
 
     def length(self, text: str) -> int:
         """How many terms the message has that say something."""
@@ -50,27 +64,43 @@ class Ranker:
 
     def measured(self, text: str, *, meaning: bool = True) -> list[Measured]:
         """Every candidate, in no order. Without `meaning` only the first few by words, and no numpy."""
-        asked, stems = self.asked(text)
+        asked, words = self.asked(text)
         dead = self._view.head.dead
-        by_words = dict(self._view.words.search(stems, SEARCHED, SCORED if meaning else FEW))
-        body = dict(self._view.words.search(stems, {"body": 1.0}, SCORED))
+        by_words = dict(self._view.words.search(list(words), SEARCHED, SCORED if meaning else FEW))
+        body = dict(self._view.words.search(list(words), {"body": 1.0}, SCORED))
         rows = list(by_words)[:BY_WORDS] + (list(body)[:BY_BODY] if meaning else [])
-        vectors = self._view.vectors if meaning and self._encoder is not None else None
         query: Any = None
-        if vectors is not None and self._encoder is not None:
+        if meaning and self._encoder is not None and self._view.vectors is not None:
             query = self._encoder.encode([text], "query")[0]
-            rows += vectors.near(query, BY_MEANING)[0].tolist()
-        rows = [row for row in dict.fromkeys(rows) if row not in dead]
-        near = vectors.measured(query, rows) if vectors is not None else [[0.0] * len(SEMANTIC)] * len(rows)
+            near_rows = self._view.vectors.near(query, BY_MEANING + len(dead))[0].tolist()
+            rows += [row for row in near_rows if row not in dead][:BY_MEANING]
+        looked_at = [self._looked_at(row) for row in dict.fromkeys(rows) if row not in dead]
+        near = self._near(query, words, looked_at)
         averages = self._view.averages
         found = []
-        for at, row in enumerate(rows):
-            held = self._view.row(row)
-            rarities = {term_hash(stem): self._rare(stem) for stem in held.stems}
-            numbers = lexical(asked, self._view.fields(row), averages, held.name, rarities)
+        for held, (row, entry, fields, title) in zip(near, looked_at, strict=True):
+            numbers = lexical(asked, fields, averages, entry.name, title)
             scored = (by_words.get(row, 0.0) / asked.mass, body.get(row, 0.0) / asked.mass)
-            found.append(Measured(held, (*numbers, *scored, *near[at])))
+            found.append(Measured(entry, (*numbers, *scored, *held)))
         return found
+
+    def _looked_at(self, row: int) -> _LookedAt:
+        entry = self._view.row(row)
+        title = {term_hash(stem): self._rare(stem) for stem in entry.stems}
+        return _LookedAt(row, entry, self._view.fields(row), title)
+
+    def _near(self, query: Any, words: Mapping[str, str], found: Sequence[_LookedAt]) -> list[Sequence[float]]:
+        """The numbers of SEMANTIC for each; 0 without an encoder."""
+        if query is None or (vectors := self._view.vectors) is None or (lexicon := self._view.lexicon) is None:
+            return [(0.0,) * len(SEMANTIC)] * len(found)
+        asked = {term_hash(stem): (word, self._rare(stem)) for stem, word in list(words.items())[:WORDS]}
+        entries = [[term for at in _COMPARED for term in one.fields[at]] for one in found]
+        said = lexicon.near(asked, entries, [one.title for one in found])
+        whole = vectors.measured(query, [one.row for one in found])
+        return [
+            (name, max(text, shot - SPOKEN), middle, shot, *more)
+            for (name, text, middle, shot), more in zip(whole, said, strict=True)
+        ]
 
     def _rare(self, stem: str) -> float:
         """How rare a stem is in this index, from 0."""

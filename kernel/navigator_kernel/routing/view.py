@@ -13,6 +13,7 @@ from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.features import FIELDS
 
 if TYPE_CHECKING:
+    from navigator_kernel.routing.lexicon import Lexicon
     from navigator_kernel.routing.vectors import Vectors
 
 INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that candidates are found by
@@ -41,6 +42,7 @@ class IndexView:
             raise Damaged("the rows of the index do not fit each other", hint="it is made anew")
         self.words = WordIndex(INDEXED, columns.path(head, "words"))
         self._vectors: Vectors | None = None
+        self._lexicon: Lexicon | None = None
 
     @property
     def vectors(self) -> Vectors | None:
@@ -51,6 +53,16 @@ class IndexView:
             held = {name: self._columns.mapped(self.head, name) for name in ("vectors", "shots", "shot_ends")}
             self._vectors = Vectors(**held, rows=self.head.rows, dimensions=self._encoder.dimensions)
         return self._vectors
+
+    @property
+    def lexicon(self) -> Lexicon | None:
+        """As `vectors`."""
+        if self._lexicon is None and self._encoder is not None:
+            from navigator_kernel.routing.lexicon import Lexicon
+
+            held = {name: self._columns.mapped(self.head, name) for name in ("word_keys", "word_vectors")}
+            self._lexicon = Lexicon(**held, encoder=self._encoder)
+        return self._lexicon
 
     @property
     def count(self) -> int:

@@ -60,7 +60,7 @@ def apply(
             change.drop(name, keep=keep.get(name, ""))
             change.write(f"receipt/{name}", None)
             receipts.pop(name, None)
-        for name in own_links(place).intersection(going):
+        for name in sorted(own_links(place).intersection(going)):
             change.write(f"link/{name}", None)
         for name in links:
             change.write(f"link/{name}", link_text(place, name).encode())

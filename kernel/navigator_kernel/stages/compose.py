@@ -183,6 +183,7 @@ def _question(decision: RouteDecision, told: Told, now: str) -> PendingQuestion 
         rounds=told.rounds + 1,
         asked_at=now,
         answers=told.request.answers,
+        options=asked.options if decision.tier == "retrieval" else (),
     )
 
 

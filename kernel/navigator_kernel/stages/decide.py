@@ -55,8 +55,10 @@ def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:
 
 
 def _named(action: Skills, catalogue: Catalogue) -> RouteResult:
-    name = action.names[0]
-    held = catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
-    if held is None:
-        return Unknown(what="skill", name=name, suggestions=catalogue.suggest(name))
-    return Skills(names=(held.name,), arguments=action.arguments, direct_call=action.direct_call)
+    names: list[str] = []
+    for name in action.names:
+        held = catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
+        if held is None:
+            return Unknown(what="skill", name=name, suggestions=catalogue.suggest(name))
+        names.append(held.name)
+    return Skills(names=tuple(names), arguments=action.arguments, direct_call=action.direct_call)

@@ -70,6 +70,7 @@ def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
         should_halt_conversation=bool(found.commands) and not need,
         answers=message.answers,
         target=message.target,
+        chosen=message.chosen,
         language=message.language or language_of(_PREFIX.sub("", message.text)),
     )
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from navigator_kernel.text import fold
 from navigator_kernel.values.request import Message, PendingApproval, Session
 
 ROUNDS = 2  # X-10
 FAILURES = 2  # SAF-5
 EXPIRES = timedelta(days=1)
+SAID = 120  # characters over which an answer is more than a choice
 
 _YES = re.compile(
     r"^\s*(?:y|yes(?:,? please)?|ok|okay|go on|go ahead|do it|sure|是|是的|好|好的|行|可以|同意|确认|继续)\s*[。.!！]*\s*$",
@@ -26,6 +29,17 @@ _EXPLICIT = re.compile(
     r"^\s*(?:(?:/|@@|#)[^\W_][\w-]*(?=\s|$)|!(?!\[)\s*\S)"
     r"|^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$",
     re.IGNORECASE,
+)
+
+_PICK = re.compile(
+    r"^\s*(?:(?:please|use|run|take|choose|the|with)\s+|(?:请|就|用|选择?|使用|要)\s*)*(?P<what>\S.*?)"
+    r"(?:\s+(?:please|one|skill)|\s*(?:吧|技能))*\s*[。.!！]*\s*$",
+    re.IGNORECASE,
+)
+_PLACES = (
+    frozenset({"1", "first", "第一个", "第一"}),
+    frozenset({"2", "second", "第二个", "第二"}),
+    frozenset({"3", "third", "第三个", "第三"}),
 )
 
 
@@ -61,10 +75,26 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     asked = session.question
     if asked is None or asked.rounds > ROUNDS or _EXPLICIT.match(message.text):
         return Resumed(message=message, session=free)
+    chosen = _choice(message.text, asked.options)
+    if chosen:  # which skill was all that was asked: the message stays what it was
+        same = replace(message, text=asked.original, answers=asked.answers, target=chosen, chosen=True)
+        return Resumed(message=same, session=free, rounds=asked.rounds)
     said = message.text.strip()
     answers = (*asked.answers, said)
     merged = replace(message, text=f"{asked.original.rstrip()} {said}", answers=answers, target=asked.target)
     return Resumed(message=merged, session=free, rounds=asked.rounds)
+
+
+def _choice(text: str, options: Sequence[str]) -> str:
+    """The one of `options` that is meant by its name, by its place, or by a part of its name that no other has."""
+    if not options or len(text) > SAID:
+        return ""
+    hit = _PICK.match(text)
+    said = {fold(text), fold(hit["what"])} if hit else {fold(text)}
+    named = [option for option in options if fold(option) in said]
+    placed = [option for places, option in zip(_PLACES, options, strict=False) if places & said]
+    partly = [option for option in options if any(f"-{part}-" in f"-{fold(option)}-" for part in said)]
+    return next((found[0] for found in (named, placed, partly) if len(found) == 1), "")
 
 
 def _fresh(session: Session, now: str) -> Session:

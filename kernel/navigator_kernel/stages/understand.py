@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from navigator_kernel.ports import Router
+from navigator_kernel.values.clauses import MOST, clauses, parts
 from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 from navigator_kernel.values.route import (
     Action,
+    Candidate,
     Complexity,
     Direct,
     Intent,
@@ -24,6 +28,7 @@ from navigator_kernel.values.wording import say
 
 FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without being told what to change
 SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
+CLEAR = 0.99  # confidence from which a message is one skill's, whatever its clauses say
 
 _RELEASE = re.compile(
     r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
@@ -43,15 +48,20 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     """Syntax, then exact names and verbs, then the conversation, then retrieval; synchronous to its core."""
     if request.commands:
         return _intent(_spelled_out(request.commands[0]), "syntax", "instruction")
+    if request.chosen:
+        return _intent(Skills(names=(request.target,)), "session", "chosen")
     if is_release(request.need):
         return _intent(Direct(topic="released"), "session", "released")
-    action = router.recognise(request.need)
+    action = _listed(request, session, router) or router.recognise(request.need)
     if action is not None:
         return _intent(action, "exact", "exact")
     if session.failures >= FAILURES:
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
-    found = router.retrieve(_matter(request))
+    found = router.retrieve(matter(request))
+    leaders = _leaders(found, request, session, router)
+    if leaders and request.target in {"", *(leader.name for leader in leaders)}:
+        return _side_by_side(leaders, found)
     if request.target and not _another(found, request.target):
         return _intent(Skills(names=(request.target,)), "session", "answer")
     if session.sticky is not None and _follows(request.need, found, session.sticky.target):
@@ -60,12 +70,51 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     return _retrieved(found, request)
 
 
-def _matter(request: PreprocessingResult) -> str:
+def matter(request: PreprocessingResult) -> str:
     """What is wanted, with each file as its kind only: the names of folders say nothing of it."""
     text = request.need
     for file in sorted(request.files, key=lambda file: -len(file.written)):
         text = text.replace(file.written, file.path.suffix.lstrip("."))
     return text
+
+
+def _listed(request: PreprocessingResult, session: Session, router: Router) -> Skills | None:
+    """RTE-18: the skills of a list of names, in its order; what they are for stands once, behind the last of them.
+
+    A workflow's step, which has no session, is one skill's.
+    """
+    said = parts(request.need) if session.id else ()
+    if not 2 <= len(said) <= MOST:
+        return None
+    found = [router.recognise(f"use {part}" if at else part) for at, part in enumerate(said)]
+    held = [one for one in found if isinstance(one, Skills)]
+    names = tuple(dict.fromkeys(name for one in held for name in one.names))
+    if len(held) < len(found) or len(names) < 2 or any(one.arguments for one in held[:-1]):
+        return None
+    return Skills(names=names, arguments=held[-1].arguments)
+
+
+def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, router: Router) -> Sequence[Candidate]:
+    """RTE-18: whose each clause is, where each is surely another skill's; behind a mere `and`, more so than the whole
+    is of one. None where files tell the clauses apart, for one order goes to all.
+    """
+    whole = found.candidates[0].confidence if found.candidates else 0.0
+    if not session.id or len(request.files) > 1 or (found.band == "route" and whole >= CLEAR):
+        return ()
+    said = clauses(matter(request))
+    least = 0.0 if all(clause.apart for clause in said) else whole
+    leaders: dict[str, Candidate] = {}
+    for clause in said:
+        one = router.retrieve(clause.text)
+        if one.band != "route" or one.candidates[0].confidence <= least or router.recognise(clause.text) is not None:
+            return ()
+        leaders.setdefault(one.candidates[0].name, one.candidates[0])
+    return tuple(leaders.values()) if len(leaders) > 1 else ()
+
+
+def _side_by_side(leaders: Sequence[Candidate], found: Retrieval) -> Intent:
+    intent = _intent(Skills(names=tuple(leader.name for leader in leaders)), "retrieval", "clauses")
+    return replace(intent, confidence=min(leader.confidence for leader in leaders), retrieval=found)
 
 
 def is_release(text: str) -> bool:

@@ -16,7 +16,8 @@ InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`); `answers` are
-    the parts of a merged message that answer the questions before it, `target` the skill that asked last (X-11)."""
+    the parts of a merged message that answer the questions before it, `target` the skill that asked last (X-11), or
+    with `chosen` the one that the person picked among several."""
 
     text: str
     interactive: bool = False
@@ -25,6 +26,7 @@ class Message:
     language: Language | None = None
     answers: tuple[str, ...] = ()
     target: str = ""
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,7 @@ class PreprocessingResult:
     language: Language
     answers: tuple[str, ...] = ()
     target: str = ""
+    chosen: bool = False
     handed: Handover | None = None
     base: Path = Path()
 
@@ -108,7 +111,7 @@ class PendingApproval:
 class PendingQuestion:
     """X-11: the message that was not clear enough, what was asked, what was missing, and the skill it was for.
 
-    `original` ends with the `answers` to the questions before this one.
+    `original` ends with the `answers` to the questions before this one; `options` are the skills to choose from.
     """
 
     original: str
@@ -118,6 +121,7 @@ class PendingQuestion:
     rounds: int = 1
     asked_at: str = ""
     answers: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ def session_from(raw: Mapping[str, Any]) -> Session:
 
 
 def _question(raw: Mapping[str, Any]) -> PendingQuestion:
-    lists = {"missing": tuple(raw["missing"]), "answers": tuple(raw.get("answers", ()))}
+    lists = {"missing": tuple(raw["missing"]), **{key: tuple(raw.get(key, ())) for key in ("answers", "options")}}
     return PendingQuestion(**{**raw, **lists})
 
 

@@ -22,6 +22,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "reason.failed_twice": ("two failures in a row", "连续失败两次"),
     "reason.released": ("an interruption word", "中断词"),
     "reason.answer": ("the answer to a question of {name}", "对 {name} 提问的回答"),
+    "reason.clauses": (
+        "each clause is another skill's; confidence {confidence}",
+        "各分句分属不同技能；置信度 {confidence}",
+    ),
+    "reason.chosen": ("you chose {name}", "你选择了 {name}"),
     "reason.follow_up": ("a follow-up of {name}", "{name} 的后续请求"),
     "reason.steps": ("several steps in so many words", "消息明确包含多个步骤"),
     "reason.orchestrated": ("a plan was asked for", "要求制定方案"),

@@ -1,0 +1,105 @@
+"""Asks a project's resident process (`navigator route --serve`) what a message would get.
+
+It is for hooks, which have 50 ms: it imports next to nothing, and whatever goes wrong is None.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+
+from navigator_kernel import __version__
+
+PROTOCOL = 1  # one line of JSON each way
+REQUEST_LIMIT = 64 * 1024  # bytes of a line
+ANSWER_LIMIT = 4 * 1024 * 1024  # bytes of a line
+
+_HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")  # settings and trust are below these
+_FNV, _PRIME = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits; hashlib would cost 5 ms
+_KIND, _FOLDER, _OTHERS = 0o170000, 0o040000, 0o077  # as the module `stat` has them
+
+
+def ask(text: str, root: str, k: int = 5, timeout: float = 0.05, *, start: bool = False) -> dict[str, object] | None:
+    """The document that `navigator route --json` prints for `text` in the project at `root`, within `timeout` seconds.
+
+    None for every failure. With `start` a process is begun where none answers, and the next call may find it.
+    """
+    try:
+        root = os.path.realpath(root)
+        request = {"v": PROTOCOL, "root": root, "base": os.path.realpath(os.curdir), "text": text, "k": k}
+        line = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        try:
+            return _told(_exchanged(socket_path(root), line, time.monotonic() + timeout))
+        except (FileNotFoundError, ConnectionRefusedError):
+            if start:
+                _begin(root)
+            return None
+    except (OSError, ValueError, RecursionError, NotImplementedError):
+        return None
+
+
+def socket_path(root: str) -> str:
+    """Where the process of the project at the real path `root` listens; another for each release and environment that
+    would answer otherwise."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    shared = f"/tmp/navigator-{os.geteuid()}"  # noqa: S108 - is_private is asked before it is used
+    folder = f"{runtime}/navigator" if runtime.startswith("/") else shared
+    named = sorted(name for name in os.environ if name.startswith("NAVIGATOR_") and name != "NAVIGATOR_ROOT")
+    settings = (f"{name}={os.environ.get(name)}" for name in (*_HOMES, *named))
+    key = _FNV
+    for byte in os.fsencode("\0".join((__version__, __file__, root, *settings))):
+        key = (key ^ byte) * _PRIME % 2**64
+    return f"{folder}/{key:016x}.sock"
+
+
+def is_private(folder: str) -> bool:
+    """Whether it is a folder and no link, ours, and closed to all others; FileNotFoundError where nothing is there."""
+    seen = os.lstat(folder)
+    return seen.st_mode & _KIND == _FOLDER and seen.st_uid == os.geteuid() and not seen.st_mode & _OTHERS
+
+
+def is_ours(credentials: bytes) -> bool:
+    """Whether the peer with these SO_PEERCRED, three numbers of 4 bytes, is of the same user."""
+    return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
+
+
+def _exchanged(path: str, line: bytes, until: float) -> bytes:
+    """What comes back for `line`. OSError, ValueError where it must not be sent or where time runs out."""
+    if len(line) > REQUEST_LIMIT or not is_private(path.rpartition("/")[0]):
+        raise ValueError(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(until - time.monotonic())
+        link.connect(path)
+        if not is_ours(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)):
+            raise ValueError(path)
+        link.sendall(line)
+        held = bytearray()
+        while not held.endswith(b"\n"):
+            link.settimeout(until - time.monotonic())
+            part = link.recv(65536)
+            held += part
+            if not part or len(held) > ANSWER_LIMIT:
+                raise ValueError(path)
+    return bytes(held)
+
+
+def _told(line: bytes) -> dict[str, object] | None:
+    """The document in `line`; None for an error, and for what is no such document."""
+    told = json.loads(line)
+    return told if isinstance(told, dict) and "kind" in told else None
+
+
+def _begin(root: str) -> None:
+    """Starts the process in a session of its own, with nothing of ours open. It is no child of ours, so that nobody has
+    to wait for it; `-P` keeps the project's own modules out. Never from inside a run."""
+    if "NAVIGATOR_PROCESS" in os.environ:
+        return
+    argv = (sys.executable, "-P", "-m", "navigator_kernel.cli.main", "--root", root, "route", "--serve")
+    files = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in range(3)]
+    closed = [(os.POSIX_SPAWN_CLOSE, int(name)) for name in os.listdir("/proc/self/fd") if int(name) > 2]
+    shell = ("sh", "-c", 'cd "$0" && exec "$@" &', root, *argv)
+    child = os.posix_spawn("/bin/sh", shell, os.environ, file_actions=[*files, *closed], setsid=True)
+    os.waitpid(child, 0)

@@ -1,0 +1,308 @@
+"""Several skills in one message: by their names in a list, or where each clause is surely another skill's."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from navigator_kernel.stages.plan import plan
+from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.values.clauses import LIMIT, MOST, clauses, parts
+from navigator_kernel.values.context import TurnContext
+from navigator_kernel.values.plan import Plan
+from navigator_kernel.values.request import Session, Sticky
+from navigator_kernel.values.route import NeedClarification, Skills, Unknown
+from routing.place import Routing, routing_at, write_skills
+
+ORDER = TurnContext(run="r1", timeout=60.0, language="en", format="detail")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Routing:
+    root = tmp_path_factory.mktemp("clauses")
+    write_skills(
+        root,
+        {
+            "boat-painter": ("paints watercolours of boats", "examples: [paint a boat, 画一条船]\n"),
+            "song-writer": ("writes songs for a choir", "examples: [write a song, 写一首歌]\n"),
+            "tea-brewer": ("brews a pot of tea", "examples: [brew some green tea, 泡一壶茶]\n"),
+            "bread-baker": ("bakes bread with butter", "examples: [bake a loaf of bread, 烤一个面包]\n"),
+            "test": "runs what can be run",
+        },
+    )
+    for name in ("a.md", "b.md"):
+        (root / name).write_text("words\n")
+    return routing_at(root)
+
+
+def names(place: Routing, text: str) -> tuple[str, ...]:
+    """The skills that a message goes to."""
+    result = place.decide(text).result
+    return result.names if isinstance(result, Skills) else ()
+
+
+# Names in a list
+
+
+@pytest.mark.requirement("RTE-18", "RTE-7", "LIF-9")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("use boat-painter and song-writer on README.md", ("boat-painter", "song-writer")),
+        ("run song-writer, tea-brewer and boat-painter on README.md", ("song-writer", "tea-brewer", "boat-painter")),
+        ("use both the song-writer skill and the boat-painter skill on README.md", ("song-writer", "boat-painter")),
+        ("song-writer as well as tea-brewer on README.md, please", ("song-writer", "tea-brewer")),
+        ("用 boat-painter 和 song-writer 处理 README.md", ("boat-painter", "song-writer")),
+        ("用tea-brewer和song-writer处理README.md", ("tea-brewer", "song-writer")),
+        ("同时运行 song-writer、boat-painter 以及 tea-brewer 这三个技能处理 README.md", ("song-writer", "boat-painter", "tea-brewer")),
+    ],
+)  # fmt: skip
+def test_skills_that_a_list_names_are_taken_in_its_order(place: Routing, text: str, expected: tuple[str, ...]) -> None:
+    decision = place.decide(text)
+    assert decision.result == Skills(names=expected, arguments=("README.md",))
+    assert (decision.tier, decision.confidence, decision.entity) == ("exact", 1.0, expected[0])
+    assert decision.phase_one() == {"skills": list(expected), "direct": False}
+
+
+@pytest.mark.requirement("COV-5", "COV-6")
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("use song-writer on README.md", "song-writer"),
+        ("use song-writer and song-writer", "song-writer"),
+        ("use song-writer and tell me what you think", "song-writer"),
+        ("use song-writer on a.md and boat-painter on b.md", "song-writer"),
+        ("use song-writer, boat-painter, tea-brewer and bread-baker", "song-writer"),
+        ("use song-writer and test it", "song-writer"),
+        ("用 song-writer 处理 a.md 和 b.md", "song-writer"),
+        ("/song-writer boat-painter and tea-brewer", "song-writer"),
+    ],
+)
+def test_one_name_or_more_than_three_or_things_of_their_own_are_as_before(
+    place: Routing, text: str, first: str
+) -> None:
+    assert names(place, text) == (first,)
+
+
+@pytest.mark.requirement("LIF-9", "LIF-7")
+@pytest.mark.parametrize("text", ["uninstall song-writer and boat-painter", "disable song-writer, boat-painter"])
+def test_skills_that_are_to_go_are_not_run_for_being_in_a_list(place: Routing, text: str) -> None:
+    assert names(place, text) == ()
+
+
+# Clauses
+
+
+@pytest.mark.requirement("RTE-18", "RTE-7", "COV-1")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("paint a boat and write a song", ("boat-painter", "song-writer")),
+        ("write a song; also paint a boat", ("song-writer", "boat-painter")),
+        ("Please write a song. Also brew some green tea.", ("song-writer", "tea-brewer")),
+        ("write a song as well as paint a boat", ("song-writer", "boat-painter")),
+        ("paint a boat plus brew some green tea, thanks", ("boat-painter", "tea-brewer")),
+        ("write a song / paint a boat", ("song-writer", "boat-painter")),
+        ("paint a boat, write a song and brew some green tea", ("boat-painter", "song-writer", "tea-brewer")),
+        ("写一首歌，并且画一条船", ("song-writer", "boat-painter")),
+        ("画一条船；泡一壶茶", ("boat-painter", "tea-brewer")),
+        ("画一条船，另外写一首歌", ("boat-painter", "song-writer")),
+        ("写一首歌、画一条船，顺便泡一壶茶", ("song-writer", "boat-painter", "tea-brewer")),
+        ("请写一首歌，同时还要烤一个面包", ("song-writer", "bread-baker")),
+    ],
+)
+def test_clauses_that_are_each_another_skills_go_to_all_of_them_in_their_order(
+    place: Routing, text: str, expected: tuple[str, ...]
+) -> None:
+    intent, decision = place.intent(text), place.decide(text)
+    assert decision.result == Skills(names=expected)
+    assert (decision.tier, decision.reason, decision.candidates) == ("retrieval", "clauses", ())
+    assert 0 < decision.confidence < 1
+    assert intent.retrieval is not None and intent.retrieval.candidates
+
+
+@pytest.mark.requirement("RTE-18")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("count the words in README.md and list the TODOs", ("word-count", "todo-scan")),
+        ("review my code; also check the links in the docs", ("code-review", "link-check")),
+        ("summarise this csv, and check the documentation for dead links", ("csv-report", "link-check")),
+        ("统计 README 的字数，并且检查文档里的死链", ("word-count", "link-check")),
+        ("把这个 JSON 转成表格，同时看看哪些文件最大", ("json-table", "folder-inventory")),
+    ],
+)
+def test_two_wishes_for_shipped_skills_are_both_met(crowd: Routing, text: str, expected: tuple[str, ...]) -> None:
+    assert names(crowd, text) == expected
+
+
+@pytest.mark.requirement("WFL-2", "COV-6", "RTE-3")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "summarise and translate this report",
+        "pros and cons of git merge",
+        "bread and butter",
+        "汇总和分析这个表",
+        "how many errors and warnings are in this log",
+        "list every TODO and FIXME in the source code",
+        "stash my changes and merge the branch",
+        "check the links and images in the docs",
+        "what is the difference between csv and json tables?",
+        "对比 csv 和 json 表格的区别",
+        "make this function faster and use less memory",
+        "which files are the largest and which ones are duplicates?",
+        "统计这个仓库的提交历史和贡献者",
+        "检查代码质量和安全漏洞",
+        "合并分支和解决冲突",
+        "把这个任务延后一天，并且提高优先级",
+        "review my code and tell me what you think",
+        "summarise this csv and tell me which city occurs most often",
+        "hello and good morning",
+    ],
+)
+def test_an_and_within_one_wish_makes_no_second_skill(crowd: Routing, text: str) -> None:
+    assert len(names(crowd, text)) <= 1
+
+
+@pytest.mark.requirement("RTE-21", "RTE-13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "paint a boat and fold the laundry",
+        "write a song; please don't paint a boat",
+        "write a song, but if it rains paint a boat",
+        "写一首歌，不要画一条船",
+        'translate "write a song and paint a boat"',
+        "translate this: write a song; paint a boat",
+        "翻译：写一首歌；画一条船",
+        "```\nwrite a song; paint a boat\n```",
+    ],
+)
+def test_a_clause_that_is_unsure_unwanted_or_quoted_leaves_the_message_whole(place: Routing, text: str) -> None:
+    assert len(names(place, text)) <= 1
+
+
+@pytest.mark.requirement("WFL-1", "WFL-7")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "write a song and then paint a boat",
+        "first write a song, and paint a boat after that",
+        "写一首歌，然后画一条船",
+        "先写一首歌，并且画一条船",
+    ],
+)
+def test_clauses_in_an_order_are_left_to_the_workflow(place: Routing, text: str) -> None:
+    assert clauses(text) == ()
+    assert len(names(place, text)) <= 1
+
+
+@pytest.mark.requirement("WFL-4")
+@pytest.mark.parametrize("text", ["paint a boat and write a song", "use boat-painter and song-writer"])
+def test_a_step_of_a_workflow_stays_one_skills(place: Routing, text: str) -> None:
+    intent = understand_locally(place.request(text), Session(id=""), place.router)
+    assert not isinstance(intent.action, Skills) or len(intent.action.names) == 1
+
+
+def test_files_of_their_own_leave_the_message_whole(place: Routing) -> None:
+    assert len(names(place, "paint a boat for @a.md and write a song for @b.md")) <= 1
+    assert names(place, "paint a boat and write a song for @a.md") == ("boat-painter", "song-writer")
+
+
+# What follows from it
+
+
+@pytest.mark.requirement("SEN-7", "STK-1")
+def test_two_clear_wishes_are_no_follow_up(place: Routing) -> None:
+    session = Session(id="s", turn=1, sticky=Sticky(agent="skills", target="tea-brewer"))
+    decision = place.decide("also paint a boat and write a song", session)
+    assert decision.result == Skills(names=("boat-painter", "song-writer"))
+
+
+@pytest.mark.requirement("RTE-18", "PKT-1")
+@pytest.mark.parametrize(
+    "text", ["use boat-painter and song-writer on @a.md", "paint a boat and write a song for @a.md"]
+)
+def test_each_skill_gets_an_order_of_its_own_in_the_same_turn(place: Routing, text: str) -> None:
+    made = plan(place.decide(text), place.request(text), place.catalogue, ORDER)
+    assert isinstance(made, Plan)
+    targets = [[packet.task_spec.target for packet in step.packets] for step in made.steps]
+    assert targets == [["skill:boat-painter"], ["skill:song-writer"]]
+    assert [step.packets[0].context.step for step in made.steps] == [0, 1]
+
+
+@pytest.mark.requirement("PKT-10", "SEN-2")
+def test_what_one_of_them_lacks_is_asked_before_any_runs(tmp_path: Path) -> None:
+    needs = 'required_params: [{name: text, validation: not_empty, prompt: "which text"}]\n'
+    write_skills(tmp_path, {"song-writer": "writes songs", "line-counter": ("counts lines", needs)})
+    place = routing_at(tmp_path)
+    text = "use song-writer and line-counter"
+    made = plan(place.decide(text), place.request(text), place.catalogue, ORDER)
+    assert isinstance(made, NeedClarification)
+    assert made.missing == ("text",)
+
+
+@pytest.mark.requirement("COV-2")
+def test_of_several_names_one_that_is_not_there_is_named(place: Routing) -> None:
+    from dataclasses import replace
+
+    from navigator_kernel.stages.decide import decide
+
+    intent, request = place.intent("use boat-painter and song-writer"), place.request("use boat-painter")
+    gone = replace(intent, action=Skills(names=("boat-painter", "song-writr")))
+    result = decide(gone, request, place.catalogue).result
+    assert isinstance(result, Unknown)
+    assert (result.name, result.suggestions[0]) == ("song-writr", "song-writer")
+
+
+# Any text
+
+JOINED = st.lists(
+    st.sampled_from(
+        ["paint a boat", "write a song", "brew some green tea", "画一条船", "写一首歌", "song-writer", "use boat-painter",
+         " and ", ", ", "; ", " also ", "，并且", "和", "、", " plus ", " / ", ". ", ": ", '"', "`", "'", "\n", "和平", "@a.md"]
+    ),
+    max_size=16,
+).map("".join)  # fmt: skip
+
+
+@given(text=JOINED | st.text(max_size=200))
+def test_any_text_makes_at_most_three_clauses_that_are_in_it(text: str) -> None:
+    found = clauses(text)
+    assert len(found) in {0, *range(2, MOST + 1)}
+    assert all(clause.text in text and clause.text.strip() for clause in found)
+    assert all(part.strip() for part in parts(text) if text.strip())
+
+
+@pytest.mark.requirement("RTE-18", "RTE-7")
+@given(text=JOINED)
+def test_no_text_takes_a_skill_twice_or_more_than_three(place: Routing, text: str) -> None:
+    found = names(place, text)
+    assert len(found) <= MOST and len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["and ", "a and b, ", "并且", "和", "also ", "x", "'", '"', "`", "```", ": ", ", ", "\n", " ", ".", "a: ", "http", "(，也"],
+)  # fmt: skip
+def test_the_time_grows_no_faster_than_the_text(piece: str) -> None:
+    def seconds(size: int) -> float:
+        text = (piece * size)[:size]
+        began = time.process_time()
+        for _ in range(3):
+            clauses(text)
+            parts(text)
+        return time.process_time() - began
+
+    assert min(seconds(LIMIT) for _ in range(3)) < 20 * min(seconds(LIMIT // 4) for _ in range(3)) / 2 + 0.05
+
+
+def test_a_long_text_is_no_list_of_wishes() -> None:
+    text = f"write a song and paint a boat {'x' * LIMIT}"
+    assert clauses(text) == ()
+    assert parts(text) == (text,)
