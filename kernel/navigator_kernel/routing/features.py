@@ -9,6 +9,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 K1, B = 1.2, 0.75  # BM25 (Robertson & Zaragoza 2009), with tantivy's constants
 FIELDS = ("name", "purpose", "examples", "tags", "against")
@@ -68,6 +69,7 @@ def term_hash(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", errors="surrogatepass"))
 
 
+@lru_cache(maxsize=4096)
 def gram_hashes(text: str) -> frozenset[int]:
     spaced = f" {text.casefold()} "
     return frozenset(term_hash(spaced[at : at + 3]) for at in range(len(spaced) - 2))
