@@ -20,6 +20,7 @@ _UNWANTED = re.compile(
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _CJK = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"  # compiled when it is needed: that takes 3 ms
+_SECRET = re.compile(r"://[^/@\s]+@")
 _LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
 
 
@@ -52,3 +53,8 @@ def shorten(text: str, limit: int) -> str:
     """`text` on one line, at most `limit` characters, cut with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def without_secret(text: str) -> str:
+    """`text` without the user and password part of its URLs."""
+    return _SECRET.sub("://", text)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from navigator_kernel.adapters.git import GitSource
-from navigator_kernel.adapters.git_process import GitProcess, without_secret
+from navigator_kernel.adapters.git_process import GitProcess
 from navigator_kernel.errors import FetchFailed, Refused
+from navigator_kernel.text import without_secret
 from skill_repositories import add_raw, commit, git, make_repo
 
 FILES: dict[str, str | bytes] = {"a/SKILL.md": "text a", "b/SKILL.md": "text b", "big.bin": b"\x00\xff" * 2000}

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +33,7 @@ from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import Meaning
 from navigator_kernel.routing.ranker import SEARCHED
 from navigator_kernel.routing.terms import content_terms, terms
+from navigator_kernel.values.route import Retrieval
 
 DEPTH = 50  # places that are looked at
 WARM = 300  # questions of a latency
@@ -45,9 +47,9 @@ def opened(entries: Sequence[Entry], encoder: Encoder | None, folder: Path) -> M
     return meaning
 
 
-def ours(meaning: Meaning) -> Rank:
+def ours(judged: Callable[[str], Retrieval]) -> Rank:
     def rank(text: str) -> tuple[list[str], float, bool]:
-        found = meaning.judged(text, DEPTH)
+        found = judged(text)
         first = found.candidates[0].confidence if found.candidates else 0.0
         return [one.name for one in found.candidates], first, found.band == "route"
 
@@ -116,11 +118,17 @@ def figures(answers: Sequence[Answered]) -> dict[str, Any]:
 def quality(found: RoutingSet, encoder: Encoder, folder: Path) -> tuple[dict[str, Any], list[Answered], list[Mistake]]:
     meaning = opened(found.entries, encoder, folder / f"{found.name}")
     words = opened(found.entries, None, folder / f"{found.name}")
-    answers = answered(found.questions, ours(meaning))
-    beside = {"words": ours(words), "bm25": bm25(meaning), "cosines": cosines(meaning), "fts5": fts5(found.entries)}
+    judged = cache(lambda text: meaning.judged(text, DEPTH))
+    answers = answered(found.questions, ours(judged))
+    beside = {
+        "words": ours(lambda text: words.judged(text, DEPTH)),
+        "bm25": bm25(meaning),
+        "cosines": cosines(meaning),
+        "fts5": fts5(found.entries),
+    }
     told = {"default": figures(answers)}
     told |= {name: figures(answered(found.questions, rank)) for name, rank in beside.items()}
-    wrong = [mistake(one, meaning.judged(one.text, DEPTH).candidates) for one in found.questions]
+    wrong = [mistake(one, judged(one.text).candidates) for one in found.questions]
     return told, answers, [one for one in wrong if one is not None]
 
 

@@ -20,6 +20,8 @@ FOLDER_MODE = 0o755
 HALF_WRITTEN = ".navigator-*.tmp"
 _CHUNK = 1024 * 1024
 
+Stamp = tuple[int, int, int]  # mtime in ns, size, inode
+
 
 class FolderWriter:
     """Implements `ports.Writer` over `roots`: folders, or single files that need not be there yet.
@@ -162,6 +164,15 @@ class FolderWriter:
 
     def _is_within(self, path: str) -> bool:
         return self._within != "" and _lies_in(path, self._within)
+
+
+def stamp(path: Path) -> Stamp | None:
+    """What tells whether a file is still the one that was looked at; None where nothing is there."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino
 
 
 def read_bounded(path: Path, limit: int) -> bytes:

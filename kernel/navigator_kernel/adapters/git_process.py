@@ -17,7 +17,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from navigator_kernel.errors import FetchFailed, Refused
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import clean, shorten, without_secret
 
 SCHEMES = ("https", "ssh", "file")
 _KEPT = frozenset(
@@ -49,7 +49,6 @@ _NOBODY = "-F /dev/null -oIdentityAgent=none -oIdentityFile=none -oIdentitiesOnl
 OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more than one command reads of a source
 COMPLAINT_LIMIT = 64 * 1024  # bytes of what it complains of that are kept
 _PIECE = 64 * 1024
-_SECRET = re.compile(r"://[^/@\s]+@")
 _CAUSES = (
     (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
     (r"fsck error", "refused", "the repository holds objects that git refuses"),
@@ -197,11 +196,6 @@ def credential_key(key: str, url: str) -> str:
         return ""
     user = f"{given.username}@" if given.username else ""
     return f"credential.https://{user}{wanted.netloc}{given.path}.{name}"
-
-
-def without_secret(text: str) -> str:
-    """`text` without the user and password part of its URLs."""
-    return _SECRET.sub("://", text)
 
 
 def _kept(names: Collection[str]) -> dict[str, str]:

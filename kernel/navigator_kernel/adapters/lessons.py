@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from navigator_kernel.adapters.database import locked
-from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.adapters.files import Stamp, read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.ports import Clock, Writer
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, without_secret
 
 EACH, ALL = 50, 2_000  # lessons of one skill, and of all of them
 LENGTH = 500  # characters of a lesson
 _SIZE_LIMIT = 16 * 1024 * 1024  # bytes
-
-Stamp = tuple[int, int, int]
 
 
 class Lesson(NamedTuple):
@@ -52,32 +50,30 @@ class Lessons:
 
         Damaged where the file cannot be read.
         """
-        stamp = _stamp(self.path)
-        if stamp is None:
+        seen = stamp(self.path)
+        if seen is None:
             return {}
-        if stamp != self._seen:
+        if seen != self._seen:
             held = self._read()
             self._texts = {name: tuple(lesson.text for lesson in reversed(held[name])) for name in held}
-            self._seen = stamp
+            self._seen = seen
         return self._texts
 
     def known(self) -> Mapping[str, tuple[str, ...]]:
         """`all` for a turn, which must not fail for it: none where the file cannot be read, with one warning."""
-        stamp = _stamp(self.path)
-        if stamp is not None and stamp == self._harmed:
+        seen = stamp(self.path)
+        if seen is not None and seen == self._harmed:
             return {}
         try:
             return self.all()
         except KernelError as error:
             logging.getLogger("navigator").warning("routing without what was learned: %s", error.message)
-            self._harmed = stamp
+            self._harmed = seen
             return {}
 
     def learn(self, name: str, text: str) -> bool:
         """Keeps `text` as an example of the skill `name` and of no other; False for nothing, for nothing new, and for a
         text with a password in an address."""
-        from navigator_kernel.adapters.git_process import without_secret  # 50 ms, and only needed here
-
         name, text = clean(name, lines=False), _told(text)
         if not text or without_secret(text) != text:
             return False
@@ -131,14 +127,6 @@ class Lessons:
         skills = {name: [lesson._asdict() for lesson in held[name]] for name in sorted(held)}
         body = json.dumps({"v": 1, "skills": skills}, ensure_ascii=False, indent=1)
         self.writer.write(self.path, f"{body}\n".encode(), mode=0o600)
-
-
-def _stamp(path: Path) -> Stamp | None:
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _told(text: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.database import locked
+from navigator_kernel.adapters.files import Stamp, stamp
 from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.parts import RouterParts, open_router
 from navigator_kernel.cli.app import App
@@ -23,7 +24,6 @@ from navigator_kernel.resident_client import PROTOCOL, REQUEST_LIMIT, is_ours, i
 from navigator_kernel.settings import PROJECT_FILE, user_file
 
 Routed = Callable[[App, RouterParts, str, int], Mapping[str, Any]]
-Stamp = tuple[int, int, int]
 
 PATIENCE = 5.0  # seconds that a client has to say what it wants, and to take the answer
 PATH_LIMIT = 107  # bytes of a socket's path, the system's own
@@ -81,11 +81,11 @@ def _listening(path: Path) -> Iterator[socket.socket]:
         except OSError as error:
             what = f"cannot listen at {str(path)!r}: {error.strerror}"
             raise KernelError(what, hint="remove what is there") from error
-        own = _stamp(path)
+        own = stamp(path)
         try:
             yield listener
         finally:
-            if _stamp(path) == own:
+            if stamp(path) == own:
                 path.unlink(missing_ok=True)
 
 
@@ -114,7 +114,7 @@ class _Answers:
     def refresh(self) -> tuple[App, RouterParts]:
         """The project by its settings of now; their errors come each time until they are mended."""
         watched = (user_file(), self.root / PROJECT_FILE, self.root / "docs" / "commands.md", self.root / "bin")
-        seen = tuple(map(_stamp, watched))
+        seen = tuple(map(stamp, watched))
         if self._parts is None or seen != self._seen:
             self._parts = None
             app = App(root_flag=str(self.root))
@@ -147,14 +147,14 @@ class _Desk:
     _last: float = 0.0
 
     async def open(self, listener: socket.socket, ready: Callable[[Path], None]) -> None:
-        loop, told, own = asyncio.get_running_loop(), asyncio.Event(), _stamp(self.path)
+        loop, told, own = asyncio.get_running_loop(), asyncio.Event(), stamp(self.path)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, told.set)
         self.answers.warm()
         server = await asyncio.start_unix_server(self._meet, sock=listener, limit=REQUEST_LIMIT)
         ready(self.path)
         self._last = time.monotonic()
-        while not told.is_set() and _stamp(self.path) == own and time.monotonic() - self._last <= self.idle:
+        while not told.is_set() and stamp(self.path) == own and time.monotonic() - self._last <= self.idle:
             with suppress(TimeoutError):
                 await asyncio.wait_for(told.wait(), _TICK)
         server.close()
@@ -198,11 +198,3 @@ def _refusal(error: KernelError) -> bytes:
 
 def _line(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, default=str).encode() + b"\n"
-
-
-def _stamp(path: Path) -> Stamp | None:
-    try:
-        seen = path.stat()
-    except OSError:
-        return None
-    return seen.st_mtime_ns, seen.st_size, seen.st_ino

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.adapters.files import read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.manifest import NAME
 from navigator_kernel.text import clean, fold, shorten
@@ -90,7 +90,7 @@ class SkillMapping:
         return next(_learned(_keyed(_rows(held)), rows), None) is None
 
     def _indexed(self) -> dict[str, tuple[str, str]]:
-        stamps = tuple(_stamp(path) for path in self._paths)
+        stamps = tuple(stamp(path) for path in self._paths)
         if stamps != self._stamps:
             self._index = {}
             for text in filter(None, map(_text, self._paths)):
@@ -201,11 +201,3 @@ def _plain(cell: str) -> str:
     for written, mark in (("\0", "|"), ("\\|", "|"), ("\\[", "["), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         cell = cell.replace(written, mark)
     return cell
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    try:
-        seen = path.stat()
-    except OSError:
-        return None
-    return seen.st_mtime_ns, seen.st_size, seen.st_ino
