@@ -144,7 +144,8 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
         """A numpy array of float32, a row of length 1 for each text. Whoever implements it may tell questions,
-        documents and single words apart by `kind`."""
+        documents and single words apart by `kind`. One that also has `message(text, words)` is asked for the vector of
+        a question and the rows of its words in one go."""
 
 
 class Router(Protocol):

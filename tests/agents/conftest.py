@@ -22,7 +22,8 @@ from navigator_kernel.ports import Agent, AgentPorts
 from navigator_kernel.sandbox.consents import ConsentBook
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.settings import McpServer
-from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.skills.catalogue import ResourceCatalogue
+from navigator_kernel.skills.roots import Root
 from navigator_kernel.values.report import Report
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents"

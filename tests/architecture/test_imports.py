@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OPEN_TO_AGENTS = {"hookspecs", "ports", "values", "events", "errors"}
 NOT_AT_START = {
-    "numpy", "tantivy", "git", "pydantic", "mcp", "rich", "tinydb", "filelock", "jinja2", "importlib.metadata",
+    "numpy", "tantivy", "git", "pydantic", "mcp", "rich", "tinydb", "jinja2", "importlib.metadata",
 }  # fmt: skip
 LOADED_BY_START = """
 import json, sys

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -26,6 +27,7 @@ from bench.encoders import default_encoder
 from bench.routing_errors import Mistake, mistake, page
 from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, stray, top
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
+from bench.semantic_router_peer import Absent, SemanticRouter
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.entries import Entry
@@ -36,7 +38,8 @@ from navigator_kernel.routing.terms import content_terms, terms
 from navigator_kernel.values.route import Retrieval
 
 DEPTH = 50  # places that are looked at
-WARM = 300  # questions of a latency
+WARM = 300  # questions that are asked before a latency is measured, and as many, others, that are measured
+AGGREGATIONS = ("mean", "sum")  # of semantic-router: its default, and the better one
 
 Rank = Callable[[str], tuple[list[str], float, bool]]  # ids in order, the confidence in the first, whether it is taken
 
@@ -115,7 +118,26 @@ def figures(answers: Sequence[Answered]) -> dict[str, Any]:
     return {name: None if value is None else round(value, 4) for name, value in found.items()}
 
 
-def quality(found: RoutingSet, encoder: Encoder, folder: Path) -> tuple[dict[str, Any], list[Answered], list[Mistake]]:
+def peers(found: RoutingSet, encoder: Encoder, router: SemanticRouter | None) -> dict[str, Any]:
+    """semantic-router over the same vectors; it knows examples only, so it is asked where every entry has some."""
+    if router is None or not all(entry.examples for entry in found.entries):
+        return {}
+    routes = {entry.id: entry.examples for entry in found.entries}
+    asked = [one.text for one in found.questions]
+    texts = list(dict.fromkeys([*(text for said in routes.values() for text in said), *asked]))
+    vectors = dict(zip(texts, encoder.encode(texts, "query"), strict=True))
+    told = {}
+    for how in AGGREGATIONS:
+        held = []
+        for one, (name, sure) in zip(found.questions, router.answers(vectors, routes, asked, how), strict=True):
+            held.append(Answered((0,) if name in one.labels else (), len(one.labels), sure, routed=False))
+        told[f"semantic-router {how}"] = figures(held)
+    return told
+
+
+def quality(
+    found: RoutingSet, encoder: Encoder, router: SemanticRouter | None, folder: Path
+) -> tuple[dict[str, Any], list[Answered], list[Mistake]]:
     meaning = opened(found.entries, encoder, folder / f"{found.name}")
     words = opened(found.entries, None, folder / f"{found.name}")
     judged = cache(lambda text: meaning.judged(text, DEPTH))
@@ -128,6 +150,7 @@ def quality(found: RoutingSet, encoder: Encoder, folder: Path) -> tuple[dict[str
     }
     told = {"default": figures(answers)}
     told |= {name: figures(answered(found.questions, rank)) for name, rank in beside.items()}
+    told |= peers(found, encoder, router)
     wrong = [mistake(one, judged(one.text).candidates) for one in found.questions]
     return told, answers, [one for one in wrong if one is not None]
 
@@ -142,18 +165,22 @@ def cost(data: Path, count: int) -> dict[str, Any]:
 
 def measured(data: Path, count: int) -> dict[str, Any]:
     encoder, entries = default_encoder(), scale(data, count)
-    asked = [one.text for found in read_sets(data) if found.name in SKILL_LIKE for one in found.questions[:60]][:WARM]
+    asked = [one.text for found in read_sets(data) if found.name in SKILL_LIKE for one in found.questions[:120]]
+    Random(0).shuffle(asked)
     with TemporaryDirectory() as scratch:
-        began = time.process_time()
+        encoder.encode(["ready"], "query")
+        began, start = time.process_time(), time.perf_counter()
         meaning = opened(entries, encoder, Path(scratch))
-        built = time.process_time() - began
+        built, built_wall = time.process_time() - began, time.perf_counter() - start
         size = sum(path.stat().st_size for path in Path(scratch).rglob("*") if path.is_file())
         began = time.process_time()
         again = opened(entries, encoder, Path(scratch))
         again.judged(asked[0], 5)
         loaded = time.process_time() - began
+        for text in asked[:WARM]:
+            meaning.judged(text, 12)
         waited = []
-        for text in asked:
+        for text in asked[WARM : 2 * WARM]:
             start = time.perf_counter()
             meaning.judged(text, 12)
             waited.append((time.perf_counter() - start) * 1000)
@@ -164,6 +191,7 @@ def measured(data: Path, count: int) -> dict[str, Any]:
             changes.append((time.perf_counter() - start) * 1000)
     return {
         "skills": count,
+        "build_s": round(built_wall, 2),
         "build_cpu_s": round(built, 2),
         "index_mib": round(size / 2**20, 1),
         "load_cpu_s": round(loaded, 3),
@@ -189,11 +217,12 @@ def main() -> None:
     if not (given.data / "dev").is_dir():
         sys.exit(f"there are no routing sets in {str(given.data)!r}: say DATA=FOLDER, one with dev/ and catalog/")
     encoder, sets, joint = default_encoder(), {}, []
+    router = peer()
     wrong: dict[str, list[Mistake]] = {}
     with TemporaryDirectory() as scratch:
         for zero in read_sets(given.data):
             for found in filter(None, (zero, with_shots(zero, given.data))):
-                sets[found.name], answers, wrong[found.name] = quality(found, encoder, Path(scratch))
+                sets[found.name], answers, wrong[found.name] = quality(found, encoder, router, Path(scratch))
                 joint += answers if found.name in (*SKILL_LIKE, "toole_direct") else []
                 told(found.name, sets[found.name])
     together = figures(joint) if joint else {}
@@ -207,6 +236,14 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     body = {"encoder": encoder.id, "sets": sets, "skill_like": together, "costs": costs}
     given.out.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+
+
+def peer() -> SemanticRouter | None:
+    try:
+        return SemanticRouter()
+    except (Absent, OSError) as reason:
+        print(f"semantic-router is left out: {reason}")
+        return None
 
 
 def told(name: str, found: dict[str, Any]) -> None:

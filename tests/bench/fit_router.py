@@ -23,6 +23,7 @@ from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.model import CERTAIN, MEANT, PRECISIONS, Model, evidence
 from navigator_kernel.routing.ranker import MEASURED, SEMANTIC, Measured, Ranker
+from navigator_kernel.text import clean
 
 # what a set counts for: variants of one share it, intents and APIs are less like skills than skills
 SHARES = {"realskills": 2.0, "toole": 1.5, "clinc150": 0.7, "banking77": 0.7, "toollens": 0.5, "idaibin": 0.5}
@@ -68,9 +69,10 @@ def sampled(found: RoutingSet, encoder: Encoder | None, folder: Path) -> Sample:
     index.sync(lambda: found.entries, "fit")
     assert index.view is not None
     ranker = Ranker(index.view, encoder)
-    rows = [ranker.measured(one.text, meaning=encoder is not None) for one in found.questions]
+    asked = [ranker.said(clean(one.text)) for one in found.questions]
+    rows = [ranker.measured(said, meaning=encoder is not None) for said in asked]
     right = [[c.row.id in one.labels for c in row] for row, one in zip(rows, found.questions, strict=True)]
-    lengths = [ranker.length(one.text) for one in found.questions]
+    lengths = [said.length for said in asked]
     return Sample(found.name, rows, right, [len(one.labels) for one in found.questions], lengths)
 
 

@@ -12,7 +12,7 @@ from navigator_kernel.values.route import Candidate
 LOOKED_AT = 40  # errors of a set, its most confident
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "its name": ("name_", "words_name", "near_name", "near_title"),
-    "its examples": ("words_examples", "near_examples", "near_shot"),
+    "its examples": ("words_examples", "near_examples", "near_shot", "near_learned"),
     "its body": ("words_body",),
     "its words": ("words_", "coverage"),
     "its meaning": ("near_",),

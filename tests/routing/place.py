@@ -7,8 +7,9 @@ from pathlib import Path
 
 from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.routing.cascade import CascadeRouter
-from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.mapping import SkillMapping
+from navigator_kernel.skills.roots import Root
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally

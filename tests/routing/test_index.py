@@ -31,7 +31,8 @@ def index_at(tmp_path: Path, encoder: Encoder) -> Index:
 
 def found(index: RoutingIndex, text: str) -> list[str]:
     assert index.view is not None
-    return [one.row.name for one in Ranker(index.view, index.encoder).measured(text)]
+    ranker = Ranker(index.view, index.encoder)
+    return [one.row.name for one in ranker.measured(ranker.said(text))]
 
 
 def nearest(index: RoutingIndex, text: str) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from cli.support import place_in
-from navigator_kernel.skills.doors import Options
+from navigator_kernel.skills.doors import Options, opened
 from navigator_kernel.skills.info import analyse
 from navigator_kernel.skills.plans import NOT_SCANNED
+from navigator_kernel.skills.reading import Reader
 from navigator_kernel.skills.source import Source
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 from skill_repositories import add_raw, git, make_repo, skill_text
@@ -104,7 +105,9 @@ def test_what_is_wrong_with_a_plugins_manifest_is_told(project: Project, repo: P
 def test_the_page_of_a_folder_is_told_with_the_ref_that_the_server_has(project: Project, repo: Path) -> None:
     git(repo, "branch", "feature/new")
     source = Source(kind="git", url=f"file://{repo}", label="o/r", page="feature/new/office/skills")
-    answer, _ = analyse(source, (), project.lifecycle.doors, Options())
+    doors = project.lifecycle.doors
+    with opened(source, doors, Options()) as tree:
+        answer, _ = analyse(Reader(source, tree), (), doors)
     assert (answer["ref"], answer["subpath"]) == ("feature/new", "office/skills")
     assert [one["name"] for one in answer["skills"]] == ["alpha"]
 

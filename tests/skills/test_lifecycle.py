@@ -111,12 +111,12 @@ print(*sys.modules)
 """
 
 
-def test_list_imports_neither_git_nor_tinydb_nor_filelock(project: Any, repo: Path, home: Path) -> None:
+def test_list_imports_neither_git_nor_tinydb(project: Any, repo: Path, home: Path) -> None:
     project.run("install", source=f"file://{repo}", all=True)
     kernel = Path(sys.modules["navigator_kernel"].__file__ or "").parents[1]
     words = [sys.executable, "-c", LISTING, str(kernel), str(Path(__file__).parent), str(project.root), str(home)]
     loaded = set(subprocess.run(words, capture_output=True, check=True, text=True).stdout.split())
-    assert loaded & {"git", "tinydb", "filelock", "numpy", "tantivy", "asyncio"} == set()
+    assert loaded & {"git", "tinydb", "numpy", "tantivy", "asyncio"} == set()
 
 
 @pytest.mark.requirement("LIF-5")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.skills.catalogue import ResourceCatalogue
+from navigator_kernel.skills.roots import Root
 
 Put = Callable[..., Path]
 

@@ -12,7 +12,8 @@ import pytest
 from navigator_kernel.assembly.parts import open_catalogue
 from navigator_kernel.assembly.places import shipped_home
 from navigator_kernel.errors import NotLoadable, SkillNotFound
-from navigator_kernel.skills.catalogue import FILE_LIMIT, ResourceCatalogue, Root
+from navigator_kernel.skills.catalogue import FILE_LIMIT, ResourceCatalogue
+from navigator_kernel.skills.roots import Root
 
 Put = Callable[..., Path]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.assembly.places import shipped_digests, shipped_home
-from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.skills.catalogue import ResourceCatalogue
+from navigator_kernel.skills.roots import Root
 
 
 @pytest.fixture

@@ -8,10 +8,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import Damaged
-from navigator_kernel.ports import Writer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
 
 VERSION = 2
 HEAD = "current.json"

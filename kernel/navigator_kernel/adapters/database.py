@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from navigator_kernel.adapters.files import read_bounded
@@ -14,6 +16,7 @@ from navigator_kernel.errors import Busy, Damaged
 
 TABLE = "_default"  # TinyDB's own name for it
 PATIENCE = 1.0  # seconds that are waited in silence
+_PAUSE = 0.02  # seconds between two looks at a lock that another holds
 SIZE_LIMIT = 256 * 1024 * 1024  # bytes
 
 Tables = dict[str, dict[str, Any]]
@@ -67,26 +70,40 @@ def locked(path: Path, timeout: float = 60.0) -> Iterator[None]:
     Who waits for more than a second says for whom, on stderr. It is the one file that no Writer writes: it holds
     nothing but the holder's process id.
     """
-    from filelock import FileLock, Timeout  # 45 ms, and only needed for writing
+    handle = _taken(path, min(timeout, PATIENCE))
+    if handle is None and timeout > PATIENCE:
+        import logging
 
-    lock = FileLock(path)
+        logging.getLogger("navigator").warning("waiting for %s, which is changing %s", _holder(path), path.parent)
+        handle = _taken(path, timeout - PATIENCE)
+    if handle is None:
+        raise Busy(f"{_holder(path)} is changing {str(path.parent)!r}", hint="wait for it, then try again")
     try:
-        try:
-            lock.acquire(timeout=min(timeout, PATIENCE))
-        except Timeout:
-            if timeout <= PATIENCE:
-                raise
-            import logging
-
-            logging.getLogger("navigator").warning("waiting for %s, which is changing %s", _holder(path), path.parent)
-            lock.acquire(timeout=timeout - PATIENCE)
-    except Timeout as error:
-        raise Busy(f"{_holder(path)} is changing {str(path.parent)!r}", hint="wait for it, then try again") from error
-    try:
-        _sign(path)
+        with suppress(OSError):
+            os.ftruncate(handle, 0)
+            os.write(handle, str(os.getpid()).encode())
         yield
     finally:
-        lock.release()
+        os.close(handle)
+
+
+def _taken(path: Path, timeout: float) -> int | None:
+    """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
+    end = monotonic() + timeout
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else somebody has put another in its place
+                return handle
+        except FileNotFoundError:
+            pass
+        except BlockingIOError:
+            if monotonic() >= end:
+                os.close(handle)
+                return None
+            sleep(_PAUSE)
+        os.close(handle)
 
 
 def _tables(path: Path) -> Tables | None:
@@ -111,13 +128,6 @@ def _is_table(table: object) -> bool:
 
 def _damaged(path: Path, what: str) -> Damaged:
     return Damaged(f"{str(path)!r} {what}", hint="navigator doctor --repair rebuilds it", path=str(path))
-
-
-def _sign(path: Path) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with suppress(OSError):
-        os.write(handle, str(os.getpid()).encode())
-    os.close(handle)
 
 
 def _holder(path: Path) -> str:

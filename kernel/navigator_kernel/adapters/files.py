@@ -6,7 +6,6 @@ import errno
 import glob
 import hashlib
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +34,8 @@ class FolderWriter:
         self._within = "" if within is None else _absolute(within)
         self._roots = tuple(_absolute(root) for root in roots)
         self._read_only = tuple(_absolute(path) for path in read_only)
-        self._unsynced: dict[Path, None] | None = None
+        self._real: dict[str, tuple[str, ...]] = {}
+        self._unsynced: dict[str, None] | None = None
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -44,7 +44,10 @@ class FolderWriter:
         try:
             yield
             for path in self._unsynced:
-                with _named("write", path), suppress(FileNotFoundError):  # it has gone since, and its folder is here
+                with (
+                    _named("write", Path(path)),
+                    suppress(FileNotFoundError),
+                ):  # it has gone since, and its folder is here
                     _sync(path)
         finally:
             self._unsynced = None
@@ -56,8 +59,8 @@ class FolderWriter:
             path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
             _replace(path, data, mode, os.fsync if self._unsynced is None else _begin_sync)
             if self._unsynced is not None:
-                self._unsynced[path] = None
-            self._sync(path.parent)
+                self._unsynced[str(path)] = None
+            self._sync(str(path.parent))
 
     def write_new(self, folder: Path, files: Mapping[str, tuple[bytes, int]]) -> None:
         """All files first, then all of them to the disk: many files one by one would wait for it as often."""
@@ -69,10 +72,10 @@ class FolderWriter:
         with _named("write", folder):
             folder.mkdir(FOLDER_MODE, parents=True)  # it is new and ours: nothing in it leads elsewhere
             for name in inner:
-                (folder / name).mkdir(FOLDER_MODE)
+                Path(folder, name).mkdir(FOLDER_MODE)
             for name, (data, mode) in files.items():
-                _create(folder / name, data, mode, _begin_sync)
-            for path in (*(folder / name for name in (*files, *inner)), folder, folder.parent):
+                _create(f"{folder}/{name}", data, mode, _begin_sync)
+            for path in (*(f"{folder}/{name}" for name in (*files, *inner)), str(folder), str(folder.parent)):
                 self._sync(path)
 
     def sweep(self, path: Path) -> int:
@@ -111,8 +114,8 @@ class FolderWriter:
             raise Refused(f"{str(target)!r} is there already", hint="move it away first")
         with _named("move", source):
             source.rename(target)
-            self._sync(target.parent)
-            self._sync(source.parent)
+            self._sync(str(target.parent))
+            self._sync(str(source.parent))
 
     def link(self, path: Path, text: str) -> None:
         """One system call that replaces nothing; makes the folders above it."""
@@ -127,7 +130,7 @@ class FolderWriter:
                 real.symlink_to(text)
             except FileExistsError as error:
                 raise Refused(f"{str(path)!r} is there already", hint="move it away first") from error
-            self._sync(real.parent)
+            self._sync(str(real.parent))
 
     def remove(self, path: Path) -> None:
         """A file, a link itself, or a folder with all that is in it; nothing where it is gone."""
@@ -137,9 +140,9 @@ class FolderWriter:
                 shutil.rmtree(path)
             else:
                 path.unlink()
-            self._sync(path.parent)
+            self._sync(str(path.parent))
 
-    def _sync(self, path: Path) -> None:
+    def _sync(self, path: str) -> None:
         if self._unsynced is None:
             _sync(path)
         else:
@@ -154,13 +157,20 @@ class FolderWriter:
         if root is None:
             raise Refused(f"{text!r} lies outside what may be written", hint=_listed(self._roots))
         real = _placed(text)
-        if not _lies_in(real, _placed(root)) and not _lies_in(real, os.path.realpath(root)):
+        if not any(_lies_in(real, place) for place in self._really(root)):
             raise Refused(f"{text!r} leads outside through a link", hint=f"remove the link below {root!r}")
-        if self._is_within(text) and not _lies_in(real, os.path.realpath(self._within)):
+        if self._is_within(text) and not _lies_in(real, self._really(self._within)[1]):
             raise Refused(f"{text!r} leads out of the project", hint=f"remove the link below {self._within!r}")
         if any(_overlaps(text, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
             raise Refused(f"{text!r} may only be read", hint="write elsewhere")
         return Path(real)
+
+    def _really(self, folder: str) -> tuple[str, ...]:
+        """Where `folder` lies, itself and what it leads to, when it was first asked for: who moves it later on is
+        refused."""
+        if folder not in self._real:
+            self._real[folder] = (_placed(folder), os.path.realpath(folder))
+        return self._real[folder]
 
     def _is_within(self, path: str) -> bool:
         return self._within != "" and _lies_in(path, self._within)
@@ -229,7 +239,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _replace(path: Path, data: bytes, mode: int, sync: Callable[[int], None]) -> None:
-    held = path.with_name(f".navigator-{path.name[:80]}-{secrets.token_hex(8)}.tmp")
+    held = path.with_name(f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp")
     try:
         _create(held, data, mode, sync)
         held.replace(path)
@@ -238,13 +248,17 @@ def _replace(path: Path, data: bytes, mode: int, sync: Callable[[int], None]) ->
         raise
 
 
-def _create(path: Path, data: bytes, mode: int, sync: Callable[[int], None]) -> None:
+def _create(path: str | Path, data: bytes, mode: int, sync: Callable[[int], None]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, mode), "wb") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(data)
-        file.flush()
-        sync(file.fileno())
+    handle = os.open(path, flags, mode)
+    try:
+        os.fchmod(handle, mode)
+        left = memoryview(data)
+        while left:
+            left = left[os.write(handle, left) :]
+        sync(handle)
+    finally:
+        os.close(handle)
 
 
 def _begin_sync(handle: int) -> None:
@@ -253,7 +267,7 @@ def _begin_sync(handle: int) -> None:
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _sync(path: Path) -> None:
+def _sync(path: str) -> None:
     """A file or a folder."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
@@ -49,6 +51,7 @@ _NOBODY = "-F /dev/null -oIdentityAgent=none -oIdentityFile=none -oIdentitiesOnl
 OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more than one command reads of a source
 COMPLAINT_LIMIT = 64 * 1024  # bytes of what it complains of that are kept
 _PIECE = 64 * 1024
+_REAPED = 5.0  # seconds: a tracer learns of the end first, and lets the parent know
 _CAUSES = (
     (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
     (r"fsck error", "refused", "the repository holds objects that git refuses"),
@@ -107,7 +110,9 @@ class GitProcess:
         closed = {} if self.auth else {"credential.helper": ""}
         settings = {**_CONFIG, **closed, f"protocol.{self.scheme}.allow": "always", **(config or {})}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
-        code, output, complaint = self._ended(["git", *options, *words], stdin, self._env, limit)
+        code, output, complaint = self._ended(
+            [_program("git", os.environ.get("PATH")), *options, *words], stdin, self._env, limit
+        )
         if code != 0:
             raise self._failure(words[0], complaint)
         return output
@@ -156,7 +161,7 @@ class GitProcess:
         del env["GIT_CONFIG_GLOBAL"]
         env |= _kept({"GIT_CONFIG_GLOBAL"})
         words = ("config", "--global", "--includes", "--null", "--get-regexp", r"^(credential\.|core\.sshcommand$)")
-        _, output, _ = self._ended(["git", *words], b"", env)
+        _, output, _ = self._ended([_program("git", os.environ.get("PATH")), *words], b"", env)
         lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
         pairs = [(key, value) for key, _, value in (line.partition("\n") for line in lines)]
         ssh = next((value for key, value in reversed(pairs) if key == "core.sshcommand"), "ssh")
@@ -234,7 +239,16 @@ def _own_ssh(command: str) -> str:
 
 def _without(env: Mapping[str, str]) -> list[str]:
     """`env -u …` for all else that GitPython would hand down; values never show in an argv."""
-    return ["env", *(part for name in os.environ if name not in env for part in ("-u", name))]
+    return [
+        _program("env", os.environ.get("PATH")),
+        *(part for name in os.environ if name not in env for part in ("-u", name)),
+    ]
+
+
+@cache
+def _program(name: str, path: str | None) -> str:
+    """Where it is, found once instead of along the whole PATH by each process."""
+    return shutil.which(name, path=path) or name
 
 
 def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
@@ -243,10 +257,10 @@ def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
         end, waiting = os.pidfd_open(process.pid), select.poll()
         try:
             waiting.register(end, select.POLLIN)
-            waiting.poll(timeout * 1000)
+            ended = waiting.poll(timeout * 1000)
         finally:
             os.close(end)
-        timeout = 0
+        timeout = _REAPED if ended else 0
     return process.wait(timeout=timeout)
 
 

@@ -8,14 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.sqlite import opened, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
-from navigator_kernel.ports import Clock, Writer
 from navigator_kernel.values.report import Report, report_of, report_to_dict
 from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowPlan, WorkflowRun, plan_from, plan_to_dict
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, session TEXT NOT NULL, state TEXT NOT NULL,"

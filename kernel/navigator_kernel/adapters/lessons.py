@@ -9,13 +9,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import Stamp, read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
-from navigator_kernel.ports import Clock, Writer
 from navigator_kernel.text import clean, fold, without_secret
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
 
 EACH, ALL = 50, 2_000  # lessons of one skill, and of all of them
 LENGTH = 500  # characters of a lesson

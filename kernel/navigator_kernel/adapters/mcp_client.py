@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from navigator_kernel.errors import FetchFailed, KernelError, NotFound, NotLoadable, UsageProblem
-from navigator_kernel.ports import Consents
-from navigator_kernel.settings import McpServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp import Client
+    from navigator_kernel.ports import Consents
+    from navigator_kernel.settings import McpServer
 
 
 OPERATIONS: Mapping[str, str] = {"list": "", "read": "uri", "tools": "", "call": "tool"}  # with what each needs

@@ -7,10 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import Damaged, NotFound
 from navigator_kernel.events import Event, event_from
-from navigator_kernel.ports import Writer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
 
 _RUN = re.compile(r"[a-z0-9-]{1,80}")
 

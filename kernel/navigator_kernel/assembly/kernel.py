@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.mcp_client import StdioServers
@@ -26,7 +27,9 @@ from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
-from navigator_kernel.settings import Settings
+
+if TYPE_CHECKING:
+    from navigator_kernel.settings import Settings
 
 
 def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kernel:

@@ -15,11 +15,11 @@ from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import load_settings
 from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.lifecycle import Lifecycle
-from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.repo_cache import RepoCache
     from navigator_kernel.plugins import Plugins
+    from navigator_kernel.values.resource import Diagnostic, Level, SkillDef
 
 
 def open_lifecycle(root: Path) -> Lifecycle:
@@ -72,6 +72,8 @@ def _scan(root: Path) -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Any]
         plugins = opened()
         if plugins is None or not plugins.manager.hook.kernel_scan_skill.get_hookimpls():
             return None
+        from navigator_kernel.values.resource import Diagnostic
+
         before = len(plugins.failures)
         found = [item for _, items in plugins.all("kernel_scan_skill", files) for item in items]
         failed = [

@@ -19,8 +19,6 @@ from navigator_kernel.assembly.places import (
 )
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import Settings, user_state
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.mapping import SkillMapping
 from navigator_kernel.skills.switches import disabled_names
 
 if TYPE_CHECKING:
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Encoder, FileReader, Router
     from navigator_kernel.routing.meaning import Meaning
+    from navigator_kernel.skills.catalogue import ResourceCatalogue
+    from navigator_kernel.skills.mapping import SkillMapping
 
 
 def writer_for(actor: str, root: Path) -> FolderWriter:
@@ -39,6 +39,8 @@ def writer_for(actor: str, root: Path) -> FolderWriter:
 
 
 def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalogue:
+    from navigator_kernel.skills.catalogue import ResourceCatalogue
+
     state = root / "mybox" / "state"
     return ResourceCatalogue(
         roots=resource_roots(root, plugins), disabled=lambda: disabled_names(state), shipped=shipped_digests()
@@ -47,6 +49,8 @@ def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalo
 
 def open_mapping(root: Path) -> SkillMapping:
     """The project's own page first, then the shipped one (X-35)."""
+    from navigator_kernel.skills.mapping import SkillMapping
+
     pages = [folder / "skills-mapping.md" for folder in (root / "docs", shipped_home().docs)]
     return SkillMapping(list(dict.fromkeys(pages)))
 

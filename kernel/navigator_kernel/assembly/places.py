@@ -7,21 +7,20 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import navigator_kernel
 from navigator_kernel.adapters.entry_points import entry_points
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import NotFound
 from navigator_kernel.settings import PROJECT_FILE, user_file, user_state
-from navigator_kernel.skills.catalogue import Root
-from navigator_kernel.values.resource import Level, ResourceType
+from navigator_kernel.skills.roots import Root
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.preferences import Page
     from navigator_kernel.ports import Consents
+    from navigator_kernel.values.resource import Level, ResourceType
 
 HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
 _SCRIPT = re.compile(r"\bbin/(\w+\.py)\b")
@@ -29,8 +28,7 @@ _MARKS = (PROJECT_FILE, "mybox", ".claude", ".git")
 _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class Home(NamedTuple):
     """What this release ships: the source tree's own folders, else the copy inside the package (ADR 1)."""
 
     agents: Path

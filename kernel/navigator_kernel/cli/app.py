@@ -13,11 +13,11 @@ import click
 
 from navigator_kernel.assembly.places import find_root
 from navigator_kernel.settings import Settings, load_settings
-from navigator_kernel.text import Language
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.ports import Kernel
+    from navigator_kernel.text import Language
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from navigator_kernel.assembly.parts import open_lessons, open_router
-from navigator_kernel.cli.app import App
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.text import fold
+
+if TYPE_CHECKING:
+    from navigator_kernel.cli.app import App
 
 
 def taught(app: App, words: str, *, teach: str | None, forget: bool, as_json: bool) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from navigator_kernel.cli.app import App
+from typing import TYPE_CHECKING
+
 from navigator_kernel.cli.output import document, lines, note, style_of
-from navigator_kernel.text import Language
 from navigator_kernel.values.rendering import render_report
-from navigator_kernel.values.reply import Reply, Sections
-from navigator_kernel.values.report import Format
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.workflow import MAX_STEPS, REPEAT, WorkflowView, outline
+
+if TYPE_CHECKING:
+    from navigator_kernel.cli.app import App
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.reply import Reply, Sections
+    from navigator_kernel.values.report import Format
 
 
 def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,9 +14,11 @@ from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.lessons import taught
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.values.request import PreprocessingResult
 from navigator_kernel.values.route import Intent, RouteDecision, RouteResult, Workflow
 from navigator_kernel.values.wording import because_of
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.request import PreprocessingResult
 
 
 @click.command("route")

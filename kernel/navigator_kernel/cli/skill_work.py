@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.cli.app import App
+
+if TYPE_CHECKING:
+    from navigator_kernel.cli.app import App
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -6,16 +6,18 @@ import asyncio
 import re
 import signal
 from collections.abc import Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.cli.app import App
 from navigator_kernel.cli.output import note
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
-from navigator_kernel.events import Listener
 from navigator_kernel.turn import run_turn
-from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
+
+if TYPE_CHECKING:
+    from navigator_kernel.cli.app import App
+    from navigator_kernel.events import Listener
+    from navigator_kernel.values.reply import Reply
 
 
 def open_session(app: App, name: str | None) -> Session:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,9 +11,11 @@ from navigator_kernel.assembly.parts import open_run_log
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.errors import NotFound
-from navigator_kernel.events import Event
 from navigator_kernel.text import shorten
 from navigator_kernel.values.wording import because_of
+
+if TYPE_CHECKING:
+    from navigator_kernel.events import Event
 
 
 @click.command("why")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 K1, B = 1.2, 0.75  # BM25 (Robertson & Zaragoza 2009), with tantivy's constants
 FIELDS = ("name", "purpose", "examples", "tags", "against")
@@ -17,37 +17,43 @@ COMPARED = ("name", "purpose", "tags")  # fields whose words are compared by mea
 LEXICAL = (*(f"words_{name}" for name in FIELDS), "coverage", "name_said", "name_whole", "name_grams")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A message: `terms` maps the hash of each content stem to its rarity (IDF), `grams` are the hashes of its runs of
-    three characters."""
+class Asked(NamedTuple):
+    """A message: `terms` maps the hash of each content stem to its rarity (IDF), `mass` is their sum, `grams` are the
+    hashes of its runs of three characters."""
 
     terms: Mapping[int, float]
+    mass: float
     grams: frozenset[int]
 
-    @property
-    def mass(self) -> float:
-        return sum(self.terms.values()) or 1.0
+
+class Told(NamedTuple):
+    """What a row says of itself: the hashes of its stems by FIELDS and all of them, how rare each of its name is, and
+    the hashes of its name's runs of three characters."""
+
+    fields: Sequence[Sequence[int]]
+    terms: frozenset[int]
+    title: Mapping[int, float]
+    grams: frozenset[int]
 
 
-def lexical(
-    asked: Asked, fields: Sequence[Sequence[int]], averages: Sequence[float], name: str, rarities: Mapping[int, float]
-) -> list[float]:
-    """The numbers of LEXICAL for one candidate; `fields` are the hashes of its stems in the order of FIELDS, `averages`
-    their usual lengths, `rarities` how rare each term of its name is. Each number is a share, 0 to about 2."""
-    weights, mass = asked.terms, asked.mass
-    counts = [_counts(weights, terms) for terms in fields]
+def lexical(asked: Asked, told: Told, averages: Sequence[float]) -> list[float]:
+    """The numbers of LEXICAL for one candidate; `averages` are the usual lengths of FIELDS. Each number is a share, 0
+    to about 2."""
+    weights, mass, title = asked.terms, asked.mass, told.title
+    alike = len(told.grams & asked.grams) / len(told.grams) if told.grams else 0.0
+    if told.terms.isdisjoint(weights):
+        return [0.0] * (len(LEXICAL) - 1) + [alike]
+    counts = [_counts(weights, terms) for terms in told.fields]
     found = [
         _bm25(weights, held, len(terms), average) / mass
-        for held, terms, average in zip(counts, fields, averages, strict=True)
+        for held, terms, average in zip(counts, told.fields, averages, strict=True)
     ]
     said = counts[0].keys() | counts[1].keys() | counts[3].keys()
     found.append(sum(weights[term] for term in said) / mass)
     found.append(sum(weights[term] for term in counts[0]) / mass)
-    whole = sum(rarities.values())
-    found.append(sum(held for term, held in rarities.items() if term in weights) / whole if whole else 0.0)
-    grams = gram_hashes(name)
-    found.append(len(grams & asked.grams) / len(grams) if grams else 0.0)
+    whole = sum(title.values())
+    found.append(sum(held for term, held in title.items() if term in weights) / whole if whole else 0.0)
+    found.append(alike)
     return found
 
 

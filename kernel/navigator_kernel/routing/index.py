@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,22 +89,22 @@ class RoutingIndex:
         if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
             raise Damaged("too much of it is gone", hint="it is made anew")
         words = WordIndex(INDEXED, self._columns.path(head, "words"))
-        lengths = list(head.note.get("lengths", [0] * len(FIELDS)))
-        first, indexed = head.rows, []
+        cut = [_cut(entry, words) for entry in new]
+        texts = ((head.rows + at, {name: found.stems[name] for name in INDEXED}) for at, found in enumerate(cut))
+        before = head.note.get("lengths", [0] * len(FIELDS))
+        lengths = [sum(len(one.stems[name]) for one in cut) + before[at] for at, name in enumerate(FIELDS)]
         known = set(self._columns.mapped(head, "word_keys").cast("I").tolist())
-        for at in range(0, len(new), BATCH):
-            batch = new[at : at + BATCH]
-            cut = [_cut(entry, words) for entry in batch]
-            stems = [found.stems for found in cut]
-            indexed += stems
-            lengths = [sum(len(found[name]) for found in stems) + lengths[i] for i, name in enumerate(FIELDS)]
-            files = self._files(head, batch, stems)
-            if self.encoder is not None:
-                files |= _vectors(self.encoder, batch, cut, known, head.sizes.get("shots", 0))
-            head = self._columns.grown(head, files, len(batch))
-        texts = ((first + at, {name: found[name] for name in INDEXED}) for at, found in enumerate(indexed))
-        words.change(texts, gone)
-        head = self._columns.keep(head, dead=gone, key=key, note={"lengths": lengths})
+        with ThreadPoolExecutor(1) as beside:  # tantivy's commit takes longer than a vector
+            indexed = beside.submit(words.change, list(texts), gone)
+            grown = head
+            for at in range(0, len(new), BATCH):
+                batch, pieces = new[at : at + BATCH], cut[at : at + BATCH]
+                files = self._files(grown, batch, [one.stems for one in pieces])
+                if self.encoder is not None:
+                    files |= _vectors(self.encoder, batch, pieces, known, grown.sizes.get("shots", 0))
+                grown = self._columns.grown(grown, files, len(batch))
+            indexed.result()
+        head = self._columns.keep(grown, dead=gone, key=key, note={"lengths": lengths})
         return head, len(new) + len(gone)
 
     def _files(self, head: Head, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]) -> dict[str, bytes]:

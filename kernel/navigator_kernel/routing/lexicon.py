@@ -6,7 +6,7 @@ a match, as in Kusner et al. 2015 relaxed to the nearest word), so that no word 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ _KEPT = 4_096  # words of messages whose vectors are kept
 _BATCH = 256
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
+Places = np.ndarray[Any, np.dtype[np.intp]]
 
 
 def worded(encoder: Encoder, words: Mapping[int, str]) -> dict[str, bytes]:
@@ -31,61 +32,68 @@ def worded(encoder: Encoder, words: Mapping[int, str]) -> dict[str, bytes]:
 class Lexicon:
     """The vectors of an index's words by the hashes of their stems, and of words that it has not by themselves."""
 
-    def __init__(self, *, word_keys: memoryview, word_vectors: memoryview, encoder: Encoder) -> None:
+    def __init__(self, *, word_keys: memoryview, word_vectors: memoryview, dimensions: int) -> None:
         keys = np.frombuffer(word_keys, dtype=np.uint32)
-        if len(word_vectors) != len(keys) * encoder.dimensions * 2:
+        if len(word_vectors) != len(keys) * dimensions * 2:
             raise Damaged("the vectors do not fit the words", hint="they are made anew")
-        self._held = np.frombuffer(word_vectors, dtype=np.float16).reshape(len(keys), encoder.dimensions)
+        self._held = np.frombuffer(word_vectors, dtype=np.float16).reshape(len(keys), dimensions)
         self._order = np.argsort(keys, kind="stable")
-        self._keys, self._encoder = keys[self._order], encoder
+        self._keys, self._dimensions = keys[self._order], dimensions
         self._others: dict[int, Floats] = {}
 
+    def places(self, hashes: Sequence[int]) -> Places:
+        """Where the words of these stems are; -1 for one that has no vector."""
+        wanted = np.array(hashes, dtype=np.uint32)
+        if not len(self._keys):
+            return np.full(len(wanted), -1)
+        at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[at] == wanted, self._order[at], -1)
+
+    def placed(self, hashes: Sequence[int], shares: Sequence[float]) -> tuple[Places, Floats]:
+        """An entry as `near` takes it."""
+        return self.places(hashes), np.array(shares, dtype=np.float32)
+
     def near(
-        self,
-        asked: Mapping[int, tuple[str, float]],
-        entries: Sequence[Sequence[int]],
-        titles: Sequence[Mapping[int, float]],
-    ) -> list[tuple[float, float]]:
+        self, asked: Mapping[int, tuple[str, float]], entries: Sequence[tuple[Places, Floats]]
+    ) -> tuple[Floats, Floats]:
         """Of each entry how near the words of `asked` come to its words, and how near the words of its title come to
-        those of `asked`; both are means by rarity, 0 to 1. `asked` maps the hash of a stem to a word and its rarity,
-        `entries` are the hashes of an entry's stems, `titles` map those of its name to their rarities."""
-        if not asked or not any(entries):
-            return [(0.0, 0.0)] * len(entries)
-        unique, where = np.unique(np.concatenate([np.array(e, dtype=np.uint32) for e in entries]), return_inverse=True)
-        cosines = self._query(asked) @ self._found(unique).T
+        those of `asked`; both are means by rarity, 0 to 1. `asked` maps the hash of a stem to a word and its rarity; an
+        entry has the places of its words, at least one, and the share that each has in its title."""
+        unique, where = np.unique(np.concatenate([places for places, _ in entries]), return_inverse=True)
+        cosines = self._query(asked) @ self._vectors(unique).T
         rarities = np.array([rarity for _, rarity in asked.values()], dtype=np.float32)
         shares = rarities / max(float(rarities.sum()), 1e-6)
-        best = dict(zip(unique.tolist(), cosines.max(axis=0).tolist(), strict=True))
-        found, start = [], 0
-        for entry, title in zip(entries, titles, strict=True):
-            columns = where[start : start + len(entry)]
-            start += len(entry)
-            mean = float(shares @ cosines[:, columns].max(axis=1)) if len(columns) else 0.0
-            whole = sum(title.values())
-            named = sum(rarity * best.get(word, 0.0) for word, rarity in title.items()) / whole if whole else 0.0
-            found.append((max(mean, 0.0), max(named, 0.0)))
-        return found
+        starts = np.cumsum([0, *(len(places) for places, _ in entries[:-1])])
+        said = shares @ np.maximum.reduceat(cosines[:, where], starts, axis=1)
+        titles = np.concatenate([share for _, share in entries])
+        named = np.add.reduceat(cosines.max(axis=0)[where] * titles, starts)
+        return np.maximum(said, 0.0), np.maximum(named, 0.0)
 
-    def _found(self, hashes: np.ndarray[Any, Any]) -> Floats:
-        """A row for each; of zeros for one that is not there."""
+    def _vectors(self, places: Places) -> Floats:
+        """A row for each; of zeros for one that has none."""
         if not len(self._keys):
-            return np.zeros((len(hashes), self._encoder.dimensions), dtype=np.float32)
-        at = np.minimum(np.searchsorted(self._keys, hashes), len(self._keys) - 1)
-        rows: Floats = self._held[self._order[at]].astype(np.float32)
-        rows[self._keys[at] != hashes] = 0.0
+            return np.zeros((len(places), self._dimensions), dtype=np.float32)
+        rows: Floats = self._held[places].astype(np.float32)
+        rows[places < 0] = 0.0
         return rows
 
+    def unknown(self, asked: Mapping[int, tuple[str, float]]) -> dict[int, str]:
+        """The words of a message that have no vector yet; those of the index have one."""
+        places = self.places(list(asked)).tolist()
+        new = [key for key, place in zip(asked, places, strict=True) if place < 0 and key not in self._others]
+        return {key: asked[key][0] for key in new}
+
+    def keep(self, keys: Iterable[int], vectors: Iterable[Floats]) -> None:
+        """Vectors of words that no entry has."""
+        if len(self._others) > _KEPT:
+            self._others.clear()
+        self._others |= dict(zip(keys, vectors, strict=True))
+
     def _query(self, asked: Mapping[int, tuple[str, float]]) -> Floats:
-        """The vectors of a message's words; those that no entry has are encoded, once."""
-        rows = self._found(np.array(list(asked), dtype=np.uint32))
-        missing = [at for at, row in enumerate(rows) if not row.any()]
-        hashes = list(asked)
-        new = [hashes[at] for at in missing if hashes[at] not in self._others]
-        if new:
-            if len(self._others) > _KEPT:
-                self._others.clear()
-            vectors = self._encoder.encode([asked[word][0] for word in new], "word")
-            self._others |= dict(zip(new, vectors, strict=True))
-        for at in missing:
-            rows[at] = self._others[hashes[at]]
+        """The vectors of a message's words; of zeros for one that is not known."""
+        places = self.places(list(asked))
+        rows = self._vectors(places)
+        for at, key in enumerate(asked):
+            if places[at] < 0 and key in self._others:
+                rows[at] = self._others[key]
         return rows

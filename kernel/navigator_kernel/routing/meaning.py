@@ -11,7 +11,7 @@ from hashlib import blake2b
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.model import Caution, Model, Tier, evidence, shipped
-from navigator_kernel.routing.ranker import MEASURED, Measured, Ranker
+from navigator_kernel.routing.ranker import MEASURED, Measured, Ranker, Said
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Candidate, Retrieval
@@ -20,6 +20,7 @@ TWINS = 0.6  # share of the leader's odds from which the second is as likely
 ANY = 0.9  # probability that some skill is meant from which it is worth a question
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
 _SHOT = MEASURED.index("near_shot")
+_NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 
 @dataclass(slots=True)
@@ -63,21 +64,24 @@ class Meaning:
 
     def judged(self, text: str, k: int) -> Retrieval:
         """A leader that words make sure is taken before a vector is looked at, or numpy imported."""
-        if self.index.encoder is not None:
-            found = self._ranked(text, k, "strict", meaning=False)
+        if self._ranker is None:
+            return _NOTHING
+        said, meaning = self._ranker.said(clean(text)), self.index.encoder is not None
+        if meaning:
+            found = self._ranked(self._ranker, said, k, "strict", meaning=False)
             if found.band == "route":
                 return found
-        return self._ranked(text, k, self.caution, meaning=self.index.encoder is not None)
+        return self._ranked(self._ranker, said, k, self.caution, meaning=meaning)
 
-    def _ranked(self, text: str, k: int, caution: Caution, *, meaning: bool) -> Retrieval:
-        found = self._ranker.measured(clean(text), meaning=meaning) if self._ranker is not None else []
-        if self._ranker is None or not found:
-            return Retrieval(candidates=(), band="direct", reason="nothing_known")
+    def _ranked(self, ranker: Ranker, said: Said, k: int, caution: Caution, *, meaning: bool) -> Retrieval:
+        found = ranker.measured(said, meaning=meaning)
+        if not found:
+            return _NOTHING
         model = shipped(self._tier(found) if meaning else "words")
         scores = model.scores(found)
         order = sorted(range(len(found)), key=lambda at: (-scores[at], -found[at].row.priority, found[at].row.id))
         ordered, held = [found[at] for at in order], [scores[at] for at in order]
-        known = evidence(ordered, held, self._ranker.length(text))
+        known = evidence(ordered, held, said.length)
         return _banded(ordered, held, known, model, caution, k)
 
     def _tier(self, found: Sequence[Measured]) -> Tier:
@@ -115,6 +119,6 @@ def _banded(
 
 def _parts(one: Measured, model: Model) -> dict[str, float]:
     """What the score is made of: each number with its weight, the strongest first."""
-    held = {name: model.rank.get(name, 0.0) * number for name, number in zip(MEASURED, one.numbers, strict=True)}
-    strongest = sorted(held, key=lambda name: -abs(held[name]))
-    return {name: held[name] for name in strongest if abs(held[name]) >= 0.005}
+    held = [(model.rank.get(name, 0.0) * number, name) for name, number in zip(MEASURED, one.numbers, strict=True)]
+    told = [(part, name) for part, name in held if part >= 0.005 or part <= -0.005]
+    return {name: part for part, name in sorted(told, key=lambda one: -abs(one[0]))}

@@ -14,6 +14,7 @@ from navigator_kernel.routing.entries import Entry
 FACETS = ("name", "text", "examples")
 SHOTS = 32  # examples of a row that get a vector of their own
 EXACT = 10_000  # rows up to which every vector is compared in full
+EXPLAINING, SHARPNESS, RIDGE, LEAST = 128, 4.0, 0.02, 0.1
 SKETCH = 64  # dimensions of the sketch that picks candidates among more
 _SAMPLE = 20_000  # rows that the directions of the sketch are taken from
 _CHUNK = 8_192
@@ -80,14 +81,21 @@ class Vectors:
         return rough[best], exact[best]
 
     def measured(self, query: Floats, rows: Sequence[int]) -> list[list[float]]:
-        """Of each row the cosines of its name, its text, the middle of its examples and the nearest of
-        these; the last two are 0 for a row without examples."""
+        """Of each row the cosines of its name, its text, the middle of its examples and the nearest of these, and how
+        much of the message its examples explain; the last three are 0 for a row without examples."""
         near = (self._held[list(rows)].astype(np.float32) @ query).tolist() if rows else []
-        found = []
-        for row, (name, text, middle) in zip(rows, near, strict=True):
-            start, end = int(self._shot_ends[row - 1]) if row else 0, int(self._shot_ends[row])
-            best = float((self._shots[start:end].astype(np.float32) @ query).max()) if end > start else 0.0
-            found.append([name, text, middle if end > start else 0.0, best])
+        spans = [(int(self._shot_ends[row - 1]) if row else 0, int(self._shot_ends[row])) for row in rows]
+        taught = [(at, start, end) for at, (start, end) in enumerate(spans) if end > start]
+        found = [[name, text, 0.0, 0.0, 0.0] for name, text, _ in near]
+        if taught:
+            shots = np.concatenate([self._shots[start:end] for _, start, end in taught]).astype(np.float32)
+            owners = np.repeat(np.arange(len(taught)), [end - start for _, start, end in taught])
+            cosines = shots @ query
+            best = np.full(len(taught), -1.0, dtype=np.float32)
+            np.maximum.at(best, owners, cosines)
+            explained = _explained(shots, cosines, owners)
+            for (at, _, _), *numbers in zip(taught, best.tolist(), explained.tolist(), strict=True):
+                found[at][2:] = [near[at][2], *numbers]
         return found
 
     def _sketched(self, rows: int) -> tuple[Floats, Floats]:
@@ -99,6 +107,21 @@ class Vectors:
         for start in range(0, rows, _CHUNK):
             scan[start : start + _CHUNK] = _told(self._held[start : start + _CHUNK]) @ basis
         return basis, scan
+
+
+def _explained(shots: Floats, cosines: Floats, owners: np.ndarray[Any, Any]) -> Floats:
+    """How much of a message the examples of each owner explain, from 0 for at most LEAST of it to 1 for all, by its
+    logarithm: kernel ridge regression (Saunders et al. 1998) of "it is this owner's" over the EXPLAINING examples
+    nearest to the message, with the kernel of von Mises and Fisher. Two who say nearly the same share it."""
+    nearest = _top(cosines, EXPLAINING)
+    shots, cosines = shots[nearest], cosines[nearest]
+    kernel = np.exp(SHARPNESS * (shots @ shots.T - 1.0))
+    kernel[np.diag_indices(len(kernel))] += RIDGE
+    weights = np.linalg.solve(kernel, np.exp(SHARPNESS * (cosines - 1.0)))
+    found = np.zeros(int(owners[-1]) + 1, dtype=np.float32)
+    np.add.at(found, owners[nearest], weights)
+    scaled: Floats = 1.0 - np.log(np.maximum(found, LEAST)) / np.log(LEAST)
+    return scaled
 
 
 def _told(held: np.ndarray[Any, Any]) -> Floats:

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Right:
+class Right(NamedTuple):
     """`writes` are paths below the project, the person's state folder (`user-state`) or a named target."""
 
     actor: str

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.errors import ConsentNeeded, Damaged
-from navigator_kernel.ports import Clock, Writer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
 
 EVERYTHING = "*"  # the subject of `--yes`: all that this run asks for
 

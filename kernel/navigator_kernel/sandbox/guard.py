@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from navigator_kernel.ports import Consents, Sandbox
 from navigator_kernel.text import clean
-from navigator_kernel.values.job import Job, Outcome
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Consents, Sandbox
+    from navigator_kernel.values.job import Job, Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,18 @@ from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.skills.change import Change
 from navigator_kernel.skills.digest import folder_digest
-from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.links import link_text, own_links
 from navigator_kernel.skills.lockfile import lock_bytes, read_lock
-from navigator_kernel.skills.mapping import Row
 from navigator_kernel.skills.place import Place, refuse_escape
-from navigator_kernel.skills.plans import Plan
 from navigator_kernel.skills.receipts import read_receipts, receipt_bytes
 from navigator_kernel.skills.records import records_bytes
-from navigator_kernel.values.receipt import Receipt
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
+    from navigator_kernel.skills.doors import Doors
+    from navigator_kernel.skills.mapping import Row
+    from navigator_kernel.skills.plans import Plan
+    from navigator_kernel.values.receipt import Receipt
 
 KEPT_LOCKS = 50
 

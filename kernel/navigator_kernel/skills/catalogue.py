@@ -13,21 +13,13 @@ from navigator_kernel.skills.digest import shipped_digest
 from navigator_kernel.skills.listing import Listing, Stamp
 from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.text import clean, fold
-from navigator_kernel.values.resource import Diagnostic, Level, ResourceType, SkillDef
+from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.executor import SkillExecutor
+    from navigator_kernel.skills.roots import Root
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Root:
-    """One folder of resources. Skills are folders with a SKILL.md, or single `.md` files; the rest single files."""
-
-    path: Path
-    level: Level
-    type: ResourceType = "skill"
 
 
 @dataclass(slots=True)

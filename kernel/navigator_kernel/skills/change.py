@@ -20,7 +20,7 @@ from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import HALF_WRITTEN, read_bounded
 from navigator_kernel.errors import Damaged, Refused
 from navigator_kernel.skills.links import held_link, link_path, link_text
-from navigator_kernel.skills.manifest import NAME
+from navigator_kernel.skills.names import NAME
 from navigator_kernel.skills.place import Place, refuse_escape
 
 if TYPE_CHECKING:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.skills.catalogue import ResourceCatalogue
+from navigator_kernel.skills.roots import Root
 from navigator_kernel.text import Language, clean
-from navigator_kernel.values.resource import SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
 
 EMPTY = {"en": "no skill available yet", "zh": "暂无可用 skill"}  # RTE-23
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from navigator_kernel.values.resource import Diagnostic, SkillDef
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.repo_cache import RepoCache
@@ -14,9 +12,10 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.mapping import SkillMapping
     from navigator_kernel.skills.reading import Tree
     from navigator_kernel.skills.source import Source
+    from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 # A finding of level `error` blocks; None where nothing looked, which is not the same as nothing found.
-Scan = Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]
+Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +34,7 @@ class Doors:
     rank: Callable[[Sequence[SkillDef], str], Sequence[str]] = lambda _skills, _query: ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(NamedTuple):
     """`rename` is the name to install under, `dry_run` tells what would happen, `force` replaces edited files (a backup
     is kept), `offline` asks no network, `auth` lets the person's own credentials in for this host, `link` also makes
     links in `.agents/skills`."""

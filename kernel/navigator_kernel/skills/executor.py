@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.skills.digest import file_digest, folder_digest
 from navigator_kernel.skills.template import Filling, fill, fill_argv
-from navigator_kernel.values.resource import SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
 
 DEFAULT_BACKEND = "default"
 

@@ -10,15 +10,17 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.files import FolderWriter, read_bounded
 from navigator_kernel.errors import IntegrityMismatch, Refused, UsageProblem
 from navigator_kernel.skills.digest import folder_files, tree_digest
 from navigator_kernel.skills.gate import SKILL_LIMIT
-from navigator_kernel.skills.inventory import Installed
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import InstalledFile
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.inventory import Installed
 
 ENDINGS = (".skill", ".zip")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can tell

@@ -7,16 +7,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Busy, Damaged, FetchFailed, Interrupted, KernelError, NotFound, Refused
-from navigator_kernel.skills.doors import Doors, Options
 from navigator_kernel.skills.install import install
-from navigator_kernel.skills.place import Place
 from navigator_kernel.skills.source import Source, parse_source
 from navigator_kernel.text import clean, fold
-from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.doors import Doors, Options
+    from navigator_kernel.skills.place import Place
+    from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 VERSION = 1
 FILE = "skills-lock.json"

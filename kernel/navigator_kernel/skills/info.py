@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.discover import REGULAR, Found, choose
-from navigator_kernel.skills.doors import Doors, Options, opened
+from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.install import observed
-from navigator_kernel.skills.mapping import Row
 from navigator_kernel.skills.plans import drafts, scanned
 from navigator_kernel.skills.reading import Reader
-from navigator_kernel.skills.source import Source
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import Verdict
 from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.mapping import Row
 
 SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd")
 
@@ -23,27 +24,23 @@ SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".
 Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # by the skill's folder in the tree
 
 
-def analyse(
-    source: Source, wanted: Sequence[str], doors: Doors, options: Options
-) -> tuple[dict[str, Any], tuple[Row, ...]]:
+def analyse(reader: Reader, wanted: Sequence[str], doors: Doors) -> tuple[dict[str, Any], tuple[Row, ...]]:
     """`{source, url, ref, subpath, commit, count, problems, skills: […]}` and the rows that the mapping may learn;
     `problems` is what of plugin manifests could not be used.
 
     All manifests are read; the other files, and with them sizes and findings, only of skills that are named, or of a
     lone one.
     """
-    with opened(source, doors, options) as tree:
-        reader = Reader(source, tree)
-        found = reader.find()
-        chosen = choose(found, wanted, reader.named, reader.alike) if wanted else found
-        whole = bool(wanted) or len(found) == 1
-        sizes, judged = (_sizes(chosen, reader), _judged(chosen, reader, doors)) if whole else ({}, {})
-        skills = [_told(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
-        source = reader.source
-        head = {"source": source.label, "url": source.url, "ref": source.ref, "subpath": source.subpath}
-        head = {key: _clean(text) for key, text in head.items()}
-        told = {"count": len(found), "problems": [_finding(note) for note in reader.notes], "skills": skills}
-        return {**head, "commit": tree.commit, **told}, observed(reader)
+    found = reader.find()
+    chosen = choose(found, wanted, reader.named, reader.alike) if wanted else found
+    whole = bool(wanted) or len(found) == 1
+    sizes, judged = (_sizes(chosen, reader), _judged(chosen, reader, doors)) if whole else ({}, {})
+    skills = [_told(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
+    source = reader.source
+    head = {"source": source.label, "url": source.url, "ref": source.ref, "subpath": source.subpath}
+    head = {key: _clean(text) for key, text in head.items()}
+    told = {"count": len(found), "problems": [_finding(note) for note in reader.notes], "skills": skills}
+    return {**head, "commit": reader.tree.commit, **told}, observed(reader)
 
 
 def _sizes(chosen: Sequence[Found], reader: Reader) -> Mapping[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.errors import KernelError, Refused, UsageProblem
 from navigator_kernel.skills.apply import apply, dry
@@ -13,28 +13,50 @@ from navigator_kernel.skills.discover import Found, choose, distinct
 from navigator_kernel.skills.doors import Doors, Options, opened
 from navigator_kernel.skills.links import own_links, refuse_unlinkable, told_links
 from navigator_kernel.skills.lookalike import refuse_lookalike
-from navigator_kernel.skills.manifest import NAME
 from navigator_kernel.skills.mapping import Row
-from navigator_kernel.skills.place import Place
+from navigator_kernel.skills.names import NAME, refuse_rename
 from navigator_kernel.skills.plans import Plan, plans, scanned
 from navigator_kernel.skills.reading import Reader
-from navigator_kernel.skills.source import Source
 from navigator_kernel.text import clean, fold
-from navigator_kernel.values.receipt import Receipt
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.place import Place
+    from navigator_kernel.skills.source import Source
+    from navigator_kernel.values.receipt import Receipt
+
+
+class Coming(NamedTuple):
+    """The plans of the skills that can be installed, what is wrong with the others, and what was seen beside them."""
+
+    made: Sequence[Plan]
+    refused: Sequence[tuple[Found, KernelError]]
+    siblings: tuple[Row, ...]
+    commit: str
+    label: str
 
 
 def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
     """`{source, commit, level, target, changed, dry_run, skills: […]}`. All of it happens, or nothing does."""
     refuse_rename(options.rename, wanted)
     with opened(source, doors, options) as tree:
-        reader = Reader(source, tree)
-        chosen = _chosen(reader, wanted, options)
-        refused: list[tuple[Found, KernelError]] = []
-        left_out = None if wanted or len(chosen) < 2 else refused
-        made = [scanned(plan, doors.scan) for plan in plans(chosen, reader, doors.clock, options.rename, left_out)]
-        if refused and not made:
-            raise refused[0][1]
-        siblings, commit, label = observed(reader), tree.commit, reader.source.label
+        coming = gathered(Reader(source, tree), wanted, doors, options)
+    return landed(coming, place, doors, options)
+
+
+def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Options) -> Coming:
+    """What an install brings, read to its end."""
+    chosen = _chosen(reader, wanted, options)
+    refused: list[tuple[Found, KernelError]] = []
+    left_out = None if wanted or len(chosen) < 2 else refused
+    made = [scanned(plan, doors.scan) for plan in plans(chosen, reader, doors.clock, options.rename, left_out)]
+    if refused and not made:
+        raise refused[0][1]
+    return Coming(made, refused, observed(reader), reader.tree.commit, reader.source.label)
+
+
+def landed(coming: Coming, place: Place, doors: Doors, options: Options) -> dict[str, Any]:
+    """What `install` tells, once it is done."""
+    made, refused, siblings, commit, label = coming
     fresh: set[str] = set()
     linked, links = own_links(place), [plan.receipt.name for plan in made] if options.link else []
 
@@ -57,12 +79,6 @@ def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, o
     told = [tell(plan, place, {*linked, *links}, changed=plan.receipt.name in fresh) for plan in made]
     why = [{"name": skill.name, "path": skill.shown, **error.to_dict()} for skill, error in refused]
     return {**head, "dry_run": options.dry_run, "skills": told, "refused": why, "exit_code": 1 if why else 0}
-
-
-def refuse_rename(rename: str, wanted: Sequence[str]) -> None:
-    if rename and (len(wanted) > 1 or not NAME.fullmatch(rename)):
-        hint = "--as takes a name of letters, digits, '-' and '_' for one --skill"
-        raise UsageProblem(f"nothing can be installed as {clean(rename, lines=False)!r}", hint=hint)
 
 
 def observed(reader: Reader) -> tuple[Row, ...]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from navigator_kernel.errors import KernelError
-from navigator_kernel.skills.catalogue import ResourceCatalogue, Root
+from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.digest import folder_files, shipped_digest
 from navigator_kernel.skills.links import own_links, told_links
-from navigator_kernel.skills.place import Place
 from navigator_kernel.skills.receipts import read_receipts
+from navigator_kernel.skills.roots import Root
 from navigator_kernel.text import clean
-from navigator_kernel.values.receipt import InstalledFile, Receipt
 from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.place import Place
+    from navigator_kernel.values.receipt import InstalledFile, Receipt
 
 Status = Literal["managed", "unmanaged", "shipped"]
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound, UsageProblem
-from navigator_kernel.skills.inventory import Installed, inventory
 from navigator_kernel.skills.place import Place, Target, place_at, refuse_escape
 from navigator_kernel.skills.switches import disabled_names
 from navigator_kernel.text import clean, fold
-from navigator_kernel.values.resource import Level
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.doors import Doors, Options
+    from navigator_kernel.skills.inventory import Installed
     from navigator_kernel.skills.mapping import Row
     from navigator_kernel.skills.source import Source
+    from navigator_kernel.values.resource import Level
 
 Answer = Mapping[str, Any]
 
@@ -129,6 +129,8 @@ class Lifecycle:
 
     def found(self, params: Mapping[str, Any]) -> Any:
         """The inventory of the chosen places, and of other hosts' folders where all are meant."""
+        from navigator_kernel.skills.inventory import inventory
+
         places = self.chosen(params)
         if not params.get("user") and not params.get("target"):
             at = sum(place.level == "project" for place in places)

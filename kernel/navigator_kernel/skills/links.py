@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import Refused
-from navigator_kernel.skills.manifest import NAME
-from navigator_kernel.skills.place import Place
+from navigator_kernel.skills.names import NAME
 from navigator_kernel.text import fold
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.place import Place
 
 
 def link_path(place: Place, name: str) -> Path:

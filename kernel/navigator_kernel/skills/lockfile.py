@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Damaged, Refused
-from navigator_kernel.values.receipt import Receipt
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.receipt import Receipt
 
 VERSION = 1
 _SIZE_LIMIT = 64 * 1024 * 1024  # bytes

@@ -11,11 +11,11 @@ from typing import Any, get_args
 
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.skills.frontmatter import Parts, split
+from navigator_kernel.skills.names import NAME
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import Level, ParamSpec, ResourceType, SkillDef, Validation
 
 DESCRIPTION_LIMIT = 1024
-NAME = re.compile(r"[^\W_](?:[\w-]{0,62}[^\W_])?")  # letters and digits of any script, `-` and `_` inside
 
 _SECTION = re.compile(r"^##[ \t]+(\S.*)$")
 _SYSTEM = {"system prompt", "系统提示词", "系统提示"}

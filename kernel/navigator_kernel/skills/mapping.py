@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from navigator_kernel.adapters.files import read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
-from navigator_kernel.skills.manifest import NAME
+from navigator_kernel.skills.names import NAME
 from navigator_kernel.text import clean, fold, shorten
 
 BEGIN, END = "<!-- observed: begin -->", "<!-- observed: end -->"

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import SkillNotFound
-from navigator_kernel.skills.discover import Found
 from navigator_kernel.skills.doors import Doors, Options, opened
 from navigator_kernel.skills.plans import Plan, plans
 from navigator_kernel.skills.reading import Reader
 from navigator_kernel.skills.source import Source, parse_source
 from navigator_kernel.text import fold
-from navigator_kernel.values.receipt import Receipt
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.discover import Found
+    from navigator_kernel.values.receipt import Receipt
 
 
 def source_of(receipt: Receipt, *, ref: str | None = None) -> Source:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from navigator_kernel.errors import Refused
-from navigator_kernel.values.resource import Level
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import Level
 
 INNER = ".navigator"
 
 Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(NamedTuple):
     """A level's folder of skills. `base` is what paths are told relative to, `lock` the lock file for people, `mapping`
     the page of known repositories that grows with what is seen; only a project has one. `shared` is the folder for
     links to these skills: `.agents/skills` of `.claude/skills`.

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
 from navigator_kernel.skills.digest import tree_digest
 from navigator_kernel.skills.discover import Found, Tree
-from navigator_kernel.skills.doors import Scan
 from navigator_kernel.skills.gate import SKILL_LIMIT, Planned, passed, unread_links
 from navigator_kernel.skills.manifest import read_manifest
-from navigator_kernel.skills.reading import Reader
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.receipt import InstalledFile, Receipt, Verdict
-from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
+    from navigator_kernel.skills.doors import Scan
+    from navigator_kernel.skills.reading import Reader
+    from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 NOT_SCANNED = "not-scanned"  # the code of a finding that says that a scanner failed
 

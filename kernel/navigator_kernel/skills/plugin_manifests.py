@@ -6,11 +6,13 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.adapters.git import TreeEntry
 from navigator_kernel.text import clean
-from navigator_kernel.values.resource import Diagnostic
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.git import TreeEntry
+    from navigator_kernel.values.resource import Diagnostic
 
 FILE_LIMIT = 1024 * 1024  # bytes of one manifest
 COUNT_LIMIT = 1_000  # manifests, and plugins or paths in one of them
@@ -45,6 +47,8 @@ class _Gathered:
 
     def note(self, code: str, path: str, message: str, line: int | None = None) -> None:
         shown = clean(path, lines=False)
+        from navigator_kernel.values.resource import Diagnostic
+
         self.notes.append(Diagnostic(code=code, level="warning", path=shown, message=message, line=line))
 
 

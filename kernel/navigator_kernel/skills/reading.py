@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -10,17 +12,16 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.folder import FolderSource
 from navigator_kernel.adapters.git import GitSource
-from navigator_kernel.adapters.repo_cache import RepoCache
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.discover import Found, find_skills, leads
 from navigator_kernel.skills.gate import FILE_LIMIT
-from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.skills.plugin_manifests import read_plugins
-from navigator_kernel.skills.source import Source
-from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.archive import ArchiveSource
+    from navigator_kernel.adapters.repo_cache import RepoCache
+    from navigator_kernel.skills.source import Source
+    from navigator_kernel.values.resource import Diagnostic, SkillDef
 
     Tree = GitSource | FolderSource | ArchiveSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, …
 
@@ -44,11 +45,14 @@ def open_source(source: Source, *, cache: RepoCache | None = None, offline: bool
 
 
 def _ahead() -> None:
-    """Imports, while git works, what is needed once it has answered: 15 ms that nobody waits for."""
-    import tinydb
-    import yaml
-
-    del tinydb, yaml
+    """Imports, while git fetches, what is needed once it has answered: 30 ms that nobody waits for. Trees are fetched
+    first, then files."""
+    with suppress(ImportError):  # whoever needs it says so
+        if "navigator_kernel.skills.install" not in sys.modules:
+            importlib.import_module("navigator_kernel.skills.install")
+        else:
+            importlib.import_module("yaml")
+            importlib.import_module("tinydb")
 
 
 @dataclass(slots=True)
@@ -102,12 +106,12 @@ class Reader:
     def named(self, skill: Found) -> str:
         """The declared name; the folder's own where the manifest cannot be used."""
         manifest = self.manifest(skill)
-        return manifest.name if isinstance(manifest, SkillDef) else skill.name
+        return skill.name if isinstance(manifest, KernelError) else manifest.name
 
     def known(self, skill: Found) -> SkillDef | None:
         """The manifest where it has been read already and can be used."""
         held = self._held.get(skill.folder)
-        return held if isinstance(held, SkillDef) else None
+        return None if isinstance(held, KernelError) else held
 
     def alike(self, skill: Found) -> object:
         """Equal for skills with equal files."""
@@ -118,6 +122,8 @@ class Reader:
 
 
 def _read(found: Found, data: bytes) -> SkillDef | KernelError:
+    from navigator_kernel.skills.manifest import read_manifest
+
     folder = Path(found.folder or found.name)
     try:
         return read_manifest(data, path=Path(found.manifest.path), folder=folder)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Damaged, Refused
-from navigator_kernel.skills.manifest import NAME
-from navigator_kernel.skills.place import Place
+from navigator_kernel.skills.names import NAME
 from navigator_kernel.values.receipt import VERSION, Receipt, receipt_from
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.place import Place
 
 _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 

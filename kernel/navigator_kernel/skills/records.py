@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.database import read_rows, table_bytes
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.manifest import read_manifest
-from navigator_kernel.skills.place import Place
 from navigator_kernel.skills.source import GITHUB
 from navigator_kernel.text import clean
-from navigator_kernel.values.receipt import Receipt
-from navigator_kernel.values.resource import SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.place import Place
+    from navigator_kernel.values.receipt import Receipt
+    from navigator_kernel.values.resource import SkillDef
 
 _MANIFEST_LIMIT = 10 * 1024 * 1024  # bytes
 _MARK = "tree_digest"  # a row without it is not ours, and stays as it is

@@ -6,18 +6,21 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.adapters.https import fetched_within
 from navigator_kernel.errors import FetchFailed, KernelError, Refused, UsageProblem
-from navigator_kernel.skills.manifest import DESCRIPTION_LIMIT, NAME
-from navigator_kernel.skills.mapping import SkillMapping
+from navigator_kernel.skills.manifest import DESCRIPTION_LIMIT
+from navigator_kernel.skills.names import NAME
 from navigator_kernel.skills.search import Hit, search
 from navigator_kernel.skills.source import parse_source
 from navigator_kernel.text import clean, shorten
 from navigator_kernel.values.resource import SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.mapping import SkillMapping
 
 SIZE_LIMIT = 16 * 1024 * 1024  # bytes of one catalogue
 SECONDS = 20.0  # for one catalogue

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.database import locked, read_rows
 from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.change import INTENT, Change, settle, sweep
-from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.links import dangling, link_path
 from navigator_kernel.skills.lockfile import Entries, lock_bytes, read_lock
 from navigator_kernel.skills.place import Place, refuse_escape
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.skills.records import records_bytes
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.doors import Doors
 
 
 def repair(place: Place, doors: Doors, *, dry_run: bool = False) -> Mapping[str, Any]:

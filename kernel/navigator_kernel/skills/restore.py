@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
 from navigator_kernel.skills.apply import apply, dry
 from navigator_kernel.skills.digest import folder_digest, tree_digest
-from navigator_kernel.skills.doors import Doors, Options
 from navigator_kernel.skills.install import refuse_taken
 from navigator_kernel.skills.links import own_links, refuse_unlinkable, told_links
 from navigator_kernel.skills.lockfile import Entries, read_lock
-from navigator_kernel.skills.manifest import NAME
+from navigator_kernel.skills.names import NAME
 from navigator_kernel.skills.origin import planned, reading, source_of
-from navigator_kernel.skills.place import Place
-from navigator_kernel.skills.plans import Plan
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import Receipt, receipt_from
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.doors import Doors, Options
+    from navigator_kernel.skills.place import Place
+    from navigator_kernel.skills.plans import Plan
 
 
 def frozen(place: Place, doors: Doors, options: Options) -> dict[str, Any]:

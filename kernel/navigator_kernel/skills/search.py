@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.text import fold
-from navigator_kernel.values.resource import SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
 
 SEVERAL = 20  # at least two keywords matched
 USES_LIMIT = 15  # three for each use

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.skills.apply import apply, dry
 from navigator_kernel.skills.discover import LINK
-from navigator_kernel.skills.doors import Doors, Options
 from navigator_kernel.skills.inventory import differences
 from navigator_kernel.skills.links import own_links, told_links
 from navigator_kernel.skills.origin import found_again, planned, reading, source_of
-from navigator_kernel.skills.place import Place
 from navigator_kernel.skills.plans import Plan, scanned
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.skills.uninstall import owned
-from navigator_kernel.values.receipt import Receipt
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.doors import Doors, Options
+    from navigator_kernel.skills.place import Place
+    from navigator_kernel.values.receipt import Receipt
 
 State = Literal["current", "changed", "moved", "deleted", "unreachable"]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.skills.doors import opened
 from navigator_kernel.skills.lifecycle import required, words
+from navigator_kernel.skills.names import refuse_rename
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.doors import Doors
@@ -16,10 +18,16 @@ Params = Mapping[str, Any]
 
 def _install(ground: Lifecycle, params: Params) -> Answer:
     """`{source, skill, ref, all, as, dry_run, offline, auth, user, target, link}`."""
-    from navigator_kernel.skills.install import install
-
     source, wanted = ground.sourced(params)
-    return install(source, wanted, ground.target(params), _doors(ground, params), ground.options(params))
+    place, doors, options = ground.target(params), _doors(ground, params), ground.options(params)
+    refuse_rename(options.rename, wanted)
+    from navigator_kernel.skills.reading import Reader
+
+    with opened(source, doors, options) as tree:
+        from navigator_kernel.skills.install import gathered, landed  # imported by now, while git worked
+
+        coming = gathered(Reader(source, tree), wanted, doors, options)
+    return landed(coming, place, doors, options)
 
 
 def _frozen(ground: Lifecycle, params: Params) -> Answer:

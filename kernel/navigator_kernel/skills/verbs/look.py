@@ -7,12 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError
-from navigator_kernel.skills.inventory import Installed, differences
 from navigator_kernel.skills.lifecycle import required
-from navigator_kernel.skills.receipts import read_receipt, read_receipts
 from navigator_kernel.text import clean, fold
 
 if TYPE_CHECKING:
+    from navigator_kernel.skills.inventory import Installed
     from navigator_kernel.skills.lifecycle import Answer, Lifecycle
 
 Params = Mapping[str, Any]
@@ -29,10 +28,14 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
     """`{source, skill, ref}` → an installed skill of that name, else what the source holds."""
     if (held := ground.held(required(params, "source"))) is not None:
         return _known(held)
-    from navigator_kernel.skills.info import analyse
+    from navigator_kernel.skills.doors import opened
+    from navigator_kernel.skills.reading import Reader
 
     source, wanted = ground.sourced(params)
-    answer, rows = analyse(source, wanted, ground.doors, ground.options(params))
+    with opened(source, ground.doors, ground.options(params)) as tree:
+        from navigator_kernel.skills.info import analyse  # most of it was imported while git worked
+
+        answer, rows = analyse(Reader(source, tree), wanted, ground.doors)
     return {**answer, **ground.observe(rows)}
 
 
@@ -59,6 +62,9 @@ def _search(ground: Lifecycle, params: Params) -> Answer:
 
 def _verify(ground: Lifecycle, params: Params) -> Answer:
     """`{name, user, target}`; IntegrityMismatch with the files of every skill that is not as it was installed."""
+    from navigator_kernel.skills.inventory import differences
+    from navigator_kernel.skills.receipts import read_receipts
+
     checked = []
     wanted = fold(str(params.get("name") or ""))
     for place in ground.chosen(params):
@@ -84,11 +90,15 @@ def _check(ground: Lifecycle, params: Params) -> Answer:
     places = ground.chosen(params)
     for place in places:
         refuse_damage(place)
+    from navigator_kernel.skills.receipts import read_receipts
+
     return {"count": sum(len(read_receipts(place)) for place in places)}
 
 
 def _intact(ground: Lifecycle, params: Params) -> Answer:
     """`{path, digest}`: IntegrityMismatch where the managed skill in the folder `path` was installed otherwise."""
+    from navigator_kernel.skills.receipts import read_receipt
+
     path, digest = str(params["path"]), str(params["digest"])
     for place in ground.places.values():
         name = path.rpartition("/")[2]

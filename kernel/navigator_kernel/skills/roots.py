@@ -1,0 +1,17 @@
+"""Where resources are read from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import Level, ResourceType
+
+
+class Root(NamedTuple):
+    """One folder of resources. Skills are folders with a SKILL.md, or single `.md` files; the rest single files."""
+
+    path: Path
+    level: Level
+    type: ResourceType = "skill"
