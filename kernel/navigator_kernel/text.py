@@ -20,6 +20,7 @@ _UNWANTED = re.compile(
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _CJK = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"  # compiled when it is needed: that takes 3 ms
+_GAPS = re.compile(r"[\s_]+")
 _SECRET = re.compile(r"://[^/@\s]+@")
 _LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
 
@@ -46,7 +47,8 @@ def language_of(text: str) -> Language:
 
 def fold(name: str) -> str:
     """The form in which two names are the same name: NFKC, lower case, `_` and space as `-` (X-29)."""
-    return re.sub(r"[\s_]+", "-", unicodedata.normalize("NFKC", name).strip().casefold())
+    folded = name if name.isascii() else unicodedata.normalize("NFKC", name)
+    return _GAPS.sub("-", folded.strip().casefold())
 
 
 def shorten(text: str, limit: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +57,10 @@ def kept(project: Any, tmp_path: Path) -> Any:
     for name, day in (("old", "01"), ("new", "30")):
         repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name)}, name=name)
         cache = RepoCache(folder, clock=At(f"2026-01-{day}T09:30:00.000Z"))
-        project.lifecycle.doors = replace(plain, cache=lambda cache=cache: cache)
+        project.lifecycle.doors = plain._replace(cache=lambda cache=cache: cache)
         project.run("install", source=f"file://{repo}")
     cache = RepoCache(folder, clock=plain.clock)
-    project.lifecycle.doors = replace(plain, cache=lambda: cache)
+    project.lifecycle.doors = plain._replace(cache=lambda: cache)
     return project
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
@@ -22,8 +21,7 @@ class SystemClock:
         return time.perf_counter()
 
 
-@dataclass(frozen=True, slots=True)
-class TimedIds:
+class TimedIds(NamedTuple):
     """Implements `ports.Ids`: `20260131-093000123-9f3ac1`, UTC to the millisecond and 24 random bits."""
 
     clock: Clock

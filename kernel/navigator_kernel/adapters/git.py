@@ -335,6 +335,8 @@ class GitSource:
 
 
 def _entry(line: str) -> TreeEntry:
+    if line[11:12] == " " and line[52:53] == "\t":  # a blob or a tree of SHA-1: all has its place
+        return TreeEntry(line[53:], line[:6], line[7:11], line[12:52])
     head, _, path = line.partition("\t")
     mode, kind, oid = head.split()
     return TreeEntry(path, mode, kind, oid)

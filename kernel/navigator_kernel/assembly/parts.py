@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.places import (
@@ -115,8 +114,7 @@ def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouterParts:
+class RouterParts(NamedTuple):
     """What `navigator route` needs, and no more."""
 
     catalogue: ResourceCatalogue

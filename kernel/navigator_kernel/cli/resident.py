@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ class _Answers:
         try:
             text, k, base = self._asked(line)
             app, parts = self.refresh()
-            parts = replace(parts, files=ProjectFiles(app.root, base))
+            parts = parts._replace(files=ProjectFiles(app.root, base))
             return _line({"exit_code": 0, **self.routed(app, parts, text, k)})
         except KernelError as error:
             return _refusal(error)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from navigator_kernel.adapters.git import TreeEntry
 from navigator_kernel.errors import SkillNotFound, UsageProblem
@@ -32,8 +31,7 @@ _ROLES: Mapping[str, Role] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """A folder with a manifest. `folder` is its path in the tree, empty for the top; `name` the folder's own name
     (the repository's for the top); `entries` all that lies below it. A manifest that is a link has its target's id.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
+class Doors(NamedTuple):
     """What a change of the installed skills may reach. `private` are hosts that may be asked with the person's own
     credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query.
     """

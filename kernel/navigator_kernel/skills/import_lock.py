@@ -51,7 +51,7 @@ class _Run:
     def __init__(self, place: Place, doors: Doors, options: Options) -> None:
         self._place, self._options = place, options
         self._scan = doors.scan
-        self._doors = replace(doors, scan=self._seen)
+        self._doors = doors._replace(scan=self._seen)
         self._files: dict[str, Files] = {}
         self.fresh: set[str] = set()
         self.imported: list[dict[str, Any]] = []

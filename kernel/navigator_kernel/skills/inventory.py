@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.catalogue import ResourceCatalogue
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 Status = Literal["managed", "unmanaged", "shipped"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installed:
+class Installed(NamedTuple):
     """`receipt` is there exactly for a managed skill; `links` are those of ours that lead to it."""
 
     skill: SkillDef

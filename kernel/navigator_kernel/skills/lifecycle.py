@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,7 +203,7 @@ class Lifecycle:
 
     def without_cache(self) -> Doors:
         """For commands that must leave no trace."""
-        return replace(self.doors, cache=lambda: None)
+        return self.doors._replace(cache=lambda: None)
 
 
 def _target(params: Mapping[str, Any]) -> Target | None:

@@ -20,6 +20,8 @@ _NEW = (
 )
 _SIZE_LIMIT = 16 * 1024 * 1024  # bytes
 _CELL = 300  # characters
+_OWNED = re.compile(r"[\w.-]+/[\w.-]+")
+_MARKS = re.compile(r"[&<>|\[`]")
 _COLUMNS = {
     "name": "name", "skill": "name", "sub-skill": "name", "子技能": "name", "名称": "name", "技能": "name",
     "description": "description", "描述": "description", "说明": "description",
@@ -184,14 +186,18 @@ def _repository(cell: str) -> str:
 
 
 def _line(row: Row) -> str:
-    github = re.fullmatch(r"[\w.-]+/[\w.-]+", row.repo)
+    github = _OWNED.fullmatch(row.repo)
     repo = f"[{row.repo}](https://github.com/{row.repo})" if github else _cell(row.repo)
     return f"| `{row.name}` | {_cell(row.description)} | {repo} | {_cell(row.subpath)} |\n"
 
 
 def _cell(text: str) -> str:
     """`text` as one cell that can close neither the table nor a comment, and links to nothing."""
+    if not text:
+        return text
     line = shorten(clean(text, lines=False).replace("\\", "/"), _CELL)
+    if not _MARKS.search(line):
+        return line
     for mark, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("[", "\\["), ("`", "'")):
         line = line.replace(mark, written)
     return line

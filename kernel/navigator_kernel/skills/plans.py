@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
 from navigator_kernel.skills.digest import tree_digest
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 NOT_SCANNED = "not-scanned"  # the code of a finding that says that a scanner failed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """One skill as it is to lie on disk: `contents` by path inside it."""
 
     skill: SkillDef
@@ -104,7 +103,7 @@ def _made(
     if declared:
         manifest, contents = _renamed(manifest, contents, skill, rename)
     plan = _plan(manifest, skill, contents, modes, reader, now)
-    return replace(plan, receipt=replace(plan.receipt, declared=declared))
+    return plan._replace(receipt=replace(plan.receipt, declared=declared))
 
 
 def scanned(plan: Plan, scan: Scan | None) -> Plan:
@@ -122,7 +121,7 @@ def scanned(plan: Plan, scan: Scan | None) -> Plan:
     verdict: Verdict = "warn" if findings else "ok"
     if any(finding.code == NOT_SCANNED for finding in findings):
         verdict = "not_scanned"
-    return replace(plan, receipt=replace(plan.receipt, verdict=verdict), findings=findings)
+    return plan._replace(receipt=replace(plan.receipt, verdict=verdict), findings=findings)
 
 
 def _plan(

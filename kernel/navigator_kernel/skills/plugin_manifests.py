@@ -6,7 +6,8 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.text import clean
 
@@ -22,12 +23,11 @@ _FOLDERS = frozenset({".claude-plugin", ".codex-plugin"})
 _REGULAR = frozenset({"100644", "100755"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plugins:
+class Plugins(NamedTuple):
     """`owners` maps folders to the plugin that all below them belongs to, `declared` are folders named as skills, or as
     folders of skills, `diagnostics` is what could not be used."""
 
-    owners: Mapping[str, str] = field(default_factory=dict)
+    owners: Mapping[str, str] = MappingProxyType({})
     declared: frozenset[str] = frozenset()
     diagnostics: tuple[Diagnostic, ...] = ()
 
