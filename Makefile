@@ -28,7 +28,7 @@ bench: $(STAMP)  ## Measure, one benchmark at a time
 bench-routing: $(STAMP)  ## Measure the router (DATA=folder with dev/ and catalog/, OUT=file.json, SIZES="100 1000")
 	@PYTHONPATH=tests:kernel $(BIN)/python -m bench.bench_routing --data $(or $(DATA),../shared/routing) \
 		--out $(or $(OUT),build/bench-routing.json) $(if $(SIZES),--sizes $(SIZES)) \
-		$(if $(DATA),,--errors docs/reference/routing-errors.md)
+		$(if $(DATA),,--errors docs/reference/routing-errors.md --plot docs/reference/routing.png)
 
 lint: $(STAMP)  ## Check style, types, imports and generated pages
 	@$(BIN)/ruff check --quiet $(SOURCES)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from tinydb import TinyDB
 
 from navigator_kernel.adapters.database import locked, read_rows, table_bytes
-from navigator_kernel.errors import Busy, Damaged
+from navigator_kernel.errors import Busy, Damaged, KernelError
 
 
 @pytest.mark.requirement("LIF-13")
@@ -73,3 +74,19 @@ def test_a_lock_held_elsewhere_names_its_holder(tmp_path: Path) -> None:
     assert caught.value.exit_code == 5
     with locked(tmp_path / "lock", timeout=5):
         pass
+
+
+def test_a_lock_whose_file_was_replaced_meanwhile_is_taken_anew(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path):
+        path.unlink()
+        with locked(path, timeout=0.2):  # another file by the same name: nobody holds that one
+            assert path.read_text() == str(os.getpid())
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "lock").symlink_to("other")
+    with pytest.raises(KernelError, match="symbolic links"), locked(tmp_path / "lock", timeout=0.1):
+        pytest.fail("it was taken")
+    assert (tmp_path / "other").read_text() == "kept"

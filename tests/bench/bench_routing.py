@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 
 from bench.encoders import default_encoder
+from bench.environments import Absent, python_with
 from bench.routing_errors import Mistake, mistake, page
 from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, stray, top
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
-from bench.semantic_router_peer import Absent, SemanticRouter
+from bench.semantic_router_peer import SemanticRouter
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.entries import Entry
@@ -39,6 +40,7 @@ from navigator_kernel.values.route import Retrieval
 
 DEPTH = 50  # places that are looked at
 WARM = 300  # questions that are asked before a latency is measured, and as many, others, that are measured
+PLOT = Path(__file__).with_name("routing_plot.py")
 AGGREGATIONS = ("mean", "sum")  # of semantic-router: its default, and the better one
 
 Rank = Callable[[str], tuple[list[str], float, bool]]  # ids in order, the confidence in the first, whether it is taken
@@ -209,6 +211,7 @@ def main() -> None:
     here.add_argument("--out", type=Path, default=Path("build/bench-routing.json"))
     here.add_argument("--sizes", type=int, nargs="*", default=[100, 1_000, 10_000])
     here.add_argument("--cost", type=int, help="measure one size and print it")
+    here.add_argument("--plot", type=Path, help="draw the figures there, as PNG")
     here.add_argument("--errors", type=Path, help="write the page of errors there")
     given = here.parse_args()
     if given.cost is not None:
@@ -236,6 +239,9 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     body = {"encoder": encoder.id, "sets": sets, "skill_like": together, "costs": costs}
     given.out.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+    if given.plot is not None:
+        python, _ = python_with("plots", ("matplotlib",), "import matplotlib")
+        subprocess.run([str(python), str(PLOT), str(given.out), str(given.plot)], check=True)
 
 
 def peer() -> SemanticRouter | None:

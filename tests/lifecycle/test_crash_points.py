@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from cli.support import Place, place_in
+from cli.support import LIMIT, MODULE, Place, environment, place_in
 from lifecycle.harness import FAULTS, Case, case_of, complaints, hit, need_strace, points_of, staged
 from navigator_kernel.skills.change import INTENT
 from skill_repositories import commit, git, make_repo, skill_text
@@ -164,3 +167,12 @@ def test_the_calls_that_can_be_hit_are_those_of_the_whole_change(ground: Ground,
     assert done.code != 0
     assert not (place.root / ".claude/skills/alpha").exists()
     assert any(name.endswith(INTENT) for name in staged(place.root))
+
+
+def test_a_git_under_a_tracer_is_not_taken_for_one_that_hangs(ground: Ground) -> None:
+    """A tracer learns of an end before the parent may reap it."""
+    place, first, _ = ground
+    traced = ["strace", "-f", "--seccomp-bpf", "-o", os.devnull, "-e", "trace=execve", *MODULE]
+    words = [*traced, "skill", "info", f"file://{first}", "--json"]
+    done = subprocess.run(words, cwd=place.root, env=environment({}), capture_output=True, timeout=LIMIT)
+    assert (done.returncode, json.loads(done.stdout)["count"]) == (0, 1), done.stderr

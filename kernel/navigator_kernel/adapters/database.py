@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -12,7 +13,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from navigator_kernel.adapters.files import read_bounded
-from navigator_kernel.errors import Busy, Damaged
+from navigator_kernel.errors import Busy, Damaged, KernelError
 
 TABLE = "_default"  # TinyDB's own name for it
 PATIENCE = 1.0  # seconds that are waited in silence
@@ -91,7 +92,11 @@ def _taken(path: Path, timeout: float) -> int | None:
     """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
     end = monotonic() + timeout
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            hint = "remove the link" if error.errno == errno.ELOOP else "check the disk and the rights"
+            raise KernelError(f"cannot lock {str(path)!r}: {error.strerror}", hint=hint, errno=error.errno) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else somebody has put another in its place
