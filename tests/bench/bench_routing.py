@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -200,9 +199,15 @@ def measured(data: Path, count: int) -> dict[str, Any]:
         "p50_ms": round(float(np.percentile(waited, 50)), 2),
         "p99_ms": round(float(np.percentile(waited, 99)), 2),
         "change_ms": round(float(np.median(changes)), 1),
-        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_mib": round(peak() / 1024),
         "load_average": os.getloadavg()[0],
     }
+
+
+def peak() -> int:
+    """KiB of memory that this process has had at most; `getrusage` would count what it was forked from."""
+    held = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(held["VmHWM"].split()[0])
 
 
 def main() -> None:

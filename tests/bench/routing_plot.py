@@ -28,7 +28,7 @@ def drawn(held: dict[str, Any], path: Path) -> None:
     left.set_yticks([place + 0.4 - height / 2 for place in range(len(sets))], list(sets))
     left.invert_yaxis()
     left.set(xlabel="right at the first place", xlim=(0, 1))
-    left.legend()
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.07), ncols=len(SHOWN), frameon=False)
     sizes = [row["skills"] for row in held["costs"]]
     for name in ("p50_ms", "p99_ms"):
         right.plot(sizes, [row[name] for row in held["costs"]], marker="o", label=name.removesuffix("_ms"))

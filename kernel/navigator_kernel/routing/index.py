@@ -26,6 +26,7 @@ from navigator_kernel.routing.view import INDEXED, IndexView
 BATCH = 256  # entries that are encoded and written together
 DEAD_SHARE = 0.25  # of all rows, from which the index is made anew
 PATIENCE = 600.0  # seconds that one process waits for another's indexing
+Held = Mapping[str, tuple[int, str]]  # row and digest of each entry that counts, by its id
 _MARK = "changing"  # is there while a process writes: one that died left it
 
 
@@ -37,6 +38,7 @@ class RoutingIndex:
         self._writer, self.encoder = writer, encoder
         self._columns = Columns(self._folder, writer)
         self.view: IndexView | None = None
+        self._held: tuple[Head, Held] | None = None
 
     def sync(self, entries: Callable[[], Sequence[Entry]], key: str) -> int:
         """Makes it the index of `entries()`, whose state is `key`; they are asked for only where it is another.
@@ -71,7 +73,7 @@ class RoutingIndex:
         try:
             if broken_off or self.view is None:
                 raise Damaged("there is nothing to go on from", hint="it is made anew")
-            head, count = self._grown(self.view.head, self.view.held(), wanted, key)
+            head, count = self._grown(self.view.head, self._known(self.view), wanted, key)
         except (Damaged, ValueError, KeyError, IndexError):
             head = self._columns.begun()
             self._writer.make_folder(self._columns.path(head, "words"))
@@ -81,11 +83,16 @@ class RoutingIndex:
         self._writer.remove(self._folder / _MARK)
         return count
 
-    def _grown(
-        self, head: Head, held: Mapping[str, tuple[int, str]], wanted: Mapping[str, Entry], key: str
-    ) -> tuple[Head, int]:
-        gone = [at for name, (at, digest) in held.items() if name not in wanted or wanted[name].digest != digest]
-        new = [entry for name, entry in wanted.items() if name not in held or held[name][1] != entry.digest]
+    def _known(self, view: IndexView) -> Held:
+        """What is in it: read, or remembered from the change that this process made last."""
+        if self._held is not None and self._held[0] == view.head:
+            return self._held[1]
+        return view.held()
+
+    def _grown(self, head: Head, held: Held, wanted: Mapping[str, Entry], key: str) -> tuple[Head, int]:
+        digests = {name: entry.digest for name, entry in wanted.items()}
+        gone = [at for name, (at, digest) in held.items() if digests.get(name) != digest]
+        new = [wanted[name] for name, digest in digests.items() if name not in held or held[name][1] != digest]
         if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
             raise Damaged("too much of it is gone", hint="it is made anew")
         words = WordIndex(INDEXED, self._columns.path(head, "words"))
@@ -104,7 +111,10 @@ class RoutingIndex:
                     files |= _vectors(self.encoder, batch, pieces, known, grown.sizes.get("shots", 0))
                 grown = self._columns.grown(grown, files, len(batch))
             indexed.result()
+        kept = {name: (at, digest) for name, (at, digest) in held.items() if digests.get(name) == digest}
+        kept |= {entry.id: (head.rows + at, entry.digest) for at, entry in enumerate(new)}
         head = self._columns.keep(grown, dead=gone, key=key, note={"lengths": lengths})
+        self._held = head, kept
         return head, len(new) + len(gone)
 
     def _files(self, head: Head, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]) -> dict[str, bytes]:
