@@ -1,0 +1,73 @@
+"""What examples explain of a message, and that a message and its words are encoded together as they are apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from navigator_kernel.adapters.use_encoder import ENDING, LIMITS, UseEncoder
+from navigator_kernel.routing.vectors import Vectors
+
+WIDTH = 8
+
+
+def vectors(*examples: Sequence[Sequence[float]]) -> Vectors:
+    """A row for each list of examples; names and texts are alike."""
+    told = np.ones((len(examples), 3, WIDTH), dtype=np.float16)
+    shots = [np.array(said, dtype=np.float16).reshape(-1, WIDTH) for said in examples]
+    ends = np.cumsum([said.nbytes for said in shots]).astype(np.int64)
+    held = np.concatenate(shots).tobytes()
+    return Vectors(
+        vectors=memoryview(told.tobytes()),
+        shots=memoryview(held),
+        shot_ends=memoryview(ends.tobytes()),
+        rows=len(examples),
+        dimensions=WIDTH,
+    )
+
+
+def along(*directions: int) -> list[float]:
+    found = np.zeros(WIDTH)
+    found[list(directions)] = 1.0
+    return list(found / np.linalg.norm(found))
+
+
+def explained(held: Vectors, query: Sequence[float], rows: Sequence[int]) -> list[float]:
+    return [numbers[-1] for numbers in held.measured(np.array(query, dtype=np.float32), rows)]
+
+
+def test_a_message_that_is_an_example_is_explained_by_it_alone() -> None:
+    held = vectors([along(0), along(1)], [along(2), along(3)], [])
+    first, second, untaught = explained(held, along(0), [0, 1, 2])
+    assert first > 0.95
+    assert (second, untaught) == pytest.approx((0.0, 0.0), abs=1e-6)
+
+
+def test_two_that_say_the_same_share_what_one_would_have() -> None:
+    alone = explained(vectors([along(0)], [along(5)]), along(0), [0, 1])
+    shared = explained(vectors([along(0)], [along(0)]), along(0), [0, 1])
+    assert shared[0] == pytest.approx(shared[1])
+    assert shared[0] < alone[0] - 0.2
+
+
+def test_who_is_near_twice_does_not_explain_twice_as_much() -> None:
+    once = explained(vectors([along(0, 1)], [along(5)]), along(0), [0, 1])
+    twice = explained(vectors([along(0, 1), along(0, 1)], [along(5)]), along(0), [0, 1])
+    assert twice[0] == pytest.approx(once[0], abs=0.02)
+
+
+def test_a_message_and_its_words_are_encoded_together_as_they_are_apart(encoder: UseEncoder) -> None:
+    text, words = "review my pull request, 请审查", ["review", "pull", "审查"]
+    query, said = encoder.message(text, words)
+    assert np.allclose(query, encoder.encode([text], "query")[0], atol=1e-5)
+    assert np.allclose(said, encoder.encode(words, "word"), atol=1e-5)
+    assert encoder.message(text, [])[1].shape == (0, encoder.dimensions)
+
+
+def test_of_a_long_message_its_beginning_and_its_end_are_read(encoder: UseEncoder) -> None:
+    limit = LIMITS["query"]
+    start, end = "a" * (limit - ENDING), "z" * ENDING
+    read, same = encoder.encode([f"{start}{'m' * 500}{end}", f"{start}{'q' * 900}{end}"], "query")
+    assert np.allclose(read, same)
