@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -90,3 +91,16 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(KernelError, match="symbolic links"), locked(tmp_path / "lock", timeout=0.1):
         pytest.fail("it was taken")
     assert (tmp_path / "other").read_text() == "kept"
+
+
+def test_a_disk_that_knows_no_locks_is_told_and_no_file_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_handle: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(KernelError, match="No locks available"), locked(tmp_path / "lock", timeout=0.1):
+        pytest.fail("it was taken")
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,4 +28,4 @@ class TimedIds(NamedTuple):
 
     def new(self) -> str:
         digits = self.clock.now().translate({ord(mark): None for mark in "-:.TZ"})
-        return f"{digits[:8]}-{digits[8:]}-{secrets.token_hex(3)}"
+        return f"{digits[:8]}-{digits[8:]}-{os.urandom(3).hex()}"

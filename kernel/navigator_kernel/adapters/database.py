@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -92,23 +92,29 @@ def _taken(path: Path, timeout: float) -> int | None:
     """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
     end = monotonic() + timeout
     while True:
-        try:
+        with _named(path), ExitStack() as unless_held:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            hint = "remove the link" if error.errno == errno.ELOOP else "check the disk and the rights"
-            raise KernelError(f"cannot lock {str(path)!r}: {error.strerror}", hint=hint, errno=error.errno) from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else somebody has put another in its place
-                return handle
-        except FileNotFoundError:
-            pass
-        except BlockingIOError:
-            if monotonic() >= end:
-                os.close(handle)
-                return None
-            sleep(_PAUSE)
-        os.close(handle)
+            unless_held.callback(os.close, handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else somebody has put another in its place
+                    unless_held.pop_all()
+                    return handle
+            except FileNotFoundError:
+                continue  # it was removed meanwhile
+            except BlockingIOError:
+                if monotonic() >= end:
+                    return None
+        sleep(_PAUSE)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        hint = "remove the link" if error.errno == errno.ELOOP else "check the disk and the rights"
+        raise KernelError(f"cannot lock {str(path)!r}: {error.strerror}", hint=hint, errno=error.errno) from error
 
 
 def _tables(path: Path) -> Tables | None:

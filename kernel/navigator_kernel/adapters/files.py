@@ -44,10 +44,7 @@ class FolderWriter:
         try:
             yield
             for path in self._unsynced:
-                with (
-                    _named("write", Path(path)),
-                    suppress(FileNotFoundError),
-                ):  # it has gone since, and its folder is here
+                with _named("write", Path(path)), suppress(FileNotFoundError):  # gone since, and its folder is here
                     _sync(path)
         finally:
             self._unsynced = None
@@ -60,7 +57,7 @@ class FolderWriter:
             _replace(path, data, mode, os.fsync if self._unsynced is None else _begin_sync)
             if self._unsynced is not None:
                 self._unsynced[str(path)] = None
-            self._sync(str(path.parent))
+            self._sync(path.parent)
 
     def write_new(self, folder: Path, files: Mapping[str, tuple[bytes, int]]) -> None:
         """All files first, then all of them to the disk: many files one by one would wait for it as often."""
@@ -75,8 +72,10 @@ class FolderWriter:
                 Path(folder, name).mkdir(FOLDER_MODE)
             for name, (data, mode) in files.items():
                 _create(f"{folder}/{name}", data, mode, _begin_sync)
-            for path in (*(f"{folder}/{name}" for name in (*files, *inner)), str(folder), str(folder.parent)):
-                self._sync(path)
+            for name in (*files, *inner):
+                self._sync(f"{folder}/{name}")
+            self._sync(folder)
+            self._sync(folder.parent)
 
     def sweep(self, path: Path) -> int:
         """Only for a file that no other process may be writing."""
@@ -114,8 +113,8 @@ class FolderWriter:
             raise Refused(f"{str(target)!r} is there already", hint="move it away first")
         with _named("move", source):
             source.rename(target)
-            self._sync(str(target.parent))
-            self._sync(str(source.parent))
+            self._sync(target.parent)
+            self._sync(source.parent)
 
     def link(self, path: Path, text: str) -> None:
         """One system call that replaces nothing; makes the folders above it."""
@@ -130,7 +129,7 @@ class FolderWriter:
                 real.symlink_to(text)
             except FileExistsError as error:
                 raise Refused(f"{str(path)!r} is there already", hint="move it away first") from error
-            self._sync(str(real.parent))
+            self._sync(real.parent)
 
     def remove(self, path: Path) -> None:
         """A file, a link itself, or a folder with all that is in it; nothing where it is gone."""
@@ -140,13 +139,13 @@ class FolderWriter:
                 shutil.rmtree(path)
             else:
                 path.unlink()
-            self._sync(str(path.parent))
+            self._sync(path.parent)
 
-    def _sync(self, path: str) -> None:
+    def _sync(self, path: str | Path) -> None:
         if self._unsynced is None:
             _sync(path)
         else:
-            self._unsynced[path] = None
+            self._unsynced[str(path)] = None
 
     def _checked(self, path: Path) -> Path:
         """`path` below the real folder that it lies in."""
@@ -267,7 +266,7 @@ def _begin_sync(handle: int) -> None:
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _sync(path: str) -> None:
+def _sync(path: str | Path) -> None:
     """A file or a folder."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
