@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from navigator_kernel.steps import BoundStep, Ground, bind, completed, files_of, is_typed, lacks, written_out
-from navigator_kernel.text import Language, clean, fold, shorten
+from navigator_kernel.text import Language, clean, fold, pattern, shorten
 from navigator_kernel.values.request import PreprocessingResult
 from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteResult, Script, Skills, Unknown
 from navigator_kernel.values.wording import say
@@ -18,23 +18,18 @@ LIMIT = 4_000  # characters of a message that may spell out steps; a longer one 
 NAME_LIMIT = 72  # characters of a plan's name, with room for the number of one that is taken
 SURE = 0.9  # overlap with an example from which one skill covers the whole message
 
-_RUN_NAME = re.compile(
+_RUN_NAME = pattern(
     r"(?:\b(?:run|use|execute|call|apply|try|start)\b\s+(?:the\s+)?|执行|运行|使用|调用|用)\s*[`'\"“「]?([A-Za-z0-9][\w.-]{0,63}?)[`'\"”」]?"
     r"(?=\s*(?:$|[,.，。;；]|--|@|\"|'|\b(?:on|with|for|to|over|against|in|skill)\b|技能|处理|来|对|分析|统计))",
     re.IGNORECASE,
 )
 # A last clause that only wants to hear of what came out, which the reply does anyway
-_TELLS = re.compile(
+_TELLS = pattern(
     r"(?:please\s+)?(?:tell|show|give|send|report|print|display)(?:\s+(?:to|me|us|it|them|that|back|(?:the|its|their)\s+\w+))*"
     r"|(?:请)?(?:把|将)?(?:它们?|结果|输出|答案)?(?:再)?(?:告诉|展示|显示|汇报|报告|反馈|发|给|拿)(?:一下)?(?:给)?(?:我|我们)?(?:看看?|一下|听)?(?:它们?|结果|输出|答案)?",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]+”|「[^」\n]+」")
-_HINT = re.compile(
-    r"\bthen\b|\bafter|\bnext\b|\bfinally\b|\blastly\b|\bstep\b|\bsecond|\bsubsequently\b|\bdone\b"
-    r"|然后|接着|接下来|之后|以后|随后|其次|紧接|而后|最后|末了|再|步|[一1][.)、）]|[(（]1",
-    re.IGNORECASE,
-)
+_QUOTED = pattern(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]+”|「[^」\n]+」")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +73,6 @@ def propose(
 def _unreadable(bound: Sequence[BoundStep]) -> Unknown | None:
     """A file or a skill that is named and is not there, or may not be read."""
     return next((step.result for step in bound if isinstance(step.result, Unknown)), None)
-
-
-def may_spell_out(text: str) -> bool:
-    """A cheap look for a word or number that joins steps, before anything is taken apart."""
-    return _HINT.search(text) is not None
 
 
 def _is_named(clause: str, ground: Ground) -> bool:

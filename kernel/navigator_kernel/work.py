@@ -11,10 +11,11 @@ from pathlib import Path
 
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.ports import Kernel
-from navigator_kernel.proposal import Proposed, may_spell_out, propose
+from navigator_kernel.proposal import Proposed, propose
 from navigator_kernel.stages.preprocess import preprocess, without_prefix, words_of
 from navigator_kernel.stages.resume import Resumed
 from navigator_kernel.steps import Ground, rooted
+from navigator_kernel.values.clauses import may_spell_out
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.parameters import is_file
 from navigator_kernel.values.reply import Reply

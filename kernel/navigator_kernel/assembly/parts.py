@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,11 +39,16 @@ def writer_for(actor: str, root: Path) -> FolderWriter:
 
 
 def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalogue:
+    from navigator_kernel.adapters.manifest_store import ManifestStore
     from navigator_kernel.skills.catalogue import ResourceCatalogue
 
-    state = root / "mybox" / "state"
+    state, kept = root / "mybox" / "state", user_state() / "cache" / "manifests"
+    name = blake2b(os.fsencode(root.resolve()), digest_size=12).hexdigest()
     return ResourceCatalogue(
-        roots=resource_roots(root, plugins), disabled=lambda: disabled_names(state), shipped=shipped_digests()
+        roots=resource_roots(root, plugins),
+        disabled=lambda: disabled_names(state),
+        shipped=shipped_digests(),
+        kept=ManifestStore(kept / f"{name}.json", lambda: FolderWriter([kept])),
     )
 
 

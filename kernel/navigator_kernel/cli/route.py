@@ -119,14 +119,16 @@ def _spelled_out(
 ) -> tuple[RouteResult | None, list[dict[str, str]]]:
     """The workflow that the message spells out, each step with what it is bound to, or the question that comes first;
     nothing where it is one order."""
-    from navigator_kernel.proposal import Proposed, may_spell_out, propose
     from navigator_kernel.stages.preprocess import without_prefix
-    from navigator_kernel.steps import Ground
-    from navigator_kernel.values.context import TurnContext
+    from navigator_kernel.values.clauses import may_spell_out
 
     need, held = without_prefix(request.original), app.settings
     if request.commands or not may_spell_out(need):
         return None, []
+    from navigator_kernel.proposal import Proposed, propose
+    from navigator_kernel.steps import Ground
+    from navigator_kernel.values.context import TurnContext
+
     servers = tuple(held.servers)
     context = TurnContext(
         run="route", timeout=held.timeout, language=request.language, format="detail", servers=servers

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
@@ -59,7 +59,8 @@ class Entry:
     @cached_property
     def digest(self) -> str:
         """Of all that is indexed."""
-        held = json.dumps(astuple(self), ensure_ascii=False)
+        lists = self.tags, self.aliases, self.examples
+        held = json.dumps((self.id, self.name, self.description, *lists, self.body, self.priority), ensure_ascii=False)
         return blake2b(held.encode("utf-8", errors="surrogatepass"), digest_size=12).hexdigest()
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
 from navigator_kernel.skills.digest import shipped_digest
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.roots import Root
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
+MANY = 64  # files to read from which it is worth it to look what an earlier process read
+KEPT_AT = 16  # files that were read after all, from which what was read is kept for the next process
+
+
+class Kept(Protocol):
+    """What earlier processes read; `adapters.manifest_store`."""
+
+    def load(self) -> Mapping[str, tuple[Stamp, SkillDef]]: ...
+
+    def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None: ...
 
 
 @dataclass(slots=True)
@@ -27,13 +37,14 @@ class ResourceCatalogue:
     """Implements `ports.Catalogue`. Roots come in order of precedence: the first of a name wins.
 
     `disabled` is asked for the names that a person switched off, `shipped` maps names to the digests that this
-    release ships.
+    release ships, `kept` is asked where many files would have to be read.
     """
 
     roots: tuple[Root, ...]
     disabled: Callable[[], frozenset[str]] = frozenset
     shipped: Mapping[str, str] = field(default_factory=dict)
-    _read: dict[Path, tuple[Stamp, SkillDef | Diagnostic]] = field(default_factory=dict)
+    kept: Kept | None = None
+    _read: dict[str, tuple[Stamp, SkillDef | Diagnostic]] = field(default_factory=dict)
     _key: tuple[object, ...] | None = None
     _found: dict[str, SkillDef] = field(default_factory=dict)
     _folded: dict[tuple[ResourceType, str], SkillDef] = field(default_factory=dict)
@@ -112,14 +123,15 @@ class ResourceCatalogue:
             self._key = key
         return self._found
 
-    def _gather(self, files: Iterable[tuple[Root, str, Stamp]], disabled: frozenset[str]) -> None:
+    def _gather(self, files: Sequence[tuple[Root, str, Stamp]], disabled: frozenset[str]) -> None:
         self._found, self._notes = {}, []
+        self._remember(files)
         seen: dict[tuple[object, ...], str] = {}
         for root, path, stamp in files:
             known = seen.setdefault((root.type, root.level, stamp), path)
             if known != path and os.path.realpath(known) == os.path.realpath(path):
                 continue  # a link to what is read already
-            entry = self._one(root, Path(path), stamp)
+            entry = self._one(root, path, stamp)
             if isinstance(entry, Diagnostic):
                 self._notes.append(entry)
                 continue
@@ -130,11 +142,30 @@ class ResourceCatalogue:
                 text = f"{entry.namespace} is already read from {first.path}"
                 self._notes.append(Diagnostic(code="shadowed", level="warning", path=path, message=text))
 
-    def _one(self, root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
+    def _remember(self, files: Sequence[tuple[Root, str, Stamp]]) -> None:
+        """Where many files are new to this process, takes what an earlier one read of them, and keeps the rest for the
+        next one."""
+        new = self._new(files)
+        if self.kept is None or len(new) < MANY:
+            return
+        roots = {path: root for root, path, _ in new}
+        for path, (stamp, skill) in self.kept.load().items():
+            root = roots.get(path)
+            if root is not None and (skill.level, skill.type) == (root.level, root.type):
+                self._read[path] = stamp, skill
+        left = [self._one(*file) for file in self._new(files)]
+        if sum(isinstance(entry, SkillDef) for entry in left) >= KEPT_AT:
+            held = ((path, stamp, self._read[path][1]) for _, path, stamp in files)
+            self.kept.save((path, stamp, entry) for path, stamp, entry in held if isinstance(entry, SkillDef))
+
+    def _new(self, files: Iterable[tuple[Root, str, Stamp]]) -> list[tuple[Root, str, Stamp]]:
+        return [file for file in files if (held := self._read.get(file[1])) is None or held[0] != file[2]]
+
+    def _one(self, root: Root, path: str, stamp: Stamp) -> SkillDef | Diagnostic:
         held = self._read.get(path)
         if held is not None and held[0] == stamp:
             return held[1]
-        entry = _read(root, path, stamp)
+        entry = _read(root, Path(path), stamp)
         self._read[path] = (stamp, entry)
         return entry
 

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-Stamp = tuple[int, int, int]  # mtime in ns, size, inode
+Stamp = tuple[int, int, int, int]  # mtime in ns, size, inode, ctime in ns: that one nobody sets back
 
 _MANIFESTS = ("SKILL.md", "skill.md")
 _NO_RESOURCES = frozenset({"readme.md", "skill.md"})
@@ -77,4 +77,4 @@ def _stamp(path: str) -> Stamp | None:
         seen = os.stat(path)
     except OSError:
         return None
-    return (seen.st_mtime_ns, seen.st_size, seen.st_ino) if stat.S_ISREG(seen.st_mode) else None
+    return (seen.st_mtime_ns, seen.st_size, seen.st_ino, seen.st_ctime_ns) if stat.S_ISREG(seen.st_mode) else None

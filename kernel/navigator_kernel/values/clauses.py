@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from navigator_kernel.text import pattern
+
 LIMIT = 4_000  # characters of a message that may hold several wishes; a longer one is a text
 MOST = 3  # clauses, and skills, of one message
 _PIECES = 12  # from which a message is no list of wishes, but a text
 
-_MASKED = re.compile(
+_MASKED = pattern(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》"
     r"|(?<!\w)[A-Za-z][A-Za-z\d+.-]{0,15}://[^\s，。；]+"
     r"|(?::(?=\s)|：).*",  # what follows a colon is the thing, not an order
@@ -28,53 +30,59 @@ _WEAK = (
     rf"{_BORDER}(?:and|as\s+well\s+as|along\s+with|together\s+with|plus)(?![\w-])|以及|外加"
     r"|(?<![合归兼吞一])并(?![发行列集排购])|(?<![总之饱温])和(?![平谐睦解])|(?<!参)与(?!否)|(?<![涉普以])及(?![时格其])"
 )
-_JOINT = re.compile(
+_JOINT = pattern(
     rf"(?P<stop>(?:[;；。！？!?\n]|(?<=\w)\.(?=\s|$))+|(?<!\d)[,，]+|[,，]+(?!\d)|、|(?<=\s)[/&](?=\s))?[,，、;；\s]*"
     rf"(?P<words>(?:(?:{_STRONG}|{_WEAK})[,，\s]*)*)",
     re.IGNORECASE,
 )
-_STOP = re.compile(r"[;；。！？!?.\n]")
-_ALSO = re.compile(_STRONG, re.IGNORECASE)
+_STOP = pattern(r"[;；。！？!?.\n]")
+_ALSO = pattern(_STRONG, re.IGNORECASE)
 _STOPS = " \t\r\n,，。;；、!！?？"
 _EDGE = f"{_STOPS}./&"
 
 # An order of steps, or a time that something waits for
-_ORDERED = re.compile(
+_ORDERED = pattern(
     r"\b(?:then|afterwards?|after|before|next|once|until|finally|lastly|first(?:ly)?|second(?:ly)?|subsequently)\b"
     r"|然后|接着|接下来|之后|以后|随后|其次|最后|第[一二三]步|(?<!优)先(?!进)|再",
     re.IGNORECASE,
 )
 # A clause that says when or why, and one of what is not wanted
-_ASIDE = re.compile(
+_ASIDE = pattern(
     r"\s*(?:please\s+)?(?:but|or|nor|if|when|whenever|while|unless|because|since|although|though|so)(?![\w-])"
     r"|\s*请?(?:但|不过|或|如果|要是|假如|当|因为|由于|为了|虽然|即使|只要|除非)",
     re.IGNORECASE,
 )
-_UNWANTED = re.compile(
+_UNWANTED = pattern(
     r"\b(?:not|no|never|without|except|instead|rather|skip|ignore)\b|n['’]t\b"
     r"|不[要用必需想]|(?<![级类特分识区个性])别|无[需须]|除了|忽略|跳过",
     re.IGNORECASE,
 )
 # What is joined by a mere `and` and begins so belongs to what is before it: `the images`, `warnings are in it`
-_BELONGS = re.compile(
+_BELONGS = pattern(
     r"(?:the|an?|my|our|your|its|their|his|her|these|those|this|that|all|any|some|every|each|other|more|most|of|in|on"
     r"|for|to|with|from|by|it|them|tell\s+(?:me|us))(?![\w-])|告诉我"
     r"|(?!(?:what|which|who|how|where|when|why)\b)[\w-]+\s+(?:of|in|within|between|per|is|are|was|were|has|have|does|do)(?![\w-])",
     re.IGNORECASE,
 )
-_COMPARES = re.compile(
+_COMPARES = pattern(
     r"\b(?:between|compar\w+|differ\w*|versus|vs)\b|对比|比较|区别|差异|不同|之间|关系|相比", re.IGNORECASE
 )
-_TERM = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
+_TERM = pattern(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
 _EMPTY = frozenset(
     """a an the this that these those it its them they my our your me us we i you he she and or of in on at to for with
     from by is are be do does did can could would will should may please pls also too so just all any some thanks
     thank hi hello hey ok need want like let give get make have has what which how there here now""".split()
 )
-_EMPTY_HAN = re.compile(
+_EMPTY_HAN = pattern(
     r"谢谢你?|请问|请|麻烦|帮忙?|给?我们?|你们?|它们?|这[个些段份]?|那[个些段份]?|一[下个些]|的|了|吧|吗|呢|把|也|都|还|要|想|能|会|可以|需要"
 )
-_BOTH = re.compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
+# What a message that spells out steps has somewhere
+_STEPS = pattern(
+    r"\bthen\b|\bafter|\bnext\b|\bfinally\b|\blastly\b|\bstep\b|\bsecond|\bsubsequently\b|\bdone\b"
+    r"|然后|接着|接下来|之后|以后|随后|其次|紧接|而后|最后|末了|再|步|[一1][.)、）]|[(（]1",
+    re.IGNORECASE,
+)
+_BOTH = pattern(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,11 @@ class Clause:
 
     text: str
     apart: bool
+
+
+def may_spell_out(text: str) -> bool:
+    """A cheap look for a word or number that joins steps, before anything is taken apart."""
+    return _STEPS.search(text) is not None
 
 
 def clauses(text: str) -> tuple[Clause, ...]:

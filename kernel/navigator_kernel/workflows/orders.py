@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from navigator_kernel.text import pattern
+
 _VERBS_EN = frozenset(
     """add aggregate align amend analyse analyze annotate append apply archive arrange ask assemble audit back bench
     benchmark break build bump bundle calculate call capture change chart check checkout choose classify clean
@@ -41,7 +43,7 @@ _VERBS_ZH = """
     取 贴 套用 应用 跑 处理 求解 代入 规划 估算 估计 预估 猜测 推测 猜 校对 开 切 洗 撒 炒 预订 预约 回复 转发 复习
     朗读 取消 安排 调研 收拾 擦 扫 纠正
 """.split()
-_POLITE = re.compile(
+_POLITE = pattern(
     r"^(?:(?:please|pls|kindly|now|just|ok(?:ay)?|hey|hi|hello|also|quickly|simply|finally|lastly|next"
     r"|first(?:ly)?|first of all"
     r"|(?:can|could|would|will) (?:you|u)(?: please)?|(?:can|could) (?:we|i)|help me(?: to)?|let(?:'s| us| me)"
@@ -52,7 +54,7 @@ _POLITE = re.compile(
     re.IGNORECASE,
 )
 # A word that is no known verb and has an object right behind it: `whisk the eggs`
-_WITH_OBJECT = re.compile(
+_WITH_OBJECT = pattern(
     r"(?!(?:the|an?|this|that|these|those|its?|they|them|s?he|we|you|i|my|our|your|his|her|their|all|any|some|each|every"
     r"|both|is|are|was|were|be|been|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must|if|when"
     r"|while|whether|because|since|as|so|and|or|but|nor|not?|yes|th[ae]n|until|till|unless|th?ough|although|with|without"
@@ -63,15 +65,15 @@ _WITH_OBJECT = re.compile(
     r"\s+(?:the|an?|it|them|one|my|our|your|this|that|these|those|each|every|all|any|some|both)\b",
     re.IGNORECASE,
 )
-_LED_BY = re.compile(r"(?:把|将|对|用|从|在|为|给|按|以|针对|根据|基于|使用|让|就)")
-_WORD = re.compile(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
-_ZH_VERB = re.compile("|".join(sorted(map(re.escape, _VERBS_ZH), key=len, reverse=True)))
+_LED_BY = pattern(r"(?:把|将|对|用|从|在|为|给|按|以|针对|根据|基于|使用|让|就)")
+_WORD = pattern(r"[a-z]+(?:-[a-z]+)*", re.IGNORECASE)
+_ZH_VERB = pattern("|".join(sorted(map(re.escape, _VERBS_ZH), key=len, reverse=True)))
 # A verb with 的 right behind it, or an ending such as 的过程, makes a thing and no order.
-_THING = re.compile(
+_THING = pattern(
     r"的(?:整个|具体|全部)?(?:过程|流程|步骤|顺序|原理|机制|逻辑|原因|函数|脚本|程序|方法|例子|故事|区别|场景|情况|做法|类|接口|现象|用户|效果|时候)[?？。.!！\s]*$"
 )
-_NAMED_BY_FORM = re.compile(r"mcp\s*(?:run|list|read|tools|call|运行|执行|列出|读取|工具|调用)(?![a-z])", re.IGNORECASE)
-_USE_TO = re.compile(r"^(?:with|using|in|for|on|from)\b[^,]*,\s*", re.IGNORECASE)
+_NAMED_BY_FORM = pattern(r"mcp\s*(?:run|list|read|tools|call|运行|执行|列出|读取|工具|调用)(?![a-z])", re.IGNORECASE)
+_USE_TO = pattern(r"^(?:with|using|in|for|on|from)\b[^,]*,\s*", re.IGNORECASE)
 
 
 def is_order(clause: str) -> bool:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from navigator_kernel.text import pattern
 from navigator_kernel.workflows.orders import is_order, is_thing, is_verb
 
-_MASKED = re.compile(
+_MASKED = pattern(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》"
     r"|[a-z][\w+.-]*://[^\s，。；]+|@[^\s，。；,;、]+?(?:\.[a-z\d]{1,8}(?=[^\x00-\xff])|(?=[\s，。；,;、]|$))"
     r"|\b(?:every )?now and then\b|\bthen and there\b|\bthere and then\b"
@@ -20,7 +21,7 @@ _MASKED = re.compile(
     r"|先进先出|后进先出|先来后到|先后|再见|再次|再三|再度|再也|再者|再来|再说|再加上|不再|别再|一再|然后呢|最后一|接着上",
     re.DOTALL | re.IGNORECASE,
 )
-_JOINT = re.compile(
+_JOINT = pattern(
     r"(?P<stop>(?:[,;.!，。；、！\n]|\n[ \t]*[-*•]\s)*)\s*(?:"
     r"(?<![\w/-])(?:and\s+)?(?P<any>then|after\s+that|afterwards?|thereafter|subsequently)(?![\w/-])"
     r"|(?<![\w-])(?P<and>and\s+)?(?P<end>next|finally|lastly|last\s+of\s+all|once\s+(?:that's|that\s+is|it's|it\s+is)\s+done)(?![\w-])"
@@ -28,14 +29,14 @@ _JOINT = re.compile(
     r"|(?P<zhend>最后|末了)再?|(?P<zai>后?再))[,:，：]?\s*",
     re.IGNORECASE,
 )
-_OPENING = re.compile(
+_OPENING = pattern(
     r"^\s*(?:[-*•]\s+)?(?:(?:first(?:ly|\s+of\s+all)?|to\s+(?:start|begin)(?:\s+with)?)(?![\w-])|首先|第一步|先)[,:，：]?\s*",
     re.IGNORECASE,
 )
-_CLOSING = re.compile(
+_CLOSING = pattern(
     r"^\s*(?:(?:and\s+)?(?:then|finally|lastly|next)(?![\w-])|最后|然后|接着|其次|再)[,:，：]?\s*", re.IGNORECASE
 )
-_NUMBER = re.compile(
+_NUMBER = pattern(
     r"(?:^|(?<=[\s;；。，,:：)）]))[ \t]*(?:(?:step|步骤)\s*(?P<step>\d{1,2})\s*[.:：)、,，]?"
     r"|(?P<digit>\d{1,2})[.)、）](?![\d.])"
     r"|第(?P<ordinal>[一二三四五六七八九])步\s*[:：,，、是]?|(?P<han>[一二三四五六七八九])、|[(（](?P<round>\d)[)）]"
@@ -44,28 +45,28 @@ _NUMBER = re.compile(
 )
 _HAN = "一二三四五六七八九"
 _NTH = ("first", "second", "third", "fourth", "fifth")
-_HOW_TO = re.compile(
+_HOW_TO = pattern(
     r"\b(?:how|ways?|steps?|what|where|when|whether)\s+to\s+\w+|\b(?:a|an|the|some|any|my|our)\s+(?:[\w-]+\s+){1,3}to\s+(?P<verb>\w+)",
     re.I,
 )
-_SUBJECT = re.compile(
+_SUBJECT = pattern(
     r"\b(?:where|when|while|if|whether|how|why|that|which|who|because|until|so\s+that)\s+"
     r"(?:you|we|i|they|people|(?:the|these|those|my|our|all|both|two|many|some)\s+[\w-]+s|(?!this|is\b|it|was\b|does\b|has\b)[\w-]+s)\s+\w+",
     re.IGNORECASE,
 )  # fmt: skip
-_CONDITION = re.compile(
+_CONDITION = pattern(
     r"(?:^|[,;，；]\s*|\b(?:and|but|so)\s+)(?:if|when|whenever|unless|in\s+case|once|如果|若是?|假如|要是|当|一旦)[^,;，；]*$",
     re.I,
 )
 # On the left something else acts, or is told how to: what is joined goes on with that
-_ACTS = re.compile(
+_ACTS = pattern(
     r"\S(?:.*[，,]\s*(?:它|他|她)们?|.*(?:如何|怎么|怎样|为什么|让(?!我))[^，,。；;\n]{1,12})[^，,。；;\n]*$"
     r"|\S\s+first\W*$|\blets?\s+\w+s\s",
     re.IGNORECASE,
 )
-_EXPLAIN = re.compile(r"(?:请|帮我|先)*(?:解释|说明|描述|分析|介绍|讲解|告诉|看看|看一下|查)")
-_ASKS = re.compile(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?。.]*\s*$")
-_CALL = re.compile(r"(?:/|@@)[^\W_][\w-]*(?=\s|$)")
+_EXPLAIN = pattern(r"(?:请|帮我|先)*(?:解释|说明|描述|分析|介绍|讲解|告诉|看看|看一下|查)")
+_ASKS = pattern(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?。.]*\s*$")
+_CALL = pattern(r"(?:/|@@)[^\W_][\w-]*(?=\s|$)")
 _EDGE = " \t\r\n,，。;；、:："
 
 
