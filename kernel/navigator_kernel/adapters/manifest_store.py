@@ -80,6 +80,7 @@ def _said(skill: SkillDef) -> dict[str, Any] | None:
     body: dict[str, Any] = {
         name: held for name, usual in _defaults().items() if (held := getattr(skill, name)) != usual
     }
+    body["description"] = skill.description
     for name in _VALUES.keys() & body.keys():
         body[name] = [{field.name: getattr(one, field.name) for field in fields(one)} for one in body[name]]
     if skill.folder is not None:
