@@ -31,7 +31,11 @@ RIDGE = 0.02
 SCALE = {"near": 8.0, "name": 8.0, "coverage": 8.0}  # of MEASURED by how a name begins, else 4: what a ridge is fair to
 QUESTIONS = 400  # of each set that a fit looks at
 TOLD = "+told"  # the name of a set whose examples are its bodies
-STRAYS = {"strict": 0.005, "balanced": 0.01, "eager": 0.03}  # of the questions for no skill, how many may be taken
+STRAYS = {
+    "strict": 0.003,
+    "balanced": 0.008,
+    "eager": 0.03,
+}  # of the questions for no skill, how many one tier may take
 BORDERING = {
     "strict": 0.01,
     "balanced": 0.03,
