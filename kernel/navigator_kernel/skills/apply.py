@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.database import locked, read_rows
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.skills.aliases import SIZE_LIMIT, sidecar_bytes, sidecar_path
 from navigator_kernel.skills.change import Change
 from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.skills.links import link_text, own_links
@@ -59,6 +60,7 @@ def apply(
         for name in going:
             change.drop(name, keep=keep.get(name, ""))
             change.write(f"receipt/{name}", None)
+            change.write(f"aliases/{name}", None)
             receipts.pop(name, None)
         for name in sorted(own_links(place).intersection(going)):
             change.write(f"link/{name}", None)
@@ -70,6 +72,7 @@ def apply(
                 name = plan.receipt.name
                 folders[name] = _staged(plan, change.folder(name, keep=keep.get(name, "")), doors.writer)
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
+                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, _sidecar(place, name)))
                 receipts[name] = plan.receipt
         if coming or going:
             _derive(place, change, receipts, folders, going if forget else (), doors)
@@ -110,6 +113,13 @@ def _free(place: Place, stamp: str) -> str:
     while os.path.lexists(place.locks / f"{stamp}-{at:03}.json"):
         at += 1
     return f"{stamp}-{at:03}"
+
+
+def _sidecar(place: Place, name: str) -> bytes | None:
+    try:
+        return read_bounded(sidecar_path(place.inner, name), SIZE_LIMIT)
+    except FileNotFoundError:
+        return None
 
 
 def _bytes(place: Place) -> bytes | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
+from navigator_kernel.skills.aliases import sidecar_path, with_sidecar
 from navigator_kernel.skills.digest import shipped_digest
-from navigator_kernel.skills.listing import Listing, Stamp
+from navigator_kernel.skills.listing import Listing, Sidecars, Stamp
 from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.place import INNER
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 
@@ -50,9 +52,11 @@ class ResourceCatalogue:
     _folded: dict[tuple[ResourceType, str], SkillDef] = field(default_factory=dict)
     _notes: list[Diagnostic] = field(default_factory=list)
     _listings: dict[Root, Listing] = field(default_factory=dict)
+    _sidecars: tuple[Sidecars, ...] = ()
 
     def __post_init__(self) -> None:
         self._listings = {root: Listing(root.path, folders=root.type == "skill") for root in self.roots}
+        self._sidecars = tuple(Sidecars(root.path / INNER) for root in self.roots if root.type == "skill")
 
     def exists(self, namespace: str) -> bool:
         held = self._all().get(namespace)
@@ -115,15 +119,18 @@ class ResourceCatalogue:
     def _all(self) -> dict[str, SkillDef]:
         """The resources as the files are now: one `stat` a file, and reading only of what changed."""
         files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())
+        sidecars = tuple(path for held in self._sidecars for path in held.files())
         disabled = self.disabled()
-        key = (files, disabled)
+        key = (files, sidecars, disabled)
         if key != self._key:
-            self._gather(files, disabled)
+            self._gather(files, {path for path, _ in sidecars}, disabled)
             self._folded = _by_folded_name(self._found.values())
             self._key = key
         return self._found
 
-    def _gather(self, files: Sequence[tuple[Root, str, Stamp]], disabled: frozenset[str]) -> None:
+    def _gather(
+        self, files: Sequence[tuple[Root, str, Stamp]], sidecars: Collection[str], disabled: frozenset[str]
+    ) -> None:
         self._found, self._notes = {}, []
         self._remember(files)
         seen: dict[tuple[object, ...], str] = {}
@@ -135,6 +142,9 @@ class ResourceCatalogue:
             if isinstance(entry, Diagnostic):
                 self._notes.append(entry)
                 continue
+            sidecar = sidecar_path(root.path / INNER, Path(path).parent.name)
+            if str(sidecar) in sidecars and entry.folder is not None and entry.folder.parent == root.path:
+                entry = with_sidecar(entry, sidecar)
             if entry.name in disabled:
                 entry = replace(entry, enabled=False)
             first = self._found.setdefault(entry.namespace, entry)

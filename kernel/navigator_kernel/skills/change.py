@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import HALF_WRITTEN, read_bounded
 from navigator_kernel.errors import Damaged, Refused
+from navigator_kernel.skills.aliases import sidecar_path
 from navigator_kernel.skills.links import held_link, link_path, link_text
 from navigator_kernel.skills.names import NAME
 from navigator_kernel.skills.place import Place, refuse_escape
@@ -81,7 +82,7 @@ class Change:
 
     def write(self, slot: str, data: bytes | None) -> None:
         """The file of `slot` is to hold `data`, or to go: `lock`, `database`, `mapping`, `receipt/<name>`,
-        `locks/<stamp>`, or `link/<name>`, which is a link and holds what it says."""
+        `aliases/<name>`, `locks/<stamp>`, or `link/<name>`, which is a link and holds what it says."""
         self._data[slot] = data
 
     def commit(self) -> bool:
@@ -232,6 +233,7 @@ def _path(place: Place, slot: str) -> Path:
     single: Mapping[str, Path | None] = {"lock": place.lock, "database": place.database, "mapping": place.mapping}
     named: Mapping[str, Callable[[], Path]] = {
         "receipt": lambda: place.inner / f"{name}.json",
+        "aliases": lambda: sidecar_path(place.inner, name),
         "locks": lambda: place.locks / f"{name}.json",
         "link": lambda: link_path(place, name),
     }

@@ -9,6 +9,8 @@ from pathlib import Path
 
 Stamp = tuple[int, int, int, int]  # mtime in ns, size, inode, ctime in ns: that one nobody sets back
 
+SIDECAR = ".aliases.json"  # how the name of a skill's file of aliases ends
+
 _MANIFESTS = ("SKILL.md", "skill.md")
 _NO_RESOURCES = frozenset({"readme.md", "skill.md"})
 
@@ -63,6 +65,27 @@ class Listing:
                 self._chosen[path] = name
                 return f"{path}{os.sep}{name}", stamp
         return None
+
+
+@dataclass(slots=True)
+class Sidecars:
+    """The files of aliases in `folder`, a level's own folder beside its receipts."""
+
+    folder: Path
+    _stamp: int = -1
+    _names: tuple[str, ...] = ()
+
+    def files(self) -> tuple[tuple[str, Stamp], ...]:
+        """Path and stamp of each."""
+        try:
+            changed = os.stat(self.folder).st_mtime_ns
+            if changed != self._stamp:
+                self._names = tuple(sorted(name for name in os.listdir(self.folder) if name.endswith(SIDECAR)))
+                self._stamp = changed
+        except OSError:
+            self._stamp, self._names = -1, ()
+        paths = (f"{self.folder}{os.sep}{name}" for name in self._names)
+        return tuple((path, stamp) for path in paths if (stamp := _stamp(path)))
 
 
 def _scanned(folder: Path, *, folders: bool) -> tuple[str, ...]:

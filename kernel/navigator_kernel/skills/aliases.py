@@ -1,0 +1,158 @@
+"""What a skill is called in the other language, in a file beside its receipt: the skill's own bytes stay as they are.
+
+`.claude/skills/.navigator/<name>.aliases.json` holds `aliases`, names that a person gives it and that count like its
+own, and `words`, which an install finds in the glossary and which help to find it. An install writes `words` anew and
+leaves `aliases` alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.errors import Refused
+from navigator_kernel.skills.listing import SIDECAR
+from navigator_kernel.text import clean
+from navigator_kernel.values.resource import SkillDef
+
+SIZE_LIMIT = 64 * 1024  # bytes
+MOST = 32  # entries of each kind that count
+LENGTH = 64  # characters of one
+_LONGEST = 3  # words of an English entry of the glossary
+_RUN = re.compile(r"[㐀-鿿]+|[^\W_]+")
+_HAN = re.compile(r"[㐀-鿿]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def sidecar_path(inner: Path, name: str) -> Path:
+    return inner / f"{name}{SIDECAR}"
+
+
+def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None) -> bytes | None:
+    """What the file of `skill`, installed as `name`, is to hold; `held` is what it holds. None where nobody gave it an
+    alias and the glossary knows none of its words. What cannot be read is a person's to mend, and stays."""
+    try:
+        aliases = [] if held is None else _listed(json.loads(held), "aliases")
+    except (ValueError, RecursionError):
+        return held
+    words = other_words([name, *skill.tags])
+    if not aliases and not words:
+        return None
+    body = {"v": 1, "aliases": aliases, "words": words}
+    return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode("utf-8", errors="replace")
+
+
+def with_sidecar(skill: SkillDef, path: Path) -> SkillDef:
+    """`skill` as it is found with what the file at `path` says; as it is where that cannot be read."""
+    try:
+        held = json.loads(read_bounded(path, SIZE_LIMIT))
+        aliases, words = _listed(held, "aliases"), _listed(held, "words")
+    except (OSError, ValueError, RecursionError, Refused):
+        return skill
+    chinese = [word for word in words if _HAN.search(word)]
+    return replace(
+        skill,
+        aliases=_added(skill.aliases, aliases),
+        keywords_cn=_added(skill.keywords_cn, chinese),
+        tags=_added(skill.tags, [word for word in words if word not in chinese]),
+    )
+
+
+def other_words(texts: Sequence[str]) -> list[str]:
+    """The words of `texts` in the other language, each once: of the first text, a name, also all of them together."""
+    found: list[str] = []
+    for at, text in enumerate(texts):
+        told = [_chinese(run) if isinstance(run, list) else _english(run) for run in _runs(text)]
+        each = [word for words in told for word, known in words if known]
+        whole = [word for words in told for word, _ in words]
+        if (
+            at == 0
+            and each
+            and len(whole) > 1
+            and all(known or _is_kept(word) for words in told for word, known in words)
+        ):
+            english = _HAN.search(text) is not None
+            each.insert(0, " ".join(whole) if english else "".join(whole))
+        found += each
+    return list(dict.fromkeys(found))[:MOST]
+
+
+def _is_kept(word: str) -> bool:
+    """Whether a word that the glossary does not have is one in both languages: `PDF`, `v2`."""
+    return word.isascii() and len(word) <= 5
+
+
+def _runs(text: str) -> Iterator[list[str] | str]:
+    """Runs of words, and of Chinese characters, in order."""
+    words: list[str] = []
+    for run in _RUN.findall(_CAMEL.sub(" ", unicodedata.normalize("NFKC", text))):
+        if not _HAN.match(run):
+            words.append(run)
+            continue
+        if words:
+            yield words
+        words = []
+        yield run
+    if words:
+        yield words
+
+
+def _chinese(words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Each word or known phrase of English in Chinese, and whether the glossary has it; the longest phrase first."""
+    known, found, at = _glossary()[0], [], 0
+    while at < len(words):
+        for count in range(min(_LONGEST, len(words) - at), 0, -1):
+            phrase = " ".join(words[at : at + count]).lower()
+            if phrase in known or count == 1:
+                found.append((known.get(phrase, words[at]), phrase in known))
+                at += count
+                break
+    return found
+
+
+def _english(run: str) -> list[tuple[str, bool]]:
+    """The same of a run of Chinese; what the glossary does not have is passed over, and spoils the whole."""
+    known, found, at = _glossary()[1], [], 0
+    while at < len(run):
+        for end in range(min(len(run), at + 8), at, -1):
+            if run[at:end] in known:
+                found.append((known[run[at:end]], True))
+                at = end
+                break
+        else:
+            found.append((run[at], False))
+            at += 1
+    return found
+
+
+@cache
+def _glossary() -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """English to Chinese, and back: of several words for one the first."""
+    text = files("navigator_kernel.skills").joinpath("glossary.tsv").read_text("utf-8")
+    pairs = [line.split("\t") for line in text.splitlines()]
+    back: dict[str, str] = {}
+    for english, chinese in pairs:
+        back.setdefault(chinese, english)
+    return {pair[0]: pair[1] for pair in pairs}, back
+
+
+def _listed(held: Any, key: str) -> list[str]:
+    """The strings of a list in `held`, cleaned; ValueError where it is no such thing."""
+    found = held.get(key, []) if isinstance(held, dict) else None
+    if not isinstance(found, list):
+        raise ValueError(f"{key} is no list")  # noqa: TRY004 - as for JSON that is none
+    told = (clean(one, lines=False).strip() for one in found if isinstance(one, str))
+    return [one for one in told if 0 < len(one) <= LENGTH][:MOST]
+
+
+def _added(held: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
+    known = {one.casefold() for one in held}
+    return (*held, *(one for one in more if one.casefold() not in known))
