@@ -71,6 +71,24 @@ def test_the_shipped_skills_are_there(scripts: Path, tmp_path: Path) -> None:
     assert set(names(json.loads(done.stdout))) >= SHIPPED
 
 
+@pytest.mark.parametrize(
+    ("message", "skill"),
+    [("review this code", "code-review"), ("审查这段代码", "code-review"), ("写一首关于秋天的诗", None)],
+)
+def test_without_the_extra_words_route_alone(scripts: Path, tmp_path: Path, message: str, skill: str | None) -> None:
+    run(str(scripts / "python"), "-c", "import numpy", cwd=tmp_path, expected={1})
+    told = json.loads(run(str(scripts / "navigator"), "route", message, "--json", cwd=tmp_path).stdout)
+    assert (told["kind"], told["entity"]) == (("skills", skill) if skill else ("direct", None))
+
+
+def test_without_the_extra_the_doctor_says_so_and_what_to_install(scripts: Path, tmp_path: Path) -> None:
+    run(str(scripts / "navigator"), "init", cwd=tmp_path)
+    told = json.loads(run(str(scripts / "navigator"), "doctor", "--json", cwd=tmp_path, expected={0, 1}).stdout)
+    (found,) = [one for one in told["findings"] if one["what"] == "extra semantic"]
+    assert found["detail"] == "not installed; messages are matched by their words alone"
+    assert found["remedy"] == "pip install 'navigator-kernel[semantic]'"
+
+
 def run(*argv: str, cwd: Path, expected: Collection[int] = (0,)) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     done = subprocess.run(argv, cwd=cwd, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
