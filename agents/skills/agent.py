@@ -12,8 +12,10 @@ from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.ports import Agent, AgentPorts, Executor
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
+from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.wording import say
 
+PROJECT = "project"  # what a manifest says it reads
 MESSAGE_LIMIT = 2_000  # characters of an error output that a summary's data keeps
 
 
@@ -66,10 +68,20 @@ class SkillsAgent:
             cwd=self.ports.workspace(packet.context.run),
             timeout=packet.constraints.timeout,
             shipped=self.ports.catalogue.is_shipped(skill),
-            reads=(skill.folder or skill.path, *(Path(path) for path in packet.params.value("files", ()))),
+            reads=self._reads(skill, packet),
             env=_environment(packet),
         )
         return await self.ports.sandbox.run(job)
+
+    def _reads(self, skill: SkillDef, packet: Packet) -> tuple[Path, ...]:
+        """Its own folder, what the packet names, and the project where its manifest says so."""
+        named = [str(path) for path in packet.params.value("files", ())]
+        checked = {spec.name for spec in skill.required_params if spec.validation == "file_exists"}
+        named += [str(value) for name, value in packet.params.required.items() if name in checked]
+        whole = (self.ports.root,) if PROJECT in skill.reads else ()
+        root = self.ports.root.resolve()
+        inside = (path for path in (root / path for path in named if path) if path.resolve().is_relative_to(root))
+        return (skill.folder or skill.path, *whole, *inside)
 
 
 def _environment(packet: Packet) -> dict[str, str]:
@@ -112,6 +124,10 @@ def _answer(
             "data": data,
             "raw": out or None,
         }
+    if outcome.exceeded:
+        text = say("worker.exceeded", language, what=name, limit=outcome.exceeded)
+        data |= {"type": "LimitExceeded", "msg": text}
+        return {"state": "error", "summary": text, "data": data, "raw": out or None, "effects": files}
     if outcome.exit_code:
         msg = (err or out)[-MESSAGE_LIMIT:]
         data = {key: value for key, value in data.items() if key not in {"code", "exit_code"}}  # the kernel's words

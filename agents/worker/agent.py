@@ -132,6 +132,14 @@ def _answer(outcome: Outcome, packet: Packet, subject: str) -> Mapping[str, Any]
             "data": data,
             "raw": out or None,
         }
+    if outcome.exceeded:
+        text = say("worker.exceeded", language, what=subject, limit=outcome.exceeded)
+        return {
+            "state": "error",
+            "summary": text,
+            "data": {**data, "type": "LimitExceeded", "msg": text},
+            "raw": out or None,
+        }
     if outcome.exit_code:
         data |= {"type": "ExitCode", "msg": (err or out)[-MESSAGE_LIMIT:]}
         summary = say("worker.failed", language, what=subject, code=outcome.exit_code)

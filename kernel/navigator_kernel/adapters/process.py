@@ -11,30 +11,45 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+from navigator_kernel.adapters.launcher import descendants
 from navigator_kernel.errors import NoSandbox, NotFound, Refused, UsageProblem
-from navigator_kernel.values.job import OUTPUT_LIMIT, Job, Outcome
+from navigator_kernel.values.job import OUTPUT_LIMIT, Exceeded, Job, Outcome
 
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's allow-list
 MARK = "NAVIGATOR_PROCESS"
 
 _CHUNK = 65_536
+_ENTRY = 512  # bytes that an empty file counts for
 _GRACE = 0.5  # seconds in which the last output of a killed tree is read
+
+
+_TICK = 0.2  # seconds between two looks at what nothing else watches
+
+
+class Contained(NamedTuple):
+    """How a job is started where it is contained: `argv` in place of its own, with the files `fds` open. `exceeded`
+    names a limit that it went over, while it runs."""
+
+    argv: tuple[str, ...]
+    fds: tuple[int, ...]
+    exceeded: Callable[[], Exceeded]
 
 
 class ProcessRunner:
     """Runs jobs as they are. It contains nothing: the sandbox decides whether and in what a job runs."""
 
-    async def run(self, job: Job) -> Outcome:
+    async def run(self, job: Job, contained: Contained | None = None) -> Outcome:
         """`execute` in a thread; cancelling the task kills the tree."""
         import asyncio
 
         wake, stop = os.pipe()
         try:
-            work = asyncio.get_running_loop().run_in_executor(None, execute, job, wake)
+            work = asyncio.get_running_loop().run_in_executor(None, execute, job, wake, contained)
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
@@ -46,34 +61,52 @@ class ProcessRunner:
             os.close(stop)
 
 
-def execute(job: Job, wake: int | None = None) -> Outcome:
-    """Starts `job` and returns when it ended, its time ran out, or `wake` became readable.
+def execute(job: Job, wake: int | None = None, contained: Contained | None = None) -> Outcome:
+    """Starts `job` and returns when it ended, its time ran out, it went over a limit, or `wake` became readable.
 
     NoSandbox where processes cannot be watched, NotFound where the program is not there, Refused where it may not
     be executed, UsageProblem where an argument is over the system's 128 KiB.
     """
     started = time.perf_counter()
     place = hashlib.sha256(f"{job.cwd}\0{job.run}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    _kill_marked(place)  # a run does one thing at a time: what is left of it belonged to a kernel that was killed
+    if contained is None:
+        _kill_marked(place)  # a run does one thing at a time: what is left of it belonged to a kernel that was killed
     mark = f"{place}.{secrets.token_hex(16)}"
-    process = _start(job, mark)
-    watch = _Watch(process, wake)
+    process = _start(job, mark, contained)
+    watch = _Watch(process, wake, contained.exceeded if contained else None)
     try:
         ended = watch.until(started + job.timeout)
     finally:
-        _kill_tree(process.pid, mark)
+        _kill_tree(process.pid, "" if contained else mark)
         exit_code = process.wait()
         watch.drain(time.perf_counter() + _GRACE)
         watch.close()
     out, err = watch.kept
     return Outcome(
-        exit_code=exit_code if ended else None,
+        exit_code=(exit_code if exit_code >= 0 else 128 - exit_code) if ended else None,
         stdout=bytes(out),
         stderr=bytes(err),
         elapsed=time.perf_counter() - started,
-        timed_out=not ended,
+        timed_out=not ended and not watch.over,
         truncated=watch.truncated,
+        exceeded=watch.over,
     )
+
+
+def disk_used(folder: Path, limit: int) -> int:
+    """Bytes on disk of everything in `folder`, counted until they are more than `limit`."""
+    used, left = 0, [str(folder)]
+    while left and used <= limit:
+        try:
+            with os.scandir(left.pop()) as entries:
+                for entry in entries:
+                    seen = entry.stat(follow_symlinks=False)
+                    used += max(seen.st_blocks * 512, _ENTRY)
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+        except OSError:
+            continue  # it went away
+    return used
 
 
 def environment(job: Job, mark: str) -> dict[str, str]:
@@ -90,12 +123,13 @@ def environment(job: Job, mark: str) -> dict[str, str]:
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **passed, **own, "PYTHONIOENCODING": "utf-8", **job.env, MARK: mark}
 
 
-def _start(job: Job, mark: str) -> subprocess.Popen[bytes]:
+def _start(job: Job, mark: str, contained: Contained | None) -> subprocess.Popen[bytes]:
     if not hasattr(os, "pidfd_open"):
         raise NoSandbox("processes are run on Linux 5.3 or newer only", hint="use a prompt skill, or a Linux machine")
     try:
         return subprocess.Popen(
-            job.argv,
+            contained.argv if contained else job.argv,
+            pass_fds=contained.fds if contained else (),
             cwd=job.cwd,
             env=environment(job, mark),
             stdin=subprocess.DEVNULL,
@@ -107,11 +141,14 @@ def _start(job: Job, mark: str) -> subprocess.Popen[bytes]:
         raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH") from error
     except (PermissionError, OSError) as error:
         if error.errno == errno.E2BIG:
-            message = f"{job.subject} is given more text than a command can take (128 KiB)"
-            hint = "give it a file: in a workflow NAVIGATOR_PREVIOUS names one"
-            raise UsageProblem(message, hint=hint) from error
+            raise too_long(job) from error
         message = f"{job.argv[0]!r} cannot be started: {error.strerror}"
         raise Refused(message, hint="check that it is a program") from error
+
+
+def too_long(job: Job) -> UsageProblem:
+    message = f"{job.subject} is given more text than a command can take (128 KiB)"
+    return UsageProblem(message, hint="give it a file: in a workflow NAVIGATOR_PREVIOUS names one")
 
 
 @dataclass(slots=True)
@@ -120,6 +157,8 @@ class _Watch:
 
     process: subprocess.Popen[bytes]
     wake: int | None
+    exceeded: Callable[[], Exceeded] | None = None
+    over: Exceeded = ""
     kept: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
     truncated: bool = False
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
@@ -137,13 +176,19 @@ class _Watch:
 
     def until(self, deadline: float) -> bool:
         """Whether the leader ended by itself before `deadline` (of `perf_counter`)."""
+        look = time.perf_counter() + _TICK
         while (left := deadline - time.perf_counter()) > 0:
-            for key, _ in self.selector.select(left):
+            for key, _ in self.selector.select(left if self.exceeded is None else min(left, _TICK)):
                 if key.data == "ended":
                     return True
                 if key.data == "stop":
                     return False
                 self._read(key)
+            if self.exceeded is not None and time.perf_counter() >= look:
+                self.over = self.exceeded()
+                look = time.perf_counter() + _TICK
+                if self.over:
+                    return False
         return False
 
     def drain(self, deadline: float) -> None:
@@ -178,10 +223,17 @@ class _Watch:
 
 
 def _kill_tree(leader: int, mark: str) -> None:
-    """The process group, and every process that inherited the mark and left the group, until none is found."""
+    """Every descendant, the process group, and every process that inherited the mark and left the group, until none is
+    found. What a contained process leaves behind stays the leader's: that one goes last."""
+    while found := descendants(leader):
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
-    _kill_marked(mark)
+    if mark:
+        _kill_marked(mark)
 
 
 def _kill_marked(mark: str) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.mcp_client import StdioServers
 from navigator_kernel.adapters.preferences import Preferences
-from navigator_kernel.adapters.process import ProcessRunner
 from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.extensions import Extensions, open_consents, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
@@ -20,6 +19,7 @@ from navigator_kernel.assembly.parts import (
     open_mapping,
     open_meaning,
     open_run_log,
+    open_sandbox,
     writer_for,
 )
 from navigator_kernel.assembly.places import preference_pages, scripts, shipped_digests
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from navigator_kernel.settings import Settings
 
 
-def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kernel:
-    """The kernel for the project at `root`. Nothing is written and no process is started by it."""
+def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsafe: bool = False) -> Kernel:
+    """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
+    run as they are where nothing can contain them."""
     clock = clock or SystemClock()
     extensions = open_plugins(root)
     catalogue = open_catalogue(root, extensions.sources(root))
@@ -43,7 +44,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None) -> Kern
     ports = AgentPorts(
         root=root,
         catalogue=catalogue,
-        sandbox=ConsentGate(consents, ProcessRunner()),
+        sandbox=ConsentGate(consents, open_sandbox(unsafe=unsafe)),
         consents=consents,
         lifecycle=open_lifecycle(root),
         mcp=StdioServers(servers=settings.servers, consents=consents, workspace=workspace),

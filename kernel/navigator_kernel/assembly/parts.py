@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Encoder, FileReader, Router
     from navigator_kernel.routing.meaning import Meaning
+    from navigator_kernel.sandbox.contain import ContainedRunner
     from navigator_kernel.skills.catalogue import ResourceCatalogue
     from navigator_kernel.skills.mapping import SkillMapping
 
@@ -85,6 +86,14 @@ def open_lessons(root: Path) -> Lessons:
     from navigator_kernel.adapters.lessons import Lessons
 
     return Lessons(root / "mybox" / "state" / "lessons.json", writer_for("turn", root), SystemClock())
+
+
+def open_sandbox(*, unsafe: bool = False) -> ContainedRunner:
+    from navigator_kernel.adapters.process import ProcessRunner
+    from navigator_kernel.sandbox.contain import ContainedRunner
+
+    kept = user_state() / "cache"
+    return ContainedRunner(ProcessRunner(), kept / "sandbox.json", lambda: FolderWriter([kept]), unsafe)
 
 
 def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None) -> Meaning | None:

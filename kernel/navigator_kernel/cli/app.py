@@ -24,10 +24,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(kw_only=True)
 class App:
-    """One command line's project. `flags` win over every other level of settings."""
+    """One command line's project. `flags` win over every other level of settings; `unsafe` is typed for one command."""
 
     root_flag: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
+    unsafe: bool = False
     _open: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
@@ -42,7 +43,7 @@ class App:
     def kernel(self) -> Kernel:
         from navigator_kernel.assembly.kernel import assemble
 
-        return assemble(self.root, self.settings)
+        return assemble(self.root, self.settings, unsafe=self.unsafe)
 
     @cached_property
     def sessions(self) -> SqliteSessions:
@@ -82,5 +83,17 @@ def app_of(ctx: click.Context) -> App:
     return held if held is not None else App()
 
 
+def _unsafe(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click passes it so
+    if value:
+        app_of(ctx).unsafe = True
+
+
+unsafe_option = click.option(
+    "--unsafe-no-sandbox",
+    is_flag=True,
+    expose_value=False,
+    callback=_unsafe,
+    help="Run commands as they are where nothing can contain them.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 pass_app = click.make_pass_decorator(App, ensure=True)

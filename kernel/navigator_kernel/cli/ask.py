@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
 from navigator_kernel.errors import UsageProblem
 
 
@@ -15,6 +15,7 @@ from navigator_kernel.errors import UsageProblem
 @click.option("-y", "--yes", is_flag=True, help="Agree to what the message asks for.")
 @click.option("--format", "form", type=click.Choice(["summary", "detail", "raw"]), help="How much of the report.")
 @click.option("--session", help="A session's name: go on with it, or begin it.")
+@unsafe_option
 @json_option
 @pass_app
 def command(

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.events import Event, SkillActivated, StepStarted
@@ -26,6 +26,7 @@ Ctrl-C stops the turn, not the program."""
 
 @click.command("chat")
 @click.option("--session", "session_name", help="A session's name: go on with it, or begin it.")
+@unsafe_option
 @json_option
 @pass_app
 def command(app: App, *, session_name: str | None, as_json: bool) -> int:

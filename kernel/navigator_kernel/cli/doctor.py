@@ -60,6 +60,7 @@ def _findings(app: App) -> Iterator[Finding]:
         "" if system == "Linux" else "processes are contained on Linux only; skills with a command may not run here"
     )
     yield Finding(what="system", state="ok" if system == "Linux" else "missing", detail=system, remedy=remedy)
+    yield _sandbox()
     git = shutil.which("git")
     yield Finding(
         what="git",
@@ -79,6 +80,18 @@ def _findings(app: App) -> Iterator[Finding]:
     yield from _skills(app)
     yield _tried("trust", _trust, "remove the file; trust is then asked again")
     yield _tried("plugins", lambda: _plugins(app), "navigator plugin list names them")
+
+
+def _sandbox() -> Finding:
+    from navigator_kernel.assembly.parts import open_sandbox
+    from navigator_kernel.sandbox.contain import REMEDIES
+
+    rung = open_sandbox().rung()
+    if rung is None:
+        remedy = "; ".join(REMEDIES)
+        return Finding(what="sandbox", state="missing", detail="skills with a command do not run", remedy=remedy)
+    better = "" if rung.name == "bubblewrap" else "apt-get install bubblewrap"
+    return Finding(what="sandbox", state="ok", detail=rung.name, remedy=better)
 
 
 def _skills(app: App) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from navigator_kernel.assembly.parts import open_journal
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.errors import KernelError, NotFound, Refused
 
@@ -86,6 +86,7 @@ def show(app: App, *, name: str, as_json: bool) -> None:
 @click.argument("name", callback=_readable)
 @click.argument("words", nargs=-1, callback=_readable)
 @click.option("-y", "--yes", is_flag=True, help="Agree to what the steps ask for.")
+@unsafe_option
 @json_option
 @pass_app
 def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool) -> int:
@@ -112,6 +113,7 @@ def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool
 @click.argument("token", callback=_readable)
 @click.option("--repeat", is_flag=True, help="Run the step again that was under way when the program ended.")
 @click.option("-y", "--yes", is_flag=True, help="Agree to what the steps ask for.")
+@unsafe_option
 @json_option
 @pass_app
 def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> int:
@@ -124,6 +126,7 @@ def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> i
 
 @command.command("approve")
 @click.argument("token", callback=_readable)
+@unsafe_option
 @json_option
 @pass_app
 def approve(app: App, *, token: str, as_json: bool) -> int:

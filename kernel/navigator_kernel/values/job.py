@@ -9,6 +9,8 @@ from typing import Literal
 
 Actor = Literal["type_a", "shell", "script", "mcp_server"]  # rows of the authority table that start processes
 
+Exceeded = Literal["", "disk"]  # a limit that ends a process although its time is not over
+
 OUTPUT_LIMIT = 1024 * 1024  # bytes kept of each stream
 
 
@@ -33,7 +35,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`exit_code` is negative for a signal and None where time ran out; `truncated` says output was cut."""
+    """`exit_code` is 128 and more for a signal, as a shell has it, and None where it did not end by itself: time ran
+    out, or `exceeded` names the limit that it went over. `truncated` says output was cut."""
 
     exit_code: int | None
     stdout: bytes
@@ -41,3 +44,4 @@ class Outcome:
     elapsed: float
     timed_out: bool = False
     truncated: bool = False
+    exceeded: Exceeded = ""

@@ -150,6 +150,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "worker.done": ("{what} done", "{what} 执行完成"),
     "worker.failed": ("{what} ended with exit code {code}", "{what} 退出码 {code}"),
     "worker.cut": ("time ran out after {seconds} s; what was printed is kept", "{seconds} 秒后超时；已保留部分输出"),
+    "worker.exceeded": (
+        "{what} was stopped: it used more {limit} than it may; what was printed is kept",
+        "{what} 已停止：超出限额（{limit}）；已保留部分输出",
+    ),
     "mcp.done": ("{server}: {operation} done", "{server}：{operation} 完成"),
     "mcp.timeout": ("Timeout: no answer from {server} (>{seconds}s)", "Timeout: {server} 超时 (>{seconds}s)"),
     "lifecycle.list": ("{count} skills", "{count} 个技能"),

@@ -1,0 +1,122 @@
+"""Runs a job inside the best sandbox that works here, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.adapters.files import stamp
+from navigator_kernel.adapters.process import Contained, disk_used, environment, too_long
+from navigator_kernel.errors import KernelError, NoSandbox, NotFound
+from navigator_kernel.sandbox import cgroup
+from navigator_kernel.sandbox.confinement import MEMORY, Confinement, confinement
+from navigator_kernel.sandbox.rungs import Rung, launch, rungs, works
+from navigator_kernel.values.job import Exceeded
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.process import ProcessRunner
+    from navigator_kernel.ports import Writer
+    from navigator_kernel.values.job import Job, Outcome
+
+ARGUMENT = 128 * 1024  # bytes of one argument, the system's own limit
+REMEDIES = (
+    "install bubblewrap (apt-get install bubblewrap)",
+    "or use a Linux of 6.7 or newer with Landlock",
+    "or add --unsafe-no-sandbox to this one command, if you trust what it runs",
+)
+
+
+@dataclass(slots=True)
+class ContainedRunner:
+    """Implements `ports.Sandbox`. `memory` keeps which rung worked, until the machine starts anew. With `unsafe`, which
+    a person typed for this process, a job runs as it is where nothing can contain it."""
+
+    inner: ProcessRunner
+    memory: Path
+    writer: Callable[[], Writer]
+    unsafe: bool = False
+
+    async def run(self, job: Job) -> Outcome:
+        """NoSandbox where nothing works, NotFound where the program is not there, and what the inner one raises."""
+        if job.actor == "script" and job.shipped:
+            return await self.inner.run(job)  # the kernel's own commands, under another name
+        rung = self.rung()
+        if rung is None:
+            if self.unsafe:
+                return await self.inner.run(job)
+            raise NoSandbox(f"nothing here can contain {job.subject}", hint="; ".join(REMEDIES))
+        with _prepared(job, rung) as contained:
+            return await self.inner.run(job, contained)
+
+    def rung(self) -> Rung | None:
+        """The best that works, tried once for each start of the machine."""
+        found, key = {rung.name: rung for rung in rungs()}, _machine()
+        held = self._remembered()
+        if held.get("key") == key and held.get("rung") in found:
+            return found[held["rung"]]
+        best = _tried(tuple(found.values()))
+        if best is not None:
+            self._keep({"key": key, "rung": best.name})
+        return best
+
+    def _remembered(self) -> dict[str, Any]:
+        try:
+            held = json.loads(self.memory.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return held if isinstance(held, dict) else {}
+
+    def _keep(self, body: dict[str, Any]) -> None:
+        """What cannot be kept is tried again next time."""
+        try:
+            writer = self.writer()
+            writer.make_folder(self.memory.parent)
+            writer.write(self.memory, json.dumps(body).encode())
+        except KernelError:
+            return
+
+
+def _tried(found: tuple[Rung, ...]) -> Rung | None:
+    with TemporaryDirectory(prefix="navigator-") as folder:
+        return next((rung for rung in found if works(rung, Path(os.path.realpath(folder)))), None)
+
+
+def _machine() -> list[Any]:
+    """What decides whether a rung works: this start of the machine, the person, and bubblewrap as it is."""
+    bwrap = shutil.which("bwrap")
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    started = boot.read_text().strip() if boot.is_file() else ""
+    return [started, os.getuid(), bwrap, list((bwrap and stamp(Path(bwrap))) or ())]
+
+
+@contextmanager
+def _prepared(job: Job, rung: Rung) -> Iterator[Contained]:
+    held = confinement(job)
+    program = shutil.which(job.argv[0], path=environment(job, "")["PATH"])
+    if program is None:
+        raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH")
+    if any(len(os.fsencode(word)) >= ARGUMENT for word in job.argv):
+        raise too_long(job)
+    group = cgroup.made(held.processes, MEMORY)
+    doors = group.doors if group else ()
+    spec = {"cgroup": doors, "limits": dict(held.limits), **rung.wrap([program, *job.argv[1:]], held)}
+    argv, fd = launch(spec)
+    try:
+        yield Contained(argv=argv, fds=(fd,), exceeded=partial(_exceeded, held))
+    finally:
+        os.close(fd)
+        if group is not None:
+            group.remove()
+
+
+def _exceeded(held: Confinement) -> Exceeded:
+    """What a limit that nothing else watches says, or nothing."""
+    return "disk" if disk_used(held.writes, held.disk) > held.disk else ""
