@@ -100,7 +100,9 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
     for name in NETWORKED if held.network else ():
         words += ["--ro-bind-try", os.path.realpath(name), name]
     words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(held.writes), str(held.writes)]
-    words += ["--remount-ro", "/", "--chdir", str(held.writes), "--", *argv]
+    for mount in ("/proc", "/dev", "/"):  # root may write to much of /proc, and /dev/shm is memory
+        words += ["--remount-ro", mount]
+    words += ["--chdir", str(held.writes), "--", *argv]
     return {"argv": words, "landlock": None, "seccomp": program(network=held.network)}
 
 
@@ -113,7 +115,7 @@ def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
     rules = [(str(path), _rights(path, _LOOKED_AT)) for path in _real([*held.reads, *networked])]
     rules += [(path, _READ_FILE | _WRITE_FILE) for path in _DEVICES]
     rules.append((str(held.writes), every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)))
-    return {"argv": list(argv), "landlock": (attributes, rules), "seccomp": program(network=held.network)}
+    return {"argv": list(argv), "landlock": (attributes, rules), "seccomp": program(network=held.network, marks=False)}
 
 
 def _real(paths: Iterable[Path]) -> list[Path]:

@@ -39,6 +39,14 @@ _NUMBERS: Mapping[str, tuple[int, int]] = {
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "iopl": (172, 0), "ioperm": (173, 0),
     "mknod": (133, 0), "mknodat": (259, 33), "fanotify_init": (300, 262), "quotactl_fd": (443, 443),
 }  # fmt: skip
+# What changes a file that can only be read: Landlock lets it pass
+_MARKS: Mapping[str, tuple[int, int]] = {
+    "chmod": (90, 0), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, 0),
+    "fchown": (93, 55), "lchown": (94, 0), "fchownat": (260, 54), "utime": (132, 0), "utimes": (235, 0),
+    "futimesat": (261, 0), "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7), "setxattrat": (463, 463), "removexattr": (197, 14), "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16), "removexattrat": (466, 466),
+}  # fmt: skip
 _CALLS: Mapping[str, tuple[int, int]] = {
     "clone": (56, 220), "clone3": (435, 435), "socket": (41, 198), "socketpair": (53, 199), "ioctl": (16, 29),
     "chmod": (90, 0), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
@@ -52,10 +60,11 @@ class _Op(NamedTuple):
     no: int = 0
 
 
-def program(*, network: bool, machine: str | None = None) -> bytes | None:
+def program(*, network: bool, marks: bool = True, machine: str | None = None) -> bytes | None:
     """The filter for this machine, or `machine`; None for one whose calls are not known.
 
-    Without `network` no socket can be made but a pair; with it no raw one, and none of other families.
+    Without `network` no socket can be made but a pair; with it no raw one, and none of other families. Without `marks`
+    nobody changes a file's mode, owner, times or attributes.
     """
     machine = machine or platform.machine()
     if machine not in _ARCHITECTURES:
@@ -64,7 +73,7 @@ def program(*, network: bool, machine: str | None = None) -> bytes | None:
     ops = [_Op(_LOAD, _ARCH), _Op(_EQUAL, _ARCHITECTURES[machine], yes=1), _Op(_RETURN, _KILL), _Op(_LOAD, _NUMBER)]
     if machine == "x86_64":
         ops += [_Op(_AT_LEAST, _X32, no=1), _Op(_RETURN, _KILL)]
-    for numbers in _NUMBERS.values():
+    for numbers in (*_NUMBERS.values(), *(() if marks else _MARKS.values())):
         if numbers[column]:
             ops += [_Op(_EQUAL, numbers[column], no=1), _denied()]
     for name, check in _checks(network=network).items():

@@ -1,0 +1,141 @@
+"""Attempts to get out of a sandbox: each says ESCAPED if it did, else which error it was denied with.
+
+In the code `{project}`, `{home}` and so on stand for what the world of a test has; see `world.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+HEAD = """
+import ctypes, errno, os, signal, socket, struct, subprocess, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+x86 = os.uname().machine == "x86_64"
+def call(number, *args):
+    done = libc.syscall(number[0 if x86 else 1], *args)
+    if done < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return done
+def attempt():
+{body}
+try:
+    attempt()
+except OSError as error:
+    print("DENIED", errno.errorcode.get(error.errno, error))
+except MemoryError:
+    print("DENIED ENOMEM")
+else:
+    print("ESCAPED")
+"""
+
+
+class Attempt(NamedTuple):
+    """`body` is harm done where nothing is raised; `limit` is what ends it where nothing is refused. `unguarded` says
+    whether it is seen to succeed without a sandbox first: not where that would harm the machine, or needs root."""
+
+    name: str
+    body: str
+    limit: str = ""
+    unguarded: bool = True
+
+    @property
+    def code(self) -> str:
+        lines = "\n".join(f"    {line}" for line in self.body.strip().splitlines())
+        return HEAD.replace("{body}", lines)
+
+
+ATTEMPTS = (
+    Attempt("write into the project", "open('{project}/planted', 'w')"),
+    Attempt("change a file of the project", "open('{project}/secret', 'a').write('x')"),
+    Attempt("remove a file of the project", "os.unlink('{project}/doomed')"),
+    Attempt("read the project without a right to", "open('{project}/secret').read()"),
+    Attempt("write into the home", "open('{home}/.profile', 'a').write('x')"),
+    Attempt("read a key in the home", "open('{home}/.ssh/id').read()"),
+    Attempt("write to /tmp", "open('/tmp/planted-{token}', 'w')"),
+    Attempt("write into another run", "open('{other}/planted', 'w')"),
+    Attempt("read another run", "open('{other}/result').read()"),
+    Attempt("write through a link", "os.symlink('{project}/secret', 'way'); open('way', 'a').write('x')"),
+    Attempt("write through a hard link", "os.link('{project}/secret', 'way'); open('way', 'a').write('x')"),
+    Attempt("move a file out", "open('mine', 'w'); os.rename('mine', '{project}/secret')"),
+    Attempt("climb out by ..", "open('../../../planted', 'w')"),
+    Attempt("change what its owner may", "os.chmod('{project}/secret', 0o777)"),
+    Attempt("change a time", "os.utime('{project}/secret', (1, 1)); os.truncate('{project}/secret', 0)"),
+    Attempt("write into the interpreter", "open(os.path.join(os.path.dirname(os.__file__), 'planted-{token}'), 'w')"),
+    Attempt("write into the kernel's package", "open('{package}/planted', 'w')"),
+    Attempt("read the environment of another", "open('/proc/{victim}/environ', 'rb').read(1)[0]"),
+    Attempt("reach files through another's root", "os.listdir('/proc/{victim}/root/{project}')"),
+    Attempt("reach files through another's folder", "os.listdir('/proc/{victim}/cwd/')"),
+    Attempt("read the password hashes", "open('/etc/shadow').read()", unguarded=False),
+    Attempt(
+        "find a secret in its own environment",
+        "if os.environ.get('SECRET_TOKEN') is None: raise OSError(errno.ENOENT, '')",
+    ),
+    Attempt("connect by TCP", "socket.create_connection(('127.0.0.1', {tcp}), 2)"),
+    Attempt("send by UDP", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'leak', ('127.0.0.1', {udp}))"),
+    Attempt("listen on TCP", "socket.create_server(('127.0.0.1', 0))"),
+    Attempt("connect to a socket in the project", "socket.socket(socket.AF_UNIX).connect('{project}/door')"),
+    Attempt("connect to an abstract socket", "socket.socket(socket.AF_UNIX).connect('\\0{abstract}')"),
+    Attempt("open a raw socket", "socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", unguarded=False),
+    Attempt("listen to the wire", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", unguarded=False),
+    Attempt("kill another", "os.kill({victim}, signal.SIGKILL)", unguarded=False),
+    Attempt("stop another", "os.kill({victim}, signal.SIGSTOP); os.kill({victim}, signal.SIGCONT)"),
+    Attempt("trace another", "call((101, 117), 16, {victim}, 0, 0)", unguarded=False),
+    Attempt("read the memory of another", "open('/proc/{victim}/mem', 'rb')", unguarded=False),
+    Attempt("a user namespace of its own", "call((272, 97), 0x10000000)"),
+    Attempt("a child in a user namespace", "if call((56, 220), 0x10000000 | 17, 0, 0, 0, 0) == 0: os._exit(0)"),
+    Attempt("a mount namespace", "call((272, 97), 0x10020000)"),
+    Attempt("mount", "call((165, 40), b'none', b'.', b'tmpfs', 0, 0)", unguarded=False),
+    Attempt("another root", "os.chroot('.')", unguarded=False),
+    Attempt("a file that runs as its owner", "open('own', 'w'); os.chmod('own', 0o4755)"),
+    Attempt("a device", "os.mknod('disk', 0o060600, os.makedev(7, 0))", unguarded=False),
+    Attempt("a ring of requests", "call((425, 425), 4, ctypes.create_string_buffer(120))", unguarded=False),
+    Attempt("a program in the kernel", "call((321, 280), 0, ctypes.create_string_buffer(120), 120)", unguarded=False),
+    Attempt(
+        "a key in the kernel's ring", "call((248, 217), b'user', b'navigator-{token}', b'x', 1, -3)", unguarded=False
+    ),
+    Attempt("a file by its handle", "call((304, 265), -100, ctypes.create_string_buffer(128), 0)", unguarded=False),
+    Attempt("leave its control group", "open('/sys/fs/cgroup/pids/cgroup.procs', 'w').write('0')", unguarded=False),
+    Attempt("set the kernel", "open('/proc/sys/kernel/core_pattern', 'r+').close()", unguarded=False),
+    Attempt("pull the emergency brake", "open('/proc/sysrq-trigger', 'w').close()", unguarded=False),
+    Attempt("fill shared memory", "open('/dev/shm/planted', 'w').write('x'); os.unlink('/dev/shm/planted')"),
+    Attempt("put a file among the devices", "open('/dev/planted', 'w').close()", unguarded=False),
+    Attempt("write to the root", "open('/planted', 'w').close()", unguarded=False),
+    Attempt("change an attribute", "os.setxattr('{project}/secret', 'user.mark', b'x')"),
+    Attempt("change a time alone", "os.utime('{project}/secret', (1, 1))"),
+    Attempt("change an owner", "os.chown('{project}/secret', os.getuid(), os.getgid())"),
+    Attempt("take more memory than it may", "held = bytearray(5 << 30)", unguarded=False),
+    Attempt(
+        "one file that is too large",
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nfd = os.open('big', os.O_CREAT | os.O_WRONLY)\n"
+        "for _ in range(300): os.write(fd, bytes(1 << 20))",
+        unguarded=False,
+    ),
+    Attempt(
+        "more disk than it may",
+        "for at in range(400):\n    with open(f'part-{at}', 'wb') as file: file.write(os.urandom(1 << 20) * 8)\ntime.sleep(20)",
+        limit="disk",
+        unguarded=False,
+    ),
+    Attempt(
+        "more processes than it may",
+        "for _ in range(1_200):\n    if os.fork() == 0: time.sleep(30); os._exit(0)",
+        unguarded=False,
+    ),
+    Attempt("more output than is kept", "for _ in range(3_000): print('x' * 1_000)", limit="output", unguarded=False),
+    Attempt("more time than it has", "time.sleep(60)", limit="time", unguarded=False),
+)
+
+SURVIVORS = """
+import os, sys, time
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.environ.clear()
+            for fd in (0, 1, 2):
+                os.close(fd)
+            os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(120)", "{token}"], {})
+        os._exit(0)
+time.sleep({stay})
+print("left behind")
+"""

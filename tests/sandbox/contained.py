@@ -1,0 +1,52 @@
+"""Runs one program as the kernel would, and prints what became of it: `contained.py RUNG FOLDER TIMEOUT < code`.
+
+It is a program of its own so that another user than the one who tests can run it, with another interpreter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.process import ProcessRunner
+from navigator_kernel.sandbox import contain
+from navigator_kernel.sandbox.rungs import rungs
+from navigator_kernel.values.job import Job
+
+
+def main(rung: str, folder: Path, timeout: float) -> dict[str, Any]:
+    memory = folder.parent / f"memory-{os.getuid()}"
+    job = Job(
+        actor="type_a",
+        subject="attempt",
+        digest="sha256:0",
+        run="run",
+        argv=(sys.executable, "-c", sys.stdin.read()),
+        cwd=folder,
+        timeout=timeout,
+    )
+    runner: Any = ProcessRunner()
+    if rung != "none":
+        contain.rungs = lambda: tuple(found for found in rungs() if found.name == rung)  # type: ignore[assignment]  # only this one is tried
+        runner = contain.ContainedRunner(ProcessRunner(), memory / "sandbox.json", lambda: FolderWriter([memory]))
+        if runner.rung() is None:
+            return {"there": False}
+    done = asyncio.run(runner.run(job))
+    return {
+        "there": True,
+        "code": done.exit_code,
+        "out": done.stdout[-2_000:].decode("utf-8", "replace"),
+        "size": len(done.stdout),
+        "err": done.stderr[-2_000:].decode("utf-8", "replace"),
+        "elapsed": done.elapsed,
+        "limit": "time" if done.timed_out else done.exceeded or ("output" if done.truncated else ""),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))))

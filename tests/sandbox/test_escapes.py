@@ -1,0 +1,106 @@
+"""No program gets out of the sandbox: every attempt, as root and as nobody, under bubblewrap and under Landlock."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from sandbox.attempts import ATTEMPTS, SURVIVORS, Attempt
+from sandbox.world import User, World, opened
+
+RUNGS = ("bubblewrap", "landlock")
+AT_ONCE = 1.0  # seconds in which everything is dead once its time is over
+
+
+@pytest.fixture(scope="module", params=get_args(User))
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    user: User = request.param
+    if user == "root" and os.getuid() != 0:
+        pytest.skip("the tests do not run as root")
+    if user == "nobody" and os.getuid() == 0 and not Path("/usr/bin/python3").exists():
+        pytest.skip("there is no interpreter that nobody may run")
+    with opened(user) as found:
+        yield found
+
+
+@pytest.fixture(params=RUNGS)
+def rung(request: pytest.FixtureRequest, world: World) -> str:
+    if not world.attempt("print(1)", request.param)["there"]:
+        pytest.skip(f"there is no {request.param} here")
+    name: str = request.param
+    return name
+
+
+@pytest.mark.requirement("SAF-2", "SAF-8")
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt.name)
+def test_no_attempt_succeeds_and_each_denial_is_typed(world: World, rung: str, attempt: Attempt) -> None:
+    before = world.state()
+    found = world.attempt(attempt.code, rung, 3 if attempt.limit == "time" else 20)
+    assert "ESCAPED" not in found["out"] or attempt.limit == "output"
+    if attempt.limit:
+        assert found["limit"] == attempt.limit
+    else:
+        assert found["out"].startswith("DENIED E"), found
+    assert world.state() == before
+    assert Path("/proc", world.words["victim"]).exists()
+    assert not Path(f"/tmp/planted-{world.words['token']}").exists()
+
+
+@pytest.mark.parametrize("attempt", [one for one in ATTEMPTS if one.unguarded], ids=lambda attempt: attempt.name)
+def test_without_a_sandbox_the_same_attempt_succeeds(attempt: Attempt) -> None:
+    """Else the suite would prove nothing."""
+    with opened("nobody" if os.getuid() else "root") as world:
+        found = world.attempt(attempt.code, "none")
+        if attempt.name == "find a secret in its own environment":
+            assert "DENIED" in found["out"]  # even so: the environment is an allow-list
+        else:
+            assert "ESCAPED" in found["out"], found
+        Path(f"/tmp/planted-{world.words['token']}").unlink(missing_ok=True)
+        (Path(os.__file__).parent / f"planted-{world.words['token']}").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(("stay", "timeout"), [(0, 20), (60, 1)], ids=["ended", "out of time"])
+def test_daemons_that_hide_are_dead_when_the_program_is(world: World, rung: str, stay: int, timeout: float) -> None:
+    began = time.monotonic()
+    found = world.attempt(SURVIVORS.replace("{stay}", str(stay or 0.3)), rung, timeout)
+    assert (found["limit"], "left behind" in found["out"]) == (("time", False) if stay else ("", True))
+    assert found["elapsed"] <= (timeout if stay else 1) + AT_ONCE
+    assert time.monotonic() - began < 15
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if world.words["token"].encode() in read(path)]
+
+
+def test_its_own_folder_is_home_and_the_only_one_that_it_writes_to(world: World, rung: str) -> None:
+    code = "import os, tempfile; open('kept', 'w').write('x'); print(os.environ['HOME'], tempfile.gettempdir(), os.getcwd())"
+    found = world.attempt(code, rung)
+    assert found["out"].split() == [str(world.run)] * 3
+    assert (world.run / "kept").read_text() == "x"
+
+
+def test_it_is_given_no_stdin_and_no_word_of_the_callers_environment(world: World, rung: str) -> None:
+    found = world.attempt("import os, sys; print(repr(sys.stdin.read()), 'SECRET_TOKEN' in os.environ)", rung)
+    assert found["out"].split() == ["''", "False"]
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [("sys.exit(7)", 7), ("os.kill(os.getpid(), 9)", 137), ("sys.exit(137)", 137)]
+)
+def test_an_end_is_told_the_same_under_every_rung(world: World, rung: str, how: str, code: int) -> None:
+    assert world.attempt(f"import os, sys; {how}", rung)["code"] == code
+
+
+@pytest.mark.requirement("SAF-3")
+def test_pip_cannot_install(world: World, rung: str) -> None:
+    code = "import subprocess, sys; print(subprocess.run([sys.executable, '-m', 'pip', 'install', 'six']).returncode)"
+    assert world.attempt(code, rung)["out"].strip().splitlines()[-1] != "0"
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

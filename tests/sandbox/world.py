@@ -1,0 +1,119 @@
+"""A project, a home, listeners and another process, for programs that want to get at them."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Literal
+
+import navigator_kernel
+
+NOBODY = 65534
+User = Literal["root", "nobody"]
+CONTAINED = Path(__file__).with_name("contained.py")
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What there is to get at, by the words that attempts have for it. `python` is what programs are run with."""
+
+    base: Path
+    user: User
+    python: str
+    words: dict[str, str]
+
+    @property
+    def run(self) -> Path:
+        return self.base / "project" / "mybox" / "workspace" / "run"
+
+    def attempt(self, code: str, rung: str, timeout: float = 20) -> dict[str, Any]:
+        """What became of `code` under `rung`, or under none."""
+        for left in self.run.iterdir():
+            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        for name, word in self.words.items():
+            code = code.replace("{" + name + "}", word)
+        env = {"PATH": os.defpath, "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
+        who: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if self.drops else {}
+        argv = [self.python, str(self.base / "contained.py"), rung, str(self.run), str(timeout)]
+        done = subprocess.run(
+            argv, input=code, env={**env, "HOME": self.words["home"]}, capture_output=True, text=True, timeout=90, **who
+        )
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    @property
+    def drops(self) -> bool:
+        return self.user == "nobody" and os.getuid() == 0
+
+    def state(self) -> dict[str, tuple[int, int, bytes]]:
+        """Every file outside the run's own folder, with its mode and time."""
+        found = {}
+        for path in sorted(self.base.rglob("*")):
+            ours = path.is_relative_to(self.run) or "memory-" in str(path) or "__pycache__" in path.parts
+            if path.is_file() and not ours:
+                found[str(path)] = (path.stat().st_mode, path.stat().st_mtime_ns, path.read_bytes())
+        return found
+
+
+@contextmanager
+def opened(user: User) -> Iterator[World]:
+    """In a folder that the user may enter; the tests' own may be root's alone."""
+    with ExitStack() as held:
+        base = Path(mkdtemp(prefix="escape-", dir="/var/tmp"))
+        held.callback(shutil.rmtree, base, ignore_errors=True)
+        package = Path(navigator_kernel.__file__).parent
+        shutil.copytree(package, base / "kernel" / "navigator_kernel", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(CONTAINED, base)
+        project, home = base / "project", base / "home"
+        for folder in (project / "mybox/workspace/run", project / "mybox/workspace/other", home / ".ssh"):
+            folder.mkdir(parents=True)
+        for path in (project / "secret", project / "doomed", home / ".profile", home / ".ssh/id"):
+            path.write_text("hunter2")
+        (project / "mybox/workspace/other/result").write_text("hunter2")
+        names = {"tcp": socket.socket(), "udp": socket.socket(type=socket.SOCK_DGRAM)}
+        for listener in names.values():
+            held.enter_context(listener).bind(("127.0.0.1", 0))
+        names["tcp"].listen()
+        abstract = f"navigator-{secrets.token_hex(4)}"
+        for place in (str(project / "door"), f"\0{abstract}"):
+            door = held.enter_context(socket.socket(socket.AF_UNIX))
+            door.bind(place)
+            door.listen()
+        own(base, user)
+        who: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        drops = user == "nobody" and os.getuid() == 0
+        victim = subprocess.Popen(["sleep", "600"], cwd=project, **(who if drops else {}))
+        held.callback(victim.wait)
+        held.callback(victim.kill)
+        words = {
+            "project": str(project),
+            "home": str(home),
+            "other": str(project / "mybox/workspace/other"),
+            "package": str(base / "kernel" / "navigator_kernel"),
+            "victim": str(victim.pid),
+            "tcp": str(names["tcp"].getsockname()[1]),
+            "udp": str(names["udp"].getsockname()[1]),
+            "abstract": abstract,
+            "token": secrets.token_hex(6),
+        }
+        python = "/usr/bin/python3" if drops else sys.executable
+        yield World(base=base, user=user, python=python, words=words)
+
+
+def own(base: Path, user: User) -> None:
+    """All of it belongs to the user: only the sandbox stands between."""
+    base.chmod(0o755)
+    for path in (base, *base.rglob("*")):
+        if user == "nobody" and os.getuid() == 0:
+            os.chown(path, NOBODY, NOBODY)
