@@ -19,7 +19,7 @@ from typing import Any, Literal
 import navigator_kernel
 
 NOBODY = 65534
-User = Literal["root", "nobody"]
+User = Literal["self", "nobody"]
 CONTAINED = Path(__file__).with_name("contained.py")
 
 

@@ -7,7 +7,6 @@ program ends (prctl(2), PR_SET_CHILD_SUBREAPER).
 
 from __future__ import annotations
 
-import ctypes
 import marshal
 import os
 import resource
@@ -24,16 +23,12 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system cal
 PATH_BENEATH = 1
 FAILED = 125  # what it ends with where it cannot start the program; the reason is on stderr
 
-libc = ctypes.CDLL(None, use_errno=True)
-
 
 def main() -> None:
     fd = int(sys.argv[1])
     spec = marshal.loads(os.read(fd, os.fstat(fd).st_size))  # noqa: S302 - the kernel wrote it, into a file of its own
     os.close(fd)
     try:
-        for path in spec["cgroup"]:
-            write(path, "0")
         for name, value in spec["limits"].items():
             limit(getattr(resource, name), value)
         if spec["landlock"] is None:
@@ -41,6 +36,15 @@ def main() -> None:
         supervised(spec)
     except OSError as error:
         failed(error)
+
+
+def let_in(gate: int | None) -> None:
+    """Waits until the caller has put this process where it is counted."""
+    if gate is None:
+        return
+    if not os.read(gate, 1):
+        raise OSError("the caller gave it up")
+    os.close(gate)
 
 
 def failed(error: OSError) -> NoReturn:
@@ -57,16 +61,18 @@ def contained(spec: dict[str, Any]) -> NoReturn:
         os.write(fd, spec["seccomp"])
         os.lseek(fd, 0, os.SEEK_SET)
         argv[1:1] = ["--seccomp", str(fd)]
+    let_in(spec["gate"])
     os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
 
 
 def supervised(spec: dict[str, Any]) -> NoReturn:
     """Runs the program as a child and ends as it ends, once nothing of it is left."""
-    checked(libc.prctl(SUBREAPER, 1, 0, 0, 0), "prctl")
+    prctl(SUBREAPER, 1)
+    let_in(spec["gate"])
     child = os.fork()
     if child == 0:
         try:
-            checked(libc.prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0), "prctl")
+            prctl(DEATH_SIGNAL, signal.SIGKILL)
             restricted(spec["landlock"], spec["seccomp"])
             os.execve(spec["argv"][0], spec["argv"], os.environ)  # noqa: S606 - no shell is wanted
         except OSError as error:
@@ -75,7 +81,7 @@ def supervised(spec: dict[str, Any]) -> NoReturn:
         os.close(fd)  # so that the streams end with the program
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, stopped)
-    checked(libc.prctl(DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0), "prctl")
+    prctl(DEATH_SIGNAL, signal.SIGTERM)
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == child:
@@ -139,24 +145,24 @@ def restricted(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | N
     """From here on this process and its children have what `landlock` grants: the ruleset, and rights by path."""
     attributes, rules = landlock
     number = 0
-    while libc.prctl(DROP_BOUND, number, 0, 0, 0) == 0:  # root keeps its files, and none of its powers
+    while libc().prctl(DROP_BOUND, number, 0, 0, 0) == 0:  # root keeps its files, and none of its powers
         number += 1
-    checked(libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
-    ruleset = checked(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0), "landlock_create_ruleset")
+    prctl(NO_NEW_PRIVS, 1)
+    ruleset = syscall("landlock_create_ruleset", CREATE_RULESET, attributes, len(attributes), 0)
     for path, rights in rules:
         try:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except FileNotFoundError:
             continue
-        rule = struct.pack("=Qi", rights, fd)
-        checked(libc.syscall(ADD_RULE, ruleset, PATH_BENEATH, rule, 0), f"landlock_add_rule {path}")
+        syscall(f"landlock_add_rule {path}", ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", rights, fd), 0)
         os.close(fd)
-    checked(libc.syscall(RESTRICT_SELF, ruleset, 0), "landlock_restrict_self")
+    syscall("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
     if seccomp:
+        import ctypes
+
         held = ctypes.create_string_buffer(seccomp, len(seccomp))
-        filters = struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held))
-        checked(libc.prctl(SECCOMP, 2, filters, 0, 0), "seccomp")
+        prctl(SECCOMP, 2, struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held)))
 
 
 def limit(which: int, value: int) -> None:
@@ -166,15 +172,23 @@ def limit(which: int, value: int) -> None:
     resource.setrlimit(which, (value, value))
 
 
-def write(path: str, text: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        os.write(fd, text.encode())
-    finally:
-        os.close(fd)
+def libc() -> Any:
+    import ctypes  # 5 ms, which bubblewrap can do without
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def syscall(what: str, *args: object) -> int:
+    return checked(libc().syscall(*args), what)
+
+
+def prctl(option: int, value: int, *more: object) -> None:
+    checked(libc().prctl(option, value, *(more or (0,)), 0, 0), "prctl")
 
 
 def checked(result: int, what: str) -> int:
+    import ctypes
+
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -32,11 +32,12 @@ _TICK = 0.2  # seconds between two looks at what nothing else watches
 
 
 class Contained(NamedTuple):
-    """How a job is started where it is contained: `argv` in place of its own, with the files `fds` open. `exceeded`
-    names a limit that it went over, while it runs."""
+    """How a job is started where it is contained: `argv` in place of its own, with the files `fds` open. `started` is
+    told its number; `exceeded` names a limit that it went over, while it runs."""
 
     argv: tuple[str, ...]
     fds: tuple[int, ...]
+    started: Callable[[int], None]
     exceeded: Callable[[], Exceeded]
 
 
@@ -75,6 +76,8 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
     process = _start(job, mark, contained)
     watch = _Watch(process, wake, contained.exceeded if contained else None)
     try:
+        if contained is not None:
+            contained.started(process.pid)
         ended = watch.until(started + job.timeout)
     finally:
         _kill_tree(process.pid, "" if contained else mark)

@@ -44,7 +44,7 @@ TABLE: tuple[Right, ...] = (
     ),
     Right(
         actor="type_a",
-        reads="its own folder, files named in the packet",
+        reads="its own folder, files named in the packet, the project where it says `reads: project`",
         writes=("mybox/workspace/<run>",),
         network="none",
         consent="none if shipped; else bound to its digest (navigator skill trust)",

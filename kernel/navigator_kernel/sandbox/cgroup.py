@@ -21,10 +21,10 @@ class Cgroup(NamedTuple):
 
     folders: tuple[Path, ...]
 
-    @property
-    def doors(self) -> tuple[str, ...]:
-        """The files that a process writes 0 to, and is in."""
-        return tuple(str(folder / "cgroup.procs") for folder in self.folders)
+    def take(self, pid: int) -> None:
+        """The process, and all that it starts from now on, is in it. The kernel takes some milliseconds for that."""
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text(str(pid))
 
     def remove(self) -> None:
         """Kills what is in it, and takes it away."""

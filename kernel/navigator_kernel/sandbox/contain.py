@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from navigator_kernel.values.job import Exceeded
 if TYPE_CHECKING:
     from navigator_kernel.adapters.process import ProcessRunner
     from navigator_kernel.ports import Writer
+    from navigator_kernel.sandbox.cgroup import Cgroup
     from navigator_kernel.values.job import Job, Outcome
 
 ARGUMENT = 128 * 1024  # bytes of one argument, the system's own limit
@@ -60,8 +61,8 @@ class ContainedRunner:
         """The best that works, tried once for each start of the machine."""
         found, key = {rung.name: rung for rung in rungs()}, _machine()
         held = self._remembered()
-        if held.get("key") == key and held.get("rung") in found:
-            return found[held["rung"]]
+        if held.get("key") == key and str(held.get("rung")) in found:
+            return found[str(held["rung"])]
         best = _tried(tuple(found.values()))
         if best is not None:
             self._keep({"key": key, "rung": best.name})
@@ -105,16 +106,25 @@ def _prepared(job: Job, rung: Rung) -> Iterator[Contained]:
         raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH")
     if any(len(os.fsencode(word)) >= ARGUMENT for word in job.argv):
         raise too_long(job)
-    group = cgroup.made(held.processes, MEMORY)
-    doors = group.doors if group else ()
-    spec = {"cgroup": doors, "limits": dict(held.limits), **rung.wrap([program, *job.argv[1:]], held)}
-    argv, fd = launch(spec)
-    try:
-        yield Contained(argv=argv, fds=(fd,), exceeded=partial(_exceeded, held))
-    finally:
-        os.close(fd)
+    with ExitStack() as held_open:
+        group = cgroup.made(held.processes, MEMORY)
+        gate, opener = os.pipe() if group is not None else (None, None)
+        spec = {"gate": gate, "limits": dict(held.limits), **rung.wrap([program, *job.argv[1:]], held)}
+        argv, fd = launch(spec)
+        for open_file in (fd, gate, opener):
+            if open_file is not None:
+                held_open.callback(os.close, open_file)
         if group is not None:
-            group.remove()
+            held_open.callback(group.remove)
+        fds = (fd,) if gate is None else (fd, gate)
+        yield Contained(argv, fds, partial(_counted, group, opener), partial(_exceeded, held))
+
+
+def _counted(group: Cgroup | None, opener: int | None, pid: int) -> None:
+    """Puts the launcher into the group while it starts, and lets it go on."""
+    if group is not None and opener is not None:
+        group.take(pid)
+        os.write(opener, b"x")
 
 
 def _exceeded(held: Confinement) -> Exceeded:

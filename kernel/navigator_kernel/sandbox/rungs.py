@@ -58,7 +58,7 @@ def works(rung: Rung, folder: Path) -> bool:
     held = Confinement(reads=_needed(), writes=folder, network=False, limits={})
     ended = []
     for argv in (["/bin/true"], ["/bin/ls", str(Path.home())]):
-        words, fd = launch({"cgroup": (), "limits": {}, **rung.wrap(argv, held)})
+        words, fd = launch({"gate": None, "limits": {}, **rung.wrap(argv, held)})
         try:
             done = subprocess.run(
                 words, pass_fds=(fd,), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE

@@ -1,0 +1,203 @@
+"""Which sandbox is used, and what happens where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.process import ProcessRunner, disk_used
+from navigator_kernel.errors import NoSandbox, NotFound, UsageProblem
+from navigator_kernel.sandbox import cgroup, contain
+from navigator_kernel.sandbox.confinement import confinement
+from navigator_kernel.sandbox.contain import ContainedRunner
+from navigator_kernel.sandbox.rungs import Rung, landlock_abi, rungs, works
+from navigator_kernel.sandbox.seccomp import program
+from navigator_kernel.values.job import Job, Outcome
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> ContainedRunner:
+    kept = tmp_path / "kept"
+    return ContainedRunner(ProcessRunner(), kept / "sandbox.json", lambda: FolderWriter([kept]))
+
+
+def job(folder: Path, *argv: str, **given: object) -> Job:
+    held = {"actor": "type_a", "subject": "it", "digest": "sha256:0", "run": "r", "timeout": 20.0, **given}
+    return Job(argv=argv or ("echo", "hello"), cwd=folder, **held)  # type: ignore[arg-type]  # fields of a Job
+
+
+def ran(runner: ContainedRunner, job: Job) -> Outcome:
+    return asyncio.run(runner.run(job))
+
+
+def broken(name: str) -> Rung:
+    return Rung(name, lambda argv, _: {"argv": list(argv), "landlock": (b"", []), "seccomp": None})
+
+
+def test_the_best_that_works_is_used_and_remembered(
+    runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = rungs()[-1]
+    monkeypatch.setattr(contain, "rungs", lambda: (broken("best"), good))
+    assert runner.rung() is good
+    assert json.loads(runner.memory.read_text())["rung"] == good.name
+    monkeypatch.setattr(contain, "works", lambda *_: pytest.fail("it was tried again"))
+    assert runner.rung() is good
+    assert ran(runner, job(tmp_path)).stdout == b"hello\n"
+
+
+@pytest.mark.parametrize("held", ["", "[", "7", '{"key": 1, "rung": "x"}', '{"rung": {}}'])
+def test_a_memory_that_is_none_of_ours_is_read_past(runner: ContainedRunner, held: str) -> None:
+    runner.memory.parent.mkdir()
+    runner.memory.write_text(held)
+    found = runner.rung()
+    assert found is not None and found.name == rungs()[0].name
+
+
+def test_another_start_of_the_machine_tries_again(runner: ContainedRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner.rung()
+    monkeypatch.setattr(contain, "_machine", lambda: ["another"])
+    tried: list[str] = []
+    monkeypatch.setattr(contain, "works", lambda rung, _: tried.append(rung.name) or True)
+    assert runner.rung() is not None and tried == [rungs()[0].name]
+
+
+def test_a_sandbox_that_contains_nothing_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program called bwrap that only starts what it is given."""
+    fake = tmp_path / "bin" / "bwrap"
+    fake.parent.mkdir()
+    fake.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+    assert shutil.which("bwrap") == str(fake)
+    assert rungs()[0].name == "bubblewrap" and not works(rungs()[0], tmp_path)
+
+
+def test_with_bubblewrap_hidden_landlock_takes_over(
+    runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not landlock_abi():
+        pytest.skip("this kernel has no Landlock")
+    monkeypatch.setattr("navigator_kernel.sandbox.rungs.shutil.which", lambda *_, **__: None)
+    found = runner.rung()
+    assert found is not None and found.name == "landlock"
+
+
+@pytest.mark.requirement("SAF-8")
+def test_without_a_sandbox_nothing_runs_and_three_ways_are_told(
+    runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contain, "rungs", lambda: (broken("only"),))
+    with pytest.raises(NoSandbox) as caught:
+        ran(runner, job(tmp_path, "touch", "ran"))
+    assert (caught.value.exit_code, len(caught.value.hint.split("; "))) == (8, 3)
+    assert os.listdir(tmp_path) == []
+    assert not runner.memory.exists()  # what is installed next is found
+    runner.unsafe = True
+    assert ran(runner, job(tmp_path, "touch", "ran")).exit_code == 0
+
+
+def test_with_both_hidden_a_run_ends_with_8_and_the_flag_lets_it_run(tmp_path: Path) -> None:
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("strace is not installed")
+    hidden = "landlock_create_ruleset"
+    argv = [strace, "-f", "-qq", "-o", os.devnull, "-e", f"trace={hidden}", "-e", f"inject={hidden}:error=ENOSYS"]
+    argv += [sys.executable, "-m", "navigator_kernel.cli.main", "ask", "word count of this: hello brave world"]
+    env = {**os.environ, "PATH": str(Path(sys.executable).parent)}
+    told = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert told.returncode == 8, told.stdout + told.stderr
+    for way in ("apt-get install bubblewrap", "Landlock", "--unsafe-no-sandbox"):
+        assert way in told.stdout
+    told = subprocess.run([*argv, "--unsafe-no-sandbox"], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert told.returncode == 0 and "3 words" in told.stdout
+
+
+def test_a_program_that_is_not_there_is_named(runner: ContainedRunner, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="frobnicate"):
+        ran(runner, job(tmp_path, "frobnicate"))
+
+
+def test_an_argument_that_is_too_long_is_told(runner: ContainedRunner, tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="128 KiB"):
+        ran(runner, job(tmp_path, "echo", "x" * 131_072))
+    assert len(ran(runner, job(tmp_path, "echo", "x" * 131_000)).stdout) == 131_001
+
+
+def test_what_a_job_names_is_read_and_not_written(runner: ContainedRunner, tmp_path: Path) -> None:
+    (tmp_path / "named").write_text("said")
+    (tmp_path / "other").write_text("unsaid")
+    (tmp_path / "run").mkdir()
+    reads = (tmp_path / "named", tmp_path / "gone")
+    code = "cat ../named; cat ../other; echo x >> ../named"
+    done = ran(runner, job(tmp_path / "run", "sh", "-c", code, reads=reads))
+    assert (done.stdout, done.exit_code != 0) == (b"said", True)
+    assert (tmp_path / "named").read_text() == "said"
+
+
+def test_a_script_of_this_release_is_not_contained(runner: ContainedRunner, tmp_path: Path) -> None:
+    """It is the kernel's own command line, which has the person's rights."""
+    runner.memory = tmp_path / "never"
+    assert ran(runner, job(tmp_path, actor="script", shipped=True)).exit_code == 0
+    assert not runner.memory.exists()
+
+
+def test_links_are_seen_as_what_they_lead_to(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "way").symlink_to("real")
+    held = confinement(job(tmp_path / "way", reads=(tmp_path / "way",)))
+    assert held.writes == tmp_path / "real" and tmp_path / "real" in held.reads and tmp_path / "way" not in held.reads
+
+
+def test_bytes_on_disk_are_counted_without_following_links(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "big").write_bytes(bytes(1_000_000))
+    (tmp_path / "way").symlink_to("/usr")
+    assert 1_000_000 <= disk_used(tmp_path, 1 << 30) < 1_100_000
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root needs a group")
+def test_a_group_counts_and_goes_away() -> None:
+    held = cgroup.made(3, 1 << 30)
+    if held is None:
+        pytest.skip("no control group can be made here")
+    assert all((folder / "cgroup.procs").exists() for folder in held.folders)
+    waits = subprocess.Popen(["sleep", "600"])
+    held.take(waits.pid)
+    held.remove()
+    assert waits.wait() == -9
+    assert not any(folder.exists() for folder in held.folders)
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("network", [False, True])
+def test_every_jump_of_a_filter_ends_inside_it_and_every_way_in_a_return(machine: str, network: bool) -> None:
+    held = program(network=network, machine=machine)
+    assert held is not None and len(held) % 8 == 0 and len(held) // 8 < 4_096
+    ops = list(struct.iter_unpack("<HBBI", held))
+    for at, (code, yes, no, _) in enumerate(ops):
+        if code & 7 == 5:  # BPF_JMP
+            assert at + 1 + max(yes, no) < len(ops)
+    assert ops[-1][0] == 6  # BPF_RET
+
+
+def test_a_machine_whose_calls_are_not_known_has_no_filter() -> None:
+    assert program(network=False, machine="riscv64") is None
+
+
+def test_the_workspace_keeps_what_a_run_made_with_the_persons_own_rights(
+    runner: ContainedRunner, tmp_path: Path
+) -> None:
+    ran(runner, job(tmp_path, "sh", "-c", "echo x > kept"))
+    seen = (tmp_path / "kept").stat()
+    assert (seen.st_uid, stat.S_IMODE(seen.st_mode) & 0o600) == (os.getuid(), 0o600)
