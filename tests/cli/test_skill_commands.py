@@ -27,15 +27,17 @@ def manager(here: Place) -> Place:
     return replace(here, program=SKILL_MANAGER)
 
 
-@pytest.fixture
-def ran(tmp_path: Path) -> Path:
-    """A file that only the skill called tool makes."""
-    return tmp_path / "ran"
+def ran(place: Place) -> bool:
+    """Whether the skill called tool made its file since this was last asked."""
+    found = list(place.root.glob("mybox/workspace/*/ran"))
+    for path in found:
+        path.unlink()
+    return bool(found)
 
 
 @pytest.fixture
-def repo(tmp_path: Path, ran: Path) -> Path:
-    script = f"import pathlib; pathlib.Path({str(ran)!r}).write_text('x'); print('ran')\n"
+def repo(tmp_path: Path) -> Path:
+    script = "import pathlib; pathlib.Path('ran').write_text('x'); print('ran')\n"
     files = {
         "skills/alpha/SKILL.md": skill_text("alpha", STEERING),
         "skills/beta/SKILL.md": skill_text("beta", "draws charts"),
@@ -260,23 +262,21 @@ def test_a_disabled_skill_is_still_listed_as_disabled(manager: Place) -> None:
 
 @pytest.mark.requirement("SAF-1")
 def test_an_installed_command_runs_only_while_it_is_trusted_byte_for_byte(
-    here: Place, manager: Place, source: str, ran: Path
+    here: Place, manager: Place, source: str
 ) -> None:
     install(manager, source, "tool")
-    asked = [here.run("ask", "/tool x").code, ran.exists()]
+    asked = [here.run("ask", "/tool x").code, ran(here)]
     manager.said("trust", "tool")
-    trusted = [here.run("ask", "/tool x").code, ran.exists()]
+    trusted = [here.run("ask", "/tool x").code, ran(here)]
     script = here.root / ".claude/skills/tool/run.py"
     kept = script.read_bytes()
-    ran.unlink()
     script.write_bytes(kept + b"#")
-    changed = [here.run("ask", "/tool x").code, ran.exists()]
+    changed = [here.run("ask", "/tool x").code, ran(here)]
     script.write_bytes(kept)
-    restored = here.run("ask", "/tool x").code
-    ran.unlink()
+    restored = [here.run("ask", "/tool x").code, ran(here)]
     manager.said("distrust", "tool")
-    distrusted = [here.run("ask", "/tool x").code, ran.exists()]
-    assert (asked, trusted, changed, restored, distrusted) == ([9, False], [0, True], [6, False], 0, [9, False])
+    distrusted = [here.run("ask", "/tool x").code, ran(here)]
+    assert (asked, trusted, changed, restored, distrusted) == ([9, False], [0, True], [6, False], [0, True], [9, False])
 
 
 def test_trust_is_taken_back_even_where_the_skill_is_gone(manager: Place, source: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from processes import working_in
 from workflows.crashing import (
     DOUBLES,
     DRAWS,
@@ -245,7 +246,7 @@ def test_ctrl_c_ends_a_step_with_its_processes_and_leaves_a_run_that_goes_on(box
     wait_for(begun.exists)
     process.send_signal(signal.SIGINT)
     assert ended(process).code == 130
-    wait_for(lambda: not is_busy(box.workspace(token)), "the end of the skill's process")
+    wait_for(lambda: not working_in(box.workspace(token)), "the end of the skill's process")
     assert box.run(token)["state"] == "stopped"
     (box.workspace(token) / "go").touch()
     assert box.place.run("workflow", "resume", token).code == 0
@@ -259,11 +260,11 @@ def test_what_a_killed_process_was_running_has_ended_when_the_step_is_repeated(b
     killed = box.start("workflow", "approve", token)
     begun = box.workspace(token) / "begun"
     wait_for(begun.exists)
-    assert is_busy(box.workspace(token))
+    assert working_in(box.workspace(token))
     begun.unlink()
     killed.kill()
     assert ended(killed).code == KILLED
-    wait_for(lambda: not is_busy(box.workspace(token)), "the end of what it ran")
+    wait_for(lambda: not working_in(box.workspace(token)), "the end of what it ran")
     second = box.start("workflow", "resume", token)
     try:
         wait_for(begun.exists)
@@ -290,14 +291,3 @@ def test_the_command_that_a_question_about_a_step_in_doubt_names_goes_on_with_it
     named = re.findall(r"navigator (workflow .*)", asked.err)
     assert box.place.run(*named[-1].split()).code == 0
     assert box.acts(token) == {"draw-number": 1, "double-it": 1}
-
-
-def is_busy(folder: Path) -> bool:
-    """Whether a process works in `folder`; one in a sandbox knows its own number only."""
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if (process / "cwd").readlink() == folder.resolve() and b"wait-here" in (process / "cmdline").read_bytes():
-                return True
-        except OSError:
-            continue
-    return False
