@@ -145,6 +145,34 @@ def test_what_a_job_names_is_read_and_not_written(runner: ContainedRunner, tmp_p
     assert (tmp_path / "named").read_text() == "said"
 
 
+@pytest.mark.parametrize("rung", rungs(), ids=lambda rung: rung.name)
+def test_who_may_read_the_project_sees_no_conversation_and_no_other_run(
+    runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: Rung
+) -> None:
+    monkeypatch.setattr(contain, "rungs", lambda: (rung,))
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    work = root / "mybox" / "workspace" / "run"
+    for folder in (work, root / "mybox" / "state", root / "mybox" / "in", root / "src" / "deep", outside):
+        folder.mkdir(parents=True)
+    told = {
+        "mybox/state/sessions": "s",
+        "mybox/in/named": "n",
+        "mybox/in/unnamed": "u",
+        "src/deep/code": "c",
+        "top": "t",
+    }
+    for name, text in told.items():
+        (root / name).write_text(text)
+    (outside / "key").write_text("k")
+    (root / "way").symlink_to(outside)
+    reads = (root, root / "mybox" / "in" / "named")
+    code = "cd ../../..; for f in top src/deep/code mybox/in/named mybox/in/unnamed mybox/state/sessions way/key; do cat $f; done"
+    done = ran(runner, job(work, "sh", "-c", code, reads=reads))
+    assert done.stdout == b"tcn"
+    assert ran(runner, job(work, "sh", "-c", "echo x > kept && cat kept", reads=reads)).stdout == b"x\n"
+    assert ran(runner, job(work, "sh", "-c", "echo x > ../../../top", reads=reads)).exit_code != 0
+
+
 def test_a_script_of_this_release_is_not_contained(runner: ContainedRunner, tmp_path: Path) -> None:
     """It is the kernel's own command line, which has the person's rights."""
     runner.memory = tmp_path / "never"

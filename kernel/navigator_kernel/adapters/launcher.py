@@ -11,6 +11,7 @@ import marshal
 import os
 import resource
 import signal
+import stat
 import struct
 import sys
 
@@ -151,9 +152,11 @@ def restricted(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | N
     ruleset = syscall("landlock_create_ruleset", CREATE_RULESET, attributes, len(attributes), 0)
     for path, rights in rules:
         try:
-            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
             continue
+        if stat.S_ISLNK(os.fstat(fd).st_mode):
+            continue  # one that was put there since; rights would be those to where it leads
         syscall(f"landlock_add_rule {path}", ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", rights, fd), 0)
         os.close(fd)
     syscall("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)

@@ -28,6 +28,7 @@ _ENTRY = 512  # bytes that an empty file counts for
 _GRACE = 0.5  # seconds in which the last output of a killed tree is read
 
 
+_STUBBORN = 2.0  # seconds in which what does not die is killed again: another person's, or one that waits for a disk
 _TICK = 0.2  # seconds between two looks at what nothing else watches
 
 
@@ -228,7 +229,8 @@ class _Watch:
 def _kill_tree(leader: int, mark: str) -> None:
     """Every descendant, the process group, and every process that inherited the mark and left the group, until none is
     found. What a contained process leaves behind stays the leader's: that one goes last."""
-    while found := descendants(leader):
+    end = time.perf_counter() + _STUBBORN
+    while (found := descendants(leader)) and time.perf_counter() < end:
         for pid in found:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +20,8 @@ FILE = 256 * MIB  # bytes of one file
 DISK = 512 * MIB  # bytes of everything in the run's own folder
 PROCESSES = 256
 OPEN_FILES = 1024
+
+KERNELS = "mybox"  # the project's folder of conversations, logs and other runs
 
 # What programs are made of; nothing of a person's, and no secrets
 SYSTEM = (
@@ -39,17 +41,20 @@ SYSTEM = (
     "/etc/mime.types",
     "/etc/nsswitch.conf",
     "/etc/passwd",
-    "/etc/pki",
-    "/etc/ssl",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
 )
 NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
 
 
 class Confinement(NamedTuple):
-    """`reads` are seen as they are and never written to, `writes` is the one folder that is. `limits` are of
-    getrlimit(2) by name, `disk` and `processes` are counted by others."""
+    """`reads` are seen as they are and never written to, but for `hidden`, which may lie in them; `writes` is the one
+    folder that is written to. `limits` are of getrlimit(2) by name, `disk` and `processes` are counted by others."""
 
     reads: tuple[Path, ...]
+    hidden: tuple[Path, ...]
     writes: Path
     network: bool
     limits: Mapping[str, int]
@@ -69,10 +74,13 @@ def confinement(job: Job) -> Confinement:
     }
     if os.getuid() != 0:
         limits["RLIMIT_NPROC"] = _processes_of_user() + PROCESSES
-    named = (path for path in job.reads if path.exists())
+    writes = Path(os.path.realpath(job.cwd))
+    named = [Path(os.path.realpath(path)) for path in job.reads if path.exists()]
+    hidden = tuple(folder for folder in writes.parents if folder.name == KERNELS and covers(named, folder))
     return Confinement(
-        reads=tuple(_outermost([*_system(), *(Path(os.path.realpath(path)) for path in named)])),
-        writes=Path(os.path.realpath(job.cwd)),
+        reads=tuple(_outermost([*_system(), *named], hidden)),
+        hidden=hidden,
+        writes=writes,
         network=False,
         limits=limits,
     )
@@ -86,11 +94,17 @@ def _system() -> tuple[Path, ...]:
     return (*(Path(path) for path in SYSTEM if os.path.lexists(path)), *sorted(prefixes))
 
 
-def _outermost(paths: Iterable[Path]) -> Iterable[Path]:
-    """Each but those below another; links stay beside what they lead to."""
+def covers(paths: Iterable[Path], inner: Path) -> bool:
+    """Whether `inner` lies in one of `paths`, or is one."""
+    return any(inner.is_relative_to(path) and not path.is_symlink() for path in paths)
+
+
+def _outermost(paths: Iterable[Path], hidden: Sequence[Path]) -> list[Path]:
+    """Each but those below another; links stay beside what they lead to, and what lies in `hidden` was named itself."""
     kept: list[Path] = []
     for path in sorted(set(paths), key=lambda path: len(path.parts)):
-        if not any(path.is_relative_to(other) and not other.is_symlink() for other in kept):
+        inside = [other for other in kept if covers(hidden, other)]
+        if not covers(inside if covers(hidden, path) else kept, path):
             kept.append(path)
     return kept
 

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -121,9 +121,11 @@ def _prepared(job: Job, rung: Rung) -> Iterator[Contained]:
 
 
 def _counted(group: Cgroup | None, opener: int | None, pid: int) -> None:
-    """Puts the launcher into the group while it starts, and lets it go on."""
+    """Puts the launcher into the group while it starts, and lets it go on; what cannot be counted runs all the same, as
+    where there are no groups."""
     if group is not None and opener is not None:
-        group.take(pid)
+        with suppress(OSError):
+            group.take(pid)
         os.write(opener, b"x")
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from navigator_kernel.adapters import launcher
-from navigator_kernel.sandbox.confinement import NETWORKED, Confinement
+from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
 from navigator_kernel.sandbox.seccomp import program
 
 PATIENCE = 10.0  # seconds for the trial of a rung
@@ -54,14 +54,17 @@ def rungs() -> tuple[Rung, ...]:
 
 
 def works(rung: Rung, folder: Path) -> bool:
-    """Whether a program that may do nothing starts under it, and cannot read what it may not."""
-    held = Confinement(reads=_needed(), writes=folder, network=False, limits={})
+    """Whether a program that may do nothing starts under it, and cannot read what it may not. `folder` is for that."""
+    inside, outside = folder / "inside", folder / "outside"
+    for made in (inside, outside):
+        made.mkdir(exist_ok=True)
+    held = Confinement(reads=_needed(), hidden=(), writes=inside, network=False, limits={})
     ended = []
-    for argv in (["/bin/true"], ["/bin/ls", str(Path.home())]):
+    for argv in (["/bin/ls", str(inside)], ["/bin/ls", str(outside)]):
         words, fd = launch({"gate": None, "limits": {}, **rung.wrap(argv, held)})
         try:
             done = subprocess.run(
-                words, pass_fds=(fd,), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
+                words, pass_fds=(fd,), cwd=inside, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
             )
         except (OSError, subprocess.SubprocessError):
             return False
@@ -94,13 +97,24 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
     """Namespaces of its own for everything, and a root in which nothing else is there."""
     words = [bwrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"]
     words += ["--share-net"] if held.network else []
+    late = [path for path in held.reads if covers(held.hidden, path)]
     for path in held.reads:
         told = str(path)
-        words += ["--symlink", str(path.readlink()), told] if path.is_symlink() else ["--ro-bind", told, told]
+        if path not in late:
+            words += ["--symlink", str(path.readlink()), told] if path.is_symlink() else ["--ro-bind", told, told]
+    for path in held.hidden:
+        words += ["--tmpfs", str(path)]
+    for path in late:
+        words += ["--ro-bind", str(path), str(path)]
     for name in NETWORKED if held.network else ():
         words += ["--ro-bind-try", os.path.realpath(name), name]
     words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(held.writes), str(held.writes)]
-    for mount in ("/proc", "/dev", "/"):  # root may write to much of /proc, and /dev/shm is memory
+    for mount in (
+        *map(str, held.hidden),
+        "/proc",
+        "/dev",
+        "/",
+    ):  # root may write to much of /proc, and /dev/shm is memory
         words += ["--remount-ro", mount]
     words += ["--chdir", str(held.writes), "--", *argv]
     return {"argv": words, "landlock": None, "seccomp": program(network=held.network)}
@@ -112,7 +126,7 @@ def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
     attributes = struct.pack("=QQQ", every, 0 if held.network else _TCP, _SCOPES if abi >= 6 else 0)
     attributes = attributes if abi >= 6 else attributes[:16]
     networked = map(Path, NETWORKED if held.network else ())
-    rules = [(str(path), _rights(path, _LOOKED_AT)) for path in _real([*held.reads, *networked])]
+    rules = [rule for path in _real([*held.reads, *networked]) for rule in _around(path, held.hidden)]
     rules += [(path, _READ_FILE | _WRITE_FILE) for path in _DEVICES]
     rules.append((str(held.writes), every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)))
     return {"argv": list(argv), "landlock": (attributes, rules), "seccomp": program(network=held.network, marks=False)}
@@ -120,6 +134,20 @@ def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
 
 def _real(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(Path(os.path.realpath(path)) for path in paths if path.exists()))
+
+
+def _around(path: Path, hidden: Sequence[Path]) -> list[tuple[str, int]]:
+    """Rules for all of `path` but what is hidden in it: rights hold for whatever lies below, so each of what lies
+    beside it gets its own. Names are told; a link is not followed, wherever it leads."""
+    within = [other for other in hidden if other.is_relative_to(path)]
+    if path in within:
+        return []
+    if not within:
+        return [(str(path), _rights(path, _LOOKED_AT))]
+    return [
+        (str(path), _READ_DIR),
+        *(rule for one in sorted(path.iterdir()) if not one.is_symlink() for rule in _around(one, within)),
+    ]
 
 
 def _rights(path: Path, rights: int) -> int:
