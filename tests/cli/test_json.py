@@ -107,6 +107,7 @@ CASES: Mapping[str, Case] = {
     "plugin distrust": Case(words=["source"]),
     "plugin list": Case(),
     "plugin trust": Case(words=["source"]),
+    "policy explain": Case(words=["word-count"]),
     "route": Case(words=["review this code"]),
     "session delete": Case(words=["talk"], before=talk),
     "session export": Case(words=["talk"], before=talk),

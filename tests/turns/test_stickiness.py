@@ -15,13 +15,12 @@ from turns.conftest import Talk, Talker, put
 
 SERVER = Path(__file__).parents[1] / "agents" / "mcp_server.py"
 FLAKY = """import pathlib, sys
-tries = pathlib.Path(sys.argv[0]).parent.parent.parent.parent / "tries.txt"
-tries.write_text((tries.read_text() if tries.exists() else "") + "x")
-if len(tries.read_text()) < {needed}:
+pathlib.Path("tried").write_text("x")
+if not pathlib.Path("../../../back").exists():
     sys.exit("the disk is away")
 print("there it is")
 """
-TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
+TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\nreads: project\n'
 
 
 @pytest.mark.requirement("STK-3")
@@ -44,23 +43,30 @@ def test_a_follow_up_of_a_skill_goes_to_the_same_skill(talk: Talk) -> None:
     assert talk.say("again: bye", consent=True).report.data == {"output": "BYE"}
 
 
+def tries(root: Path) -> int:
+    return len(list(root.glob("mybox/workspace/*/tried")))
+
+
 @pytest.fixture
 def flaky(root: Path, talker: Talker) -> Talk:
-    put(root, "fetch-it", "Fetches a thing", TEXT, FLAKY.format(needed=2))
+    put(root, "fetch-it", "Fetches a thing", TEXT, FLAKY)
     return talker()
 
 
 @pytest.mark.requirement("SAF-7")
 @pytest.mark.parametrize("word", ["retry", "try again", "Once more, please", "重试", "再试一次。"])
-def test_an_order_that_failed_is_tried_again_when_asked_with_what_went_wrong(flaky: Talk, word: str) -> None:
+def test_an_order_that_failed_is_tried_again_when_asked_with_what_went_wrong(
+    flaky: Talk, root: Path, word: str
+) -> None:
     failed = flaky.say("/fetch-it the thing", consent=True)
     assert failed.report.state == "error"
     assert "the disk is away" in str(failed.report.data)
     assert any("retry" in line for line in failed.sections.state_update)
 
+    (root / "back").touch()
     again = flaky.say(word, consent=True)
 
-    assert (again.report.state, again.report.data) == ("success", {"output": "there it is"})
+    assert (again.report.state, again.report.data) == ("success", {"output": "there it is", "files": ["tried"]})
     packet = next(event.to_dict() for event in reversed(flaky.events) if event.type == "StepStarted")["data"]["packet"]
     assert packet["params"]["required"] == {"text": "the thing"}
     assert packet["params"]["optional"]["error"] == failed.report.summary
@@ -68,7 +74,7 @@ def test_an_order_that_failed_is_tried_again_when_asked_with_what_went_wrong(fla
 
 @pytest.mark.requirement("SAF-7", "SAF-5")
 def test_after_two_failures_in_a_row_nothing_is_tried_a_third_time(root: Path, talker: Talker) -> None:
-    put(root, "fetch-it", "Fetches a thing", TEXT, FLAKY.format(needed=9))
+    put(root, "fetch-it", "Fetches a thing", TEXT, FLAKY)
     talk = talker()
     talk.say("/fetch-it the thing", consent=True)
     assert talk.say("retry", consent=True).report.state == "error"
@@ -76,7 +82,7 @@ def test_after_two_failures_in_a_row_nothing_is_tried_a_third_time(root: Path, t
     third = talk.say("retry", consent=True)
 
     assert (third.report.state, third.decision.reason) == ("pending", "failed_twice")
-    assert (root / "tries.txt").read_text() == "xx"
+    assert tries(root) == 2
 
 
 def test_without_a_failure_the_word_is_a_message_like_any_other(talk: Talk) -> None:
@@ -87,7 +93,7 @@ def test_a_new_matter_forgets_what_failed(flaky: Talk, root: Path) -> None:
     flaky.say("/fetch-it the thing", consent=True)
     flaky.say("/shout-loud hello", consent=True)
     flaky.say("retry", consent=True)
-    assert (root / "tries.txt").read_text() == "x"
+    assert tries(root) == 1
 
 
 def test_what_failed_is_kept_between_processes() -> None:

@@ -1,0 +1,86 @@
+"""`navigator policy explain`: what is told is what then happens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, below, place_in, type_a
+from navigator_kernel.sandbox.contain import ContainedRunner
+
+LOOKS = """import sys
+try:
+    print(open("../../../told").read())
+except OSError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    place = place_in(tmp_path)
+    place.write({**below(".claude/skills/looker", type_a("looker", LOOKS)), "told": "something"})
+    return place
+
+
+def told(place: Place, *words: str) -> dict[str, tuple[str, str]]:
+    """Verdict and rule by what is asked for."""
+    found = place.json("policy", "explain", *words)
+    return {one["what"]: (one["verdict"], one["rule"]) for one in found["decisions"]}
+
+
+@pytest.mark.requirement("SAF-1")
+def test_what_is_told_of_running_is_what_happens(here: Place) -> None:
+    assert told(here, "looker")["run"] == ("ask", "nobody has agreed to these bytes")
+    assert here.run("ask", "/looker").code == 9
+    here.said("skill", "trust", "looker")
+    assert told(here, "looker")["run"] == ("allow", "you trusted these bytes")
+    assert here.run("ask", "/looker").code in {0, 1}
+    script = here.root / ".claude/skills/looker/run.py"
+    script.write_text(f"{LOOKS}\n")
+    assert told(here, "looker")["run"][0] == "ask"
+    assert here.run("ask", "/looker").code == 9
+
+
+@pytest.mark.parametrize(("says", "verdict", "code"), [("", "deny", 1), ("reads: project\n", "allow", 0)])
+def test_what_is_told_of_the_project_is_what_happens(here: Place, says: str, verdict: str, code: int) -> None:
+    manifest = here.root / ".claude/skills/looker/SKILL.md"
+    manifest.write_text(manifest.read_text().replace("description:", f"{says}description:", 1))
+    here.said("skill", "trust", "looker")
+    assert told(here, "looker")["read the project"][0] == verdict
+    assert here.run("ask", "/looker").code == code
+
+
+def test_a_shipped_skill_needs_no_yes(here: Place) -> None:
+    found = told(here, "word-count")
+    assert found["run"] == ("allow", "its bytes are those of this release")
+    assert found["reach the network"] == ("deny", "authority table: type_a")
+
+
+def test_a_prompt_starts_nothing(here: Place) -> None:
+    assert told(here, "code-review") == {"start a process": ("deny", "it has no command")}
+
+
+@pytest.mark.parametrize(
+    ("tools", "verdict"), [("", "allow"), ("tools: [read_file]\n", "deny"), ("tools: [write_file]\n", "allow")]
+)
+def test_a_tool_is_told_by_what_the_manifest_lists(here: Place, tools: str, verdict: str) -> None:
+    manifest = here.root / ".claude/skills/looker/SKILL.md"
+    manifest.write_text(manifest.read_text().replace("description:", f"{tools}description:", 1))
+    assert told(here, "looker", "write_file")["call write_file"][0] == verdict
+
+
+def test_without_a_sandbox_it_says_so(
+    here: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from navigator_kernel.cli.main import run
+
+    monkeypatch.setattr(ContainedRunner, "rung", lambda _: None)
+    monkeypatch.chdir(here.root)
+    assert run(["policy", "explain", "looker"]) == 0
+    assert "nothing here can contain it" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_skill_that_is_not_there_is_4(here: Place) -> None:
+    assert here.run("policy", "explain", "frobnicate").code == 4
