@@ -13,8 +13,10 @@ import pytest
 from sandbox.attempts import ATTEMPTS, SURVIVORS, Attempt
 from sandbox.world import User, World, opened
 
-USERS = ("self", pytest.param("nobody", marks=pytest.mark.ci))
-RUNGS = ("bubblewrap", pytest.param("landlock", marks=pytest.mark.ci))
+pytestmark = pytest.mark.ci
+
+USERS = ("self", "nobody")
+RUNGS = ("bubblewrap", "landlock")
 AT_ONCE = 1.0  # seconds in which everything is dead once its time is over
 
 
@@ -50,7 +52,6 @@ def test_no_attempt_succeeds_and_each_denial_is_typed(world: World, rung: str, a
     assert not Path(f"/tmp/planted-{world.words['token']}").exists()
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("attempt", [one for one in ATTEMPTS if one.unguarded], ids=lambda attempt: attempt.name)
 def test_without_a_sandbox_the_same_attempt_succeeds(attempt: Attempt) -> None:
     """Else the suite would prove nothing."""
