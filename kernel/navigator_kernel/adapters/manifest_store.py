@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LIMIT = 64 * 1024 * 1024  # bytes of one store; a catalogue that needs more is read anew
 PROJECTS = 16  # stores that are kept, the last ones used
 
-_READERS = ("skills/manifest.py", "skills/frontmatter.py", "skills/template.py", "values/resource.py")
+_READERS = ("skills/manifest.py", "skills/frontmatter.py", "skills/names.py", "values/resource.py")
 Stamp = tuple[int, int, int, int]  # of `skills.listing`
 
 _PLACES = {"path", "folder"}

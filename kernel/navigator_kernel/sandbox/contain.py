@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.files import stamp
@@ -86,6 +85,8 @@ class ContainedRunner:
 
 
 def _tried(found: tuple[Rung, ...]) -> Rung | None:
+    from tempfile import TemporaryDirectory  # 5 ms, once for each start of the machine
+
     with TemporaryDirectory(prefix="navigator-") as folder:
         return next((rung for rung in found if works(rung, Path(os.path.realpath(folder)))), None)
 

@@ -5,7 +5,6 @@ What each guarantees is the table in `docs/concepts/sandbox.md`.
 
 from __future__ import annotations
 
-import ctypes
 import marshal
 import os
 import shutil
@@ -85,6 +84,8 @@ def launch(spec: dict[str, Any]) -> tuple[tuple[str, ...], int]:
 @cache
 def landlock_abi() -> int:
     """0 where the kernel has none, or does not let it be used."""
+    import ctypes  # 5 ms, and only where something runs
+
     found: int = ctypes.CDLL(None, use_errno=True).syscall(launcher.CREATE_RULESET, None, 0, 1)
     return max(found, 0)
 

@@ -8,32 +8,36 @@ leaves `aliases` alone.
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Refused
 from navigator_kernel.skills.listing import SIDECAR
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, pattern
 from navigator_kernel.values.resource import SkillDef
 
 SIZE_LIMIT = 64 * 1024  # bytes
 MOST = 32  # entries of each kind that count
 LENGTH = 64  # characters of one
 _LONGEST = 3  # words of an English entry of the glossary
-_RUN = re.compile(r"[㐀-鿿]+|[^\W_]+")
-_HAN = re.compile(r"[㐀-鿿]")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_RUN = pattern(r"[㐀-鿿]+|[^\W_]+")
+_HAN = pattern(r"[㐀-鿿]")
+_CAMEL = pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def sidecar_path(inner: Path, name: str) -> Path:
     return inner / f"{name}{SIDECAR}"
+
+
+def skill_folder(sidecar: str) -> str:
+    """The folder of the skill that the file at `sidecar` is of."""
+    path = Path(sidecar)
+    return str(path.parent.parent / path.name.removesuffix(SIDECAR))
 
 
 def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None) -> bytes | None:
@@ -136,7 +140,7 @@ def _english(run: str) -> list[tuple[str, bool]]:
 @cache
 def _glossary() -> tuple[Mapping[str, str], Mapping[str, str]]:
     """English to Chinese, and back: of several words for one the first."""
-    text = files("navigator_kernel.skills").joinpath("glossary.tsv").read_text("utf-8")
+    text = Path(__file__).with_name("glossary.tsv").read_text("utf-8")
     pairs = [line.split("\t") for line in text.splitlines()]
     back: dict[str, str] = {}
     for english, chinese in pairs:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.database import locked, read_rows
-from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import IntegrityMismatch
-from navigator_kernel.skills.aliases import SIZE_LIMIT, sidecar_bytes, sidecar_path
-from navigator_kernel.skills.change import Change
+from navigator_kernel.skills.aliases import sidecar_bytes, sidecar_path
+from navigator_kernel.skills.change import Change, held_bytes
 from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.skills.links import link_text, own_links
 from navigator_kernel.skills.lockfile import lock_bytes, read_lock
@@ -72,7 +71,9 @@ def apply(
                 name = plan.receipt.name
                 folders[name] = _staged(plan, change.folder(name, keep=keep.get(name, "")), doors.writer)
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
-                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, _sidecar(place, name)))
+                change.write(
+                    f"aliases/{name}", sidecar_bytes(plan.skill, name, held_bytes(sidecar_path(place.inner, name)))
+                )
                 receipts[name] = plan.receipt
         if coming or going:
             _derive(place, change, receipts, folders, going if forget else (), doors)
@@ -100,7 +101,7 @@ def _derive(
     lock = lock_bytes(read_lock(place.lock), receipts.values(), gone)
     change.write("lock", lock)
     change.write("database", records_bytes(place, receipts, coming=folders))
-    before = _bytes(place)
+    before = held_bytes(place.lock)
     if before is not None and before != lock:
         stamp = doors.clock.now().replace(":", "").replace(".", "")
         change.write(f"locks/{_free(place, stamp)}", before)
@@ -113,20 +114,6 @@ def _free(place: Place, stamp: str) -> str:
     while os.path.lexists(place.locks / f"{stamp}-{at:03}.json"):
         at += 1
     return f"{stamp}-{at:03}"
-
-
-def _sidecar(place: Place, name: str) -> bytes | None:
-    try:
-        return read_bounded(sidecar_path(place.inner, name), SIZE_LIMIT)
-    except FileNotFoundError:
-        return None
-
-
-def _bytes(place: Place) -> bytes | None:
-    try:
-        return read_bounded(place.lock, 64 * 1024 * 1024)
-    except FileNotFoundError:
-        return None
 
 
 def _staged(plan: Plan, folder: Path, writer: Writer) -> Path:

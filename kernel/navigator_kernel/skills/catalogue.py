@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
-from navigator_kernel.skills.aliases import sidecar_path, with_sidecar
+from navigator_kernel.skills.aliases import skill_folder, with_sidecar
 from navigator_kernel.skills.digest import shipped_digest
 from navigator_kernel.skills.listing import Listing, Sidecars, Stamp
 from navigator_kernel.skills.manifest import read_manifest
@@ -123,13 +123,13 @@ class ResourceCatalogue:
         disabled = self.disabled()
         key = (files, sidecars, disabled)
         if key != self._key:
-            self._gather(files, {path for path, _ in sidecars}, disabled)
+            self._gather(files, {skill_folder(path): path for path, _ in sidecars}, disabled)
             self._folded = _by_folded_name(self._found.values())
             self._key = key
         return self._found
 
     def _gather(
-        self, files: Sequence[tuple[Root, str, Stamp]], sidecars: Collection[str], disabled: frozenset[str]
+        self, files: Sequence[tuple[Root, str, Stamp]], sidecars: Mapping[str, str], disabled: frozenset[str]
     ) -> None:
         self._found, self._notes = {}, []
         self._remember(files)
@@ -142,9 +142,8 @@ class ResourceCatalogue:
             if isinstance(entry, Diagnostic):
                 self._notes.append(entry)
                 continue
-            sidecar = sidecar_path(root.path / INNER, Path(path).parent.name)
-            if str(sidecar) in sidecars and entry.folder is not None and entry.folder.parent == root.path:
-                entry = with_sidecar(entry, sidecar)
+            if sidecar := sidecars.get(path.rpartition(os.sep)[0]):
+                entry = with_sidecar(entry, Path(sidecar))
             if entry.name in disabled:
                 entry = replace(entry, enabled=False)
             first = self._found.setdefault(entry.namespace, entry)

@@ -196,7 +196,7 @@ def _set(place: Place, slot: str, data: bytes | None, writer: Writer, *, strict:
     """Somebody's own in place of a link stays, and is Refused where `strict`."""
     path = _path(place, slot)
     if not _is_link(slot):
-        if _held(path) != data:
+        if held_bytes(path) != data:
             writer.remove(path) if data is None else writer.write(path, data)
         return
     try:
@@ -211,7 +211,7 @@ def _current(place: Place, slot: str) -> bytes | None:
     """Refused where somebody's own lies in place of a link."""
     path = _path(place, slot)
     if not _is_link(slot):
-        return _held(path)
+        return held_bytes(path)
     held = held_link(place, path.name)
     return None if held is None else held.encode()
 
@@ -220,7 +220,7 @@ def _is_link(slot: str) -> bool:
     return slot.startswith("link/")
 
 
-def _held(path: Path) -> bytes | None:
+def held_bytes(path: Path) -> bytes | None:
     try:
         return read_bounded(path, _SIZE_LIMIT)
     except FileNotFoundError:
