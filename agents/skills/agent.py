@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from navigator_kernel.errors import IntegrityMismatch
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.ports import Agent, AgentPorts, Executor
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
-from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.wording import say
 
-PROJECT = "project"  # what a manifest says it reads
 MESSAGE_LIMIT = 2_000  # characters of an error output that a summary's data keeps
 
 
@@ -52,10 +51,10 @@ class SkillsAgent:
 
     def _refuse_changed(self, executor: Executor) -> None:
         """X-38: bytes that are not those that were installed run only once the person has accepted them."""
-        skill = executor.skill
-        if skill.folder is None or self.ports.consents.trusted(f"type_a:{skill.name}@{executor.digest}"):
-            return
-        self.ports.lifecycle.perform("intact", {"path": str(skill.folder), "digest": executor.digest})
+        if executor.is_changed and not self.ports.consents.trusted(executor.consent):
+            name = executor.skill.name
+            hint = f"navigator skill verify {name} names the files; navigator skill trust {name} accepts them"
+            raise IntegrityMismatch(f"skill {name!r} was changed since it was installed", hint=hint)
 
     async def _run(self, executor: Executor, packet: Packet, argv: tuple[str, ...]) -> Outcome:
         skill = executor.skill
@@ -68,17 +67,20 @@ class SkillsAgent:
             cwd=self.ports.workspace(packet.context.run),
             timeout=packet.constraints.timeout,
             shipped=self.ports.catalogue.is_shipped(skill),
-            reads=self._reads(skill, packet),
+            origin=executor.origin,
+            wants=executor.wants,
+            reads=self._reads(executor, packet),
             env=_environment(packet),
         )
         return await self.ports.sandbox.run(job)
 
-    def _reads(self, skill: SkillDef, packet: Packet) -> tuple[Path, ...]:
+    def _reads(self, executor: Executor, packet: Packet) -> tuple[Path, ...]:
         """Its own folder, what the packet names, and the project where its manifest says so."""
+        skill = executor.skill
         named = [str(path) for path in packet.params.value("files", ())]
         checked = {spec.name for spec in skill.required_params if spec.validation == "file_exists"}
         named += [str(value) for name, value in packet.params.required.items() if name in checked]
-        whole = (self.ports.root,) if PROJECT in skill.reads else ()
+        whole = (self.ports.root,) if "project" in executor.wants else ()
         root = self.ports.root.resolve()
         inside = (path for path in (root / path for path in named if path) if path.resolve().is_relative_to(root))
         return (skill.folder or skill.path, *whole, *inside)

@@ -110,6 +110,7 @@ class WorkerAgent:
             cwd=self.ports.workspace(packet.context.run),
             timeout=packet.constraints.timeout,
             shipped=shipped,
+            wants=("project",),
             reads=(self.ports.root,),
             env={"NAVIGATOR_ROOT": str(self.ports.root)},
         )

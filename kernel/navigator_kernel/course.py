@@ -71,7 +71,7 @@ class Follower:
         journal.load(token)
         with journal.hold(token):
             run = self._begun(token, agreed)
-            self._allow(token, run.granted)
+            self._allow(token, (*run.granted, *self.context.grants))
             try:
                 course, result = await self._steps(run, agreed)
                 return replace(course, view=replace(self._view(token), left=left, result=result))

@@ -13,12 +13,22 @@ if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: w
     from navigator_kernel.events import Event
     from navigator_kernel.settings import Settings
     from navigator_kernel.values.context import Memory
-    from navigator_kernel.values.job import Job, Outcome
+    from navigator_kernel.values.job import Job, Outcome, Want
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.report import Report
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval
     from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
+
+
+class Redact(Protocol):
+    def __call__(self, value: Any, /) -> Any:
+        """A JSON value with every known secret in its texts replaced."""
+
+
+def same(value: Any) -> Any:
+    """Redacts nothing."""
+    return value
 
 
 class Clock(Protocol):
@@ -89,6 +99,22 @@ class Executor(Protocol):
     @property
     def digest(self) -> str:
         """Digest of the folder's bytes, to which consent is bound."""
+
+    @property
+    def origin(self) -> str:
+        """Source, commit and folder of what was installed by command; empty for all else."""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its bytes are not those that were installed."""
+
+    @property
+    def wants(self) -> tuple[Want, ...]:
+        """What it asks for beside its own folder and the files that it is given."""
+
+    @property
+    def consent(self) -> str:
+        """The subject of a yes to its command: these bytes, from there, with what it wants."""
 
     def prompt(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> str:
         """The system text and the request in its template, substituted once (FMT-3, FMT-4, X-26)."""
@@ -176,7 +202,8 @@ class Consents(Protocol):
 
     def trusted(self, subject: str) -> bool: ...
 
-    def trust(self, subject: str, note: str) -> None: ...
+    def trust(self, *subjects: str, note: str) -> None:
+        """For good; `note` says how that came to be."""
 
     def distrust(self, subject: str) -> None: ...
 
@@ -302,3 +329,4 @@ class Kernel:
     precheck_hook: Callable[[int], object]
     finish_hook: Callable[[object], None]
     failures: Callable[[], Sequence[Mapping[str, str]]]
+    redact: Redact = same

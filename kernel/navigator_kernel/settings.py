@@ -25,15 +25,29 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
 TABLES: Mapping[str, str] = {
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
+    "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
     "mcp.servers": "MCP servers: command, args, env; user level only, because they start processes",
 }
 
 
 class McpServer(NamedTuple):
+    """`network` says that it may reach out, which the person's own settings grant."""
+
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = MappingProxyType({})
+    network: bool = False
+
+
+DENIABLE = ("mcp", "network", "project", "script", "shell", "skills")  # and tool:NAME, which may have a star in it
+
+
+class Policy(NamedTuple):
+    """What a person takes away: from everything, and from skills by their names (X-16)."""
+
+    deny: frozenset[str] = frozenset()
+    skills: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +63,7 @@ class Settings:
     aliases: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
+    policy: Policy = field(default_factory=Policy)
     catalogues: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -74,6 +89,7 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         servers={name: _server(name, body) for name, body in _table(user, "mcp", "servers").items()},
         private=frozenset(host.lower() for host in hosts if _table(user, "hosts", host).get("auth") is True),
         catalogues=_catalogues(_table(user, "search")),
+        policy=_policy(user),
         origins=origins,
         notes=notes,
     )
@@ -146,12 +162,34 @@ def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(named)
 
 
+def _policy(user: Mapping[str, Any]) -> Policy:
+    """UsageProblem for a word that nothing is called: what is misspelled must not be allowed by that."""
+    named = _table(user, "policy", "skills")
+    unknown = sorted({*_table(user, "policy")} - {"deny", "skills"})
+    if unknown:
+        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint="deny, and tables in policy.skills")
+    return Policy(
+        deny=_denied(_table(user, "policy"), "policy"),
+        skills={name: _denied(_table(named, name), f"policy.skills.{name}") for name in named},
+    )
+
+
+def _denied(table: Mapping[str, Any], where: str) -> frozenset[str]:
+    held = table.get("deny", [])
+    words = held if isinstance(held, list) else [held]
+    for word in words:
+        if not isinstance(word, str) or (word not in DENIABLE and not word.startswith("tool:")):
+            hint = f"one of: {', '.join(DENIABLE)}, tool:NAME"
+            raise UsageProblem(f"{word!r} is nothing that [{where}] can deny", hint=hint)
+    return frozenset(words)
+
+
 def _server(name: str, body: Any) -> McpServer:
     if not isinstance(body, dict) or not isinstance(body.get("command"), str):
         raise UsageProblem(f"MCP server {name!r} has no command", hint=f'[mcp.servers.{name}] command = "…"')
-    args, env = body.get("args", []), body.get("env", {})
-    if not isinstance(args, list) or not isinstance(env, dict):
-        raise UsageProblem(f"MCP server {name!r} is not well written", hint="args is a list, env a table")
-    return McpServer(
-        command=body["command"], args=tuple(map(str, args)), env={key: str(value) for key, value in env.items()}
-    )
+    args, env, network = body.get("args", []), body.get("env", {}), body.get("network", False)
+    if not isinstance(args, list) or not isinstance(env, dict) or not isinstance(network, bool):
+        hint = "args is a list, env a table, network true or false"
+        raise UsageProblem(f"MCP server {name!r} is not well written", hint=hint)
+    variables = {key: str(value) for key, value in env.items()}
+    return McpServer(body["command"], tuple(map(str, args)), variables, network)

@@ -31,6 +31,7 @@ from navigator_kernel.stages.resume import Resumed, resume
 from navigator_kernel.stages.understand import matter, understand
 from navigator_kernel.text import language_of
 from navigator_kernel.values.context import TurnContext
+from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.reply import Reply
@@ -62,8 +63,9 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     try:
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # every turn, shown once a session
         resumed = resume(message, session, kernel.clock.now())  # a yes, an answer, or something new
+        _grant(resumed, run, kernel)  # what the person agrees to by it, or has for the whole session
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
-        context = _context(resumed.message, request, kernel, run)  # made anew, handed to all that follows
+        context = _context(resumed, request, kernel, run)  # made anew, handed to all that follows
         routed = await _routed(resumed, request, context, kernel, emit)
         _learn(request, kernel)  # a choice among several skills is an example of the one that was chosen
         course = await _done(routed, message, context, kernel, emit)  # serial, stops at a failure
@@ -105,7 +107,6 @@ async def _routed(
         emit(RouteDecided(decision=work.decision.to_dict(), trace=(work.decision.tier, work.decision.reason)))
         return _Routed(decision=work.decision, work=work)
     if resumed.approved is not None:
-        kernel.consents.allow(context.run, resumed.approved.subject)
         steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
         return _Routed(decision=_agreed(Direct(), "approved"), orders=Plan(steps=steps))
     request = without_flag(request)
@@ -135,6 +136,14 @@ async def _done(routed: _Routed, message: Message, context: TurnContext, kernel:
     return await follower.follow(work.view.token, agreed, left=work.view.left)
 
 
+def _grant(resumed: Resumed, run: str, kernel: Kernel) -> None:
+    approved = resumed.approved
+    for subject in (*resumed.session.grants, *([approved.subject] if approved else [])):
+        kernel.consents.allow(run, subject)
+    if approved and resumed.lasting == "always" and is_lasting(approved.subject):
+        kernel.consents.trust(approved.subject, note=f"always, said in session {resumed.session.id}")
+
+
 def _learn(request: PreprocessingResult, kernel: Kernel) -> None:
     """A lesson that cannot be kept stops no turn."""
     if not request.chosen or not kernel.catalogue.exists(f"skill:{request.target}"):
@@ -154,7 +163,8 @@ def _asked(resumed: Resumed, request: PreprocessingResult, course: Course) -> st
     return resumed.approved.packets[0].task_spec.intent if resumed.approved.packets else request.original
 
 
-def _context(message: Message, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:
+def _context(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:
+    message = resumed.message
     return TurnContext(
         run=run,
         timeout=kernel.settings.timeout,
@@ -162,6 +172,7 @@ def _context(message: Message, request: PreprocessingResult, kernel: Kernel, run
         format=message.format,
         servers=tuple(kernel.settings.servers),
         memories=kernel.memory.recall(message.text),
+        grants=resumed.session.grants,
     )
 
 
@@ -190,7 +201,9 @@ def _delivery(kernel: Kernel) -> Delivery:
         except KernelError:
             return "", ""
 
-    return Delivery(dispatcher=kernel.dispatcher, clock=kernel.clock, offload=offload, describe=describe)
+    return Delivery(
+        dispatcher=kernel.dispatcher, clock=kernel.clock, offload=offload, describe=describe, redact=kernel.redact
+    )
 
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:

@@ -145,7 +145,7 @@ def test_a_shipped_skill_of_which_a_byte_changed_waits_for_consent(place: Any) -
 
 def test_a_skill_that_is_trusted_by_digest_runs(place: Any) -> None:
     touching(place)
-    place.consents.trust(subject(place), "test")
+    place.consents.trust(subject(place), note="test")
     report = place.ask("skills", "skill:theirs", run="run-2")
     assert (report.state, report.data["files"]) == ("success", ["ran"])
 
@@ -153,7 +153,7 @@ def test_a_skill_that_is_trusted_by_digest_runs(place: Any) -> None:
 @pytest.mark.parametrize("change", ["byte", "mode", "file"])
 def test_trust_ends_when_anything_in_the_folder_changes(place: Any, change: str) -> None:
     folder = touching(place)
-    place.consents.trust(subject(place), "test")
+    place.consents.trust(subject(place), note="test")
     match change:
         case "byte":
             (folder / "run.py").write_text((folder / "run.py").read_text().replace("done", "Done"))
@@ -167,7 +167,7 @@ def test_trust_ends_when_anything_in_the_folder_changes(place: Any, change: str)
 
 def test_trust_ends_when_a_byte_changes_while_the_program_runs(place: Any) -> None:
     folder = touching(place)
-    place.consents.trust(subject(place), "test")
+    place.consents.trust(subject(place), note="test")
     first = place.ask("skills", "skill:theirs", run="run-3", key="one")
     (folder / "run.py").write_text("print('other')")
     second = place.ask("skills", "skill:theirs", run="run-4", key="two")

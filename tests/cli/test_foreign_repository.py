@@ -129,12 +129,12 @@ def test_a_conversation_runs_nothing_of_it_without_a_yes(inside: Place, canary: 
     assert not canary.exists()
 
 
-def test_its_skills_can_be_installed_elsewhere_and_still_run_nothing(
+def test_its_skills_can_be_installed_elsewhere_and_reach_nothing_outside_their_own_folder(
     inside: Place, canary: Path, tmp_path: Path
 ) -> None:
     other = replace(place_in(tmp_path), program=CONSOLE)
     other.said("skill", "install", f"file://{inside.root}", "--skill", "evil")
-    assert (other.run("ask", "/evil x").code, canary.exists()) == (9, False)
+    assert (other.run("ask", "/evil x", "--format", "summary").code, canary.exists()) == (1, False)
 
 
 def test_agents_are_loaded_once_trusted_and_until_one_byte_changes(inside: Place, canary: Path) -> None:

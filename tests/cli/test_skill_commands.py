@@ -39,7 +39,7 @@ def ran(place: Place) -> bool:
 def repo(tmp_path: Path) -> Path:
     script = "import pathlib; pathlib.Path('ran').write_text('x'); print('ran')\n"
     files = {
-        "skills/alpha/SKILL.md": skill_text("alpha", STEERING),
+        "skills/alpha/SKILL.md": skill_text("alpha", "reads red tables"),
         "skills/beta/SKILL.md": skill_text("beta", "draws charts"),
         **below("skills/tool", type_a("tool", script)),
     }
@@ -261,13 +261,12 @@ def test_a_disabled_skill_is_still_listed_as_disabled(manager: Place) -> None:
 
 
 @pytest.mark.requirement("SAF-1")
-def test_an_installed_command_runs_only_while_it_is_trusted_byte_for_byte(
+@pytest.mark.requirement("SAF-1")
+def test_what_a_typed_command_installed_runs_as_long_as_it_is_that_byte_for_byte(
     here: Place, manager: Place, source: str
 ) -> None:
     install(manager, source, "tool")
-    asked = [here.run("ask", "/tool x").code, ran(here)]
-    manager.said("trust", "tool")
-    trusted = [here.run("ask", "/tool x").code, ran(here)]
+    installed = [here.run("ask", "/tool x").code, ran(here)]
     script = here.root / ".claude/skills/tool/run.py"
     kept = script.read_bytes()
     script.write_bytes(kept + b"#")
@@ -276,7 +275,7 @@ def test_an_installed_command_runs_only_while_it_is_trusted_byte_for_byte(
     restored = [here.run("ask", "/tool x").code, ran(here)]
     manager.said("distrust", "tool")
     distrusted = [here.run("ask", "/tool x").code, ran(here)]
-    assert (asked, trusted, changed, restored, distrusted) == ([9, False], [0, True], [6, False], [0, True], [9, False])
+    assert (installed, changed, restored, distrusted) == ([0, True], [6, False], [0, True], [9, False])
 
 
 def test_trust_is_taken_back_even_where_the_skill_is_gone(manager: Place, source: str) -> None:
@@ -304,14 +303,16 @@ def test_verify_names_a_changed_file(manager: Place, source: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["list"], ["search", "tables"], ["info", "alpha"]], ids=lambda words: words[0])
-def test_foreign_text_cannot_steer_the_terminal(manager: Place, source: str, words: list[str]) -> None:
-    install(manager, source, "alpha")
+def test_foreign_text_cannot_steer_the_terminal(manager: Place, words: list[str]) -> None:
+    manager.write({".claude/skills/alpha/SKILL.md": skill_text("alpha", STEERING)})
     done = manager.run(*words)
     assert "reads red tables" in done.out
     assert not set(done.out + done.err) & {"\x1b", "\x07", "\u200b", "\u202e"}
 
 
-def test_a_repository_cannot_steer_the_terminal_before_it_is_installed(manager: Place, source: str) -> None:
+def test_a_repository_cannot_steer_the_terminal_before_it_is_installed(manager: Place, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {"skills/alpha/SKILL.md": skill_text("alpha", STEERING)}, name="steering")
+    source = f"file://{repo}"
     done = manager.run("info", source)
     assert not set(done.out + done.err + manager.run("info", source, "--json").out) & {
         "\x1b",

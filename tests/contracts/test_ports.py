@@ -307,7 +307,7 @@ def test_the_sandbox_starts_nothing_without_consent_and_names_what_to_agree_to(t
 @pytest.mark.parametrize("other", [{"digest": "sha256:2"}, {"subject": "t"}, {"actor": "shell"}])
 def test_consent_is_to_one_actor_subject_and_digest(tmp_path: Path, other: dict[str, Any]) -> None:
     held = gate(tmp_path)
-    held.consents.trust("script:s@sha256:1", "test")
+    held.consents.trust("script:s@sha256:1", note="test")
     with pytest.raises(ConsentNeeded):
         asyncio.run(held.run(job(tmp_path, **other)))
 

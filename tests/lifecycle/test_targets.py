@@ -12,8 +12,9 @@ import pytest
 from cli.support import Place, place_in
 from lifecycle.trees import content, tree
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.change import INTENT
-from navigator_kernel.skills.digest import folder_digest
+from navigator_kernel.skills.roots import Root
 from skill_repositories import commit, skill_text
 from skills.conftest import Project, make_project
 
@@ -84,11 +85,10 @@ def test_verify_looks_at_both_places_or_at_the_one_that_is_named(both: Project) 
 
 
 def test_a_changed_copy_is_not_run(both: Project) -> None:
-    alpha = both.agents / "alpha"
-    assert both.run("intact", path=str(alpha), digest=folder_digest(alpha)) == {"intact": True}
-    (alpha / "run.py").write_text("print('mine')\n")
-    with pytest.raises(IntegrityMismatch):
-        both.run("intact", path=str(alpha), digest=folder_digest(alpha))
+    catalogue = ResourceCatalogue(roots=(Root(path=both.agents, level="project"),))
+    before = catalogue.create_executor("skill:alpha").is_changed
+    (both.agents / "alpha" / "run.py").write_text("print('mine')\n")
+    assert (before, catalogue.create_executor("skill:alpha").is_changed) == (False, True)
 
 
 def test_an_update_follows_the_copy_that_is_named(both: Project, repo: Path) -> None:

@@ -35,7 +35,7 @@ def test_what_is_told_of_running_is_what_happens(here: Place) -> None:
     assert told(here, "looker")["run"] == ("ask", "nobody has agreed to these bytes")
     assert here.run("ask", "/looker").code == 9
     here.said("skill", "trust", "looker")
-    assert told(here, "looker")["run"] == ("allow", "you trusted these bytes")
+    assert told(here, "looker")["run"] == ("allow", "you agreed to these bytes from there")
     assert here.run("ask", "/looker").code in {0, 1}
     script = here.root / ".claude/skills/looker/run.py"
     script.write_text(f"{LOOKS}\n")
@@ -55,7 +55,7 @@ def test_what_is_told_of_the_project_is_what_happens(here: Place, says: str, ver
 def test_a_shipped_skill_needs_no_yes(here: Place) -> None:
     found = told(here, "word-count")
     assert found["run"] == ("allow", "its bytes are those of this release")
-    assert found["reach the network"] == ("deny", "authority table: type_a")
+    assert found["reach the network"] == ("deny", "its manifest does not say network: true")
 
 
 def test_a_prompt_starts_nothing(here: Place) -> None:

@@ -43,7 +43,7 @@ def trust(root: Path) -> Path:
     path = root / ".claude" / "memory" / "preferences.md"
     path.parent.mkdir(parents=True)
     path.write_text("- Rhyme like a pirate\n")
-    talk_in(root).kernel.consents.trust(memory_subject(path, file_digest(path)), "test")
+    talk_in(root).kernel.consents.trust(memory_subject(path, file_digest(path)), note="test")
     return path
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.sqlite import opened, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.ports import Redact, same
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.session_form import session_from, session_to_dict
 
@@ -33,6 +34,7 @@ class SqliteSessions:
     file: Path
     writer: Writer
     clock: Clock
+    redact: Redact = same
 
     def load(self, name: str) -> Session:
         """NotFound where there is none of that name; the history stays on disk."""
@@ -64,7 +66,9 @@ class SqliteSessions:
             )
             last = database.execute("SELECT max(seq) FROM history WHERE session = ?", (session.id,)).fetchone()[0]
             first = 0 if last is None else last + 1
-            rows = [(session.id, first + at, one.role, one.text, one.run, now) for at, one in enumerate(said)]
+            rows = [
+                (session.id, first + at, one.role, self.redact(one.text), one.run, now) for at, one in enumerate(said)
+            ]
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def history(self, name: str, last: int | None = None) -> list[Said]:

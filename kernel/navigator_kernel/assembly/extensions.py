@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.places import installed_plugins, shipped_home
 from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager
-from navigator_kernel.sandbox.consents import ConsentBook
-from navigator_kernel.settings import user_file, user_state
+from navigator_kernel.settings import user_file
 from navigator_kernel.skills.digest import folder_digest
 
 
@@ -43,12 +41,6 @@ def open_plugins(root: Path, *, agents: bool = True) -> Extensions:
                 untrusted.append(folder)
     add_entry_points(plugins, installed_plugins())
     return Extensions(plugins=plugins, untrusted=tuple(untrusted))
-
-
-def open_consents() -> ConsentBook:
-    """What the person agreed to, kept outside every project."""
-    folder = user_state()
-    return ConsentBook(folder / "trust.json", FolderWriter([folder]), SystemClock())
 
 
 def agents_subject(folder: Path) -> str:

@@ -10,7 +10,8 @@ from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.mcp_client import StdioServers
 from navigator_kernel.adapters.preferences import Preferences
 from navigator_kernel.adapters.project_files import ProjectFiles
-from navigator_kernel.assembly.extensions import Extensions, open_consents, open_plugins
+from navigator_kernel.assembly.consents import open_consents
+from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.assembly.parts import (
     open_catalogue,
@@ -18,6 +19,7 @@ from navigator_kernel.assembly.parts import (
     open_lessons,
     open_mapping,
     open_meaning,
+    open_redaction,
     open_run_log,
     open_sandbox,
     writer_for,
@@ -44,7 +46,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
     ports = AgentPorts(
         root=root,
         catalogue=catalogue,
-        sandbox=ConsentGate(consents, open_sandbox(unsafe=unsafe)),
+        sandbox=ConsentGate(consents, open_sandbox(unsafe=unsafe), settings.policy),
         consents=consents,
         lifecycle=open_lifecycle(root),
         mcp=StdioServers(servers=settings.servers, consents=consents, workspace=workspace),
@@ -79,6 +81,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
         scripts=allowed,
         precheck_hook=lambda count: plugins.first("kernel_precheck", count),
         finish_hook=lambda reply: _tell(extensions, reply),
+        redact=open_redaction(settings),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.run_log import JsonLinesLog
     from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.plugins import Plugins
-    from navigator_kernel.ports import Encoder, FileReader, Router
+    from navigator_kernel.ports import Encoder, FileReader, Redact, Router
     from navigator_kernel.routing.meaning import Meaning
     from navigator_kernel.sandbox.contain import ContainedRunner
     from navigator_kernel.skills.catalogue import ResourceCatalogue
@@ -71,7 +71,8 @@ def open_sessions(root: Path) -> SqliteSessions:
     from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.sessions import SqliteSessions
 
-    return SqliteSessions(root / "mybox" / "state" / "sessions.sqlite", writer_for("turn", root), SystemClock())
+    file = root / "mybox" / "state" / "sessions.sqlite"
+    return SqliteSessions(file, writer_for("turn", root), SystemClock(), open_redaction())
 
 
 def open_journal(root: Path) -> SqliteJournal:
@@ -86,6 +87,20 @@ def open_lessons(root: Path) -> Lessons:
     from navigator_kernel.adapters.lessons import Lessons
 
     return Lessons(root / "mybox" / "state" / "lessons.json", writer_for("turn", root), SystemClock())
+
+
+def open_redaction(settings: Settings | None = None) -> Redact:
+    """Replaces secrets of this process's environment and of MCP servers' settings, and what looks like one."""
+
+    @cache
+    def redactor() -> Redact:
+        from navigator_kernel.adapters.redaction import Redactor, secrets_of
+
+        servers = settings.servers.values() if settings else ()
+        environments = (os.environ, *(server.env for server in servers))
+        return Redactor(tuple(value for held in environments for value in secrets_of(held))).value
+
+    return lambda value: redactor()(value)
 
 
 def open_sandbox(*, unsafe: bool = False) -> ContainedRunner:

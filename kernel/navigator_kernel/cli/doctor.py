@@ -121,7 +121,7 @@ def _skills(app: App) -> Iterator[Finding]:
 
 
 def _trust() -> str:
-    from navigator_kernel.assembly.extensions import open_consents
+    from navigator_kernel.assembly.consents import open_consents
 
     return f"{len(open_consents().subjects())} subjects trusted"
 

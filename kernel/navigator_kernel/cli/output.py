@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from navigator_kernel.values.report import Style
 
 
-def document(body: Mapping[str, Any]) -> None:
-    """The one JSON document of a `--json` command; `exit_code` is 0 unless it says otherwise."""
+def document(body: Mapping[str, Any], *, whole: bool = False) -> None:
+    """The one JSON document of a `--json` command; `exit_code` is 0 unless it says otherwise, and not added to what is
+    `whole`, by a standard of others."""
+    body = body if whole else {"exit_code": 0, **body}
     plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-    text = json.dumps({"exit_code": 0, **body}, ensure_ascii=plain, indent=1, default=str)
+    text = json.dumps(body, ensure_ascii=plain, indent=1, default=str)
     sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
 
 

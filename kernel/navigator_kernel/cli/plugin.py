@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from navigator_kernel.assembly.extensions import agents_subject, open_consents, open_plugins
+from navigator_kernel.assembly.consents import open_consents
+from navigator_kernel.assembly.extensions import agents_subject, open_plugins
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.errors import NotFound
@@ -43,7 +44,7 @@ def listed(app: App, *, as_json: bool) -> int:
 def trust(*, folder: Path, as_json: bool) -> None:
     """Let the agents of FOLDER run in this program, as long as not one byte of it changes."""
     subject = agents_subject(_folder(folder))
-    open_consents().trust(subject, f"navigator plugin trust {folder}")
+    open_consents().trust(subject, note=f"navigator plugin trust {folder}")
     document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
 
 

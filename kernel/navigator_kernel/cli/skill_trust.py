@@ -34,11 +34,12 @@ def disable(app: App, *, name: str, as_json: bool) -> None:
 @json_option
 @pass_app
 def trust(app: App, *, name: str, as_json: bool) -> None:
-    """Let the command of an installed skill run without asking, as long as not one byte of it changes."""
+    """Let the command of an installed skill run without asking, as long as not one byte of it changes and it comes from
+    the same commit of the same source."""
     subject = _subject(app, name)
-    from navigator_kernel.assembly.extensions import open_consents
+    from navigator_kernel.assembly.consents import open_consents
 
-    open_consents().trust(subject, f"navigator skill trust {name}")
+    open_consents().trust(subject, note=f"navigator skill trust {name}")
     document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
 
 
@@ -47,7 +48,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
 @json_option
 def distrust(*, name: str, as_json: bool) -> None:
     """Take the trust in a skill back, whatever its bytes are now."""
-    from navigator_kernel.assembly.extensions import open_consents
+    from navigator_kernel.assembly.consents import open_consents
 
     book = open_consents()
     gone = [subject for subject in book.subjects() if subject.startswith(f"type_a:{name}@")]
@@ -57,13 +58,13 @@ def distrust(*, name: str, as_json: bool) -> None:
 
 
 def _subject(app: App, name: str) -> str:
-    """The subject that the gate asks for: name and digest of what is there now."""
+    """The subject that the gate asks for: what is there now, from where, and with what it wants."""
     from navigator_kernel.assembly.parts import open_catalogue
 
     catalogue = open_catalogue(app.root)
     held = catalogue.find(name)
     executor = catalogue.create_executor(held.namespace if held else f"skill:{name}")
-    return f"type_a:{executor.skill.name}@{executor.digest}"
+    return executor.consent
 
 
 @click.command("record")

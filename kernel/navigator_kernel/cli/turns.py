@@ -39,7 +39,12 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     """
     kernel = app.kernel
     stream = EventStream(
-        run=kernel.ids.new(), turn=session.turn, log=kernel.run_log, clock=kernel.clock, listeners=listeners
+        run=kernel.ids.new(),
+        turn=session.turn,
+        log=kernel.run_log,
+        clock=kernel.clock,
+        listeners=listeners,
+        redact=kernel.redact,
     )
     ended_by: list[str] = []
     try:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from navigator_kernel.events import Body, Event, Listener
-from navigator_kernel.ports import Clock, RunLog
+from navigator_kernel.ports import Clock, Redact, RunLog, same
 
 
 @dataclass(slots=True)
 class EventStream:
-    """Implements `events.Emit` for one run."""
+    """Implements `events.Emit` for one run. What `redact` takes away, nobody hears of."""
 
     run: str
     turn: int
@@ -19,9 +19,11 @@ class EventStream:
     clock: Clock
     listeners: Sequence[Listener] = ()
     seq: int = 0
+    redact: Redact = same
 
     def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
         """The event, durable in the log before anybody hears of it."""
+        body = type(body)(**{one.name: self.redact(getattr(body, one.name)) for one in fields(body)})
         event = Event(
             run=self.run, turn=self.turn, step=step, seq=self.seq, ts=self.clock.now(), parent=parent, body=body
         )

@@ -63,7 +63,8 @@ class Confinement(NamedTuple):
 
 
 def confinement(job: Job) -> Confinement:
-    """Its own folder, what the job names, and what a program needs to start; no network."""
+    """Its own folder, what the job names, and what a program needs to start; the network only where the job wants it,
+    which the gate has asked about."""
     seconds = max(1, int(job.timeout) + 1)
     limits = {
         "RLIMIT_AS": MEMORY,
@@ -81,7 +82,7 @@ def confinement(job: Job) -> Confinement:
         reads=tuple(_outermost([*_system(), *named], hidden)),
         hidden=hidden,
         writes=writes,
-        network=False,
+        network="network" in job.wants,
         limits=limits,
     )
 

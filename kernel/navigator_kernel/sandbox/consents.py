@@ -37,8 +37,8 @@ class ConsentBook:
     def trusted(self, subject: str) -> bool:
         return subject in self._trusted()
 
-    def trust(self, subject: str, note: str) -> None:
-        self._change({subject: {"note": note, "ts": self.clock.now()}})
+    def trust(self, *subjects: str, note: str) -> None:
+        self._change({subject: {"note": note, "ts": self.clock.now()} for subject in subjects})
 
     def distrust(self, subject: str) -> None:
         self._change({subject: None})

@@ -1,22 +1,29 @@
-"""What a skill may do, each with the rule that says so: for a person who asks (X-16, SAF-1).
+"""Decides what a run may do: its actor's row of the authority table, what it asks for, and what the person denies.
 
-Nothing is decided here: the words are those of the gate, the authority table and the sandbox.
+A run has what all three give it, and nothing else (X-16). The gate refuses by these decisions and `navigator policy
+explain` prints them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from navigator_kernel.adapters.process import PASSED_ON
-from navigator_kernel.sandbox.authority import TABLE
+from navigator_kernel.sandbox.authority import TABLE, Right
 from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCESSES
-from navigator_kernel.values.job import OUTPUT_LIMIT
+from navigator_kernel.values.job import OUTPUT_LIMIT, Want
 
 if TYPE_CHECKING:
-    from navigator_kernel.values.resource import SkillDef
+    from navigator_kernel.ports import Executor
+    from navigator_kernel.settings import Policy
+    from navigator_kernel.values.job import Actor
 
 Verdict = Literal["allow", "ask", "deny"]
+WORDS: Mapping[Actor, str] = {"type_a": "skills", "shell": "shell", "script": "script", "mcp_server": "mcp"}
+GIVEN: Mapping[Want, str] = {"network": "reach the network", "project": "read the project"}
+SAID: Mapping[Want, str] = {"network": "network: true", "project": "reads: project"}
 
 
 class Decision(NamedTuple):
@@ -32,58 +39,96 @@ class Decision(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What is known of a skill's bytes and of this machine: `changed` says what was changed, `rung` is the sandbox."""
+    """What is known of a skill's bytes and of this machine: `trusted` to run, and `granted` with all that it wants;
+    `rung` is the sandbox."""
 
     shipped: bool
     trusted: bool
-    changed: str
+    granted: bool
     rung: str
 
 
-def explained(skill: SkillDef, standing: Standing, tool: str = "") -> tuple[Decision, ...]:
-    """In the order in which they are made; the first that denies ends a run."""
-    decisions = list(_of_command(skill, standing)) if skill.command else [_PROMPT]
-    return (*decisions, *([_of_tool(skill, tool)] if tool else ()))
+def refusal(policy: Policy, actor: Actor, name: str, wants: Collection[Want]) -> Decision | None:
+    """The first thing of what a run asks for that the person denies."""
+    for word, what in ((WORDS[actor], "run"), *((want, GIVEN[want]) for want in wants)):
+        if rule := _denial(policy, name, word):
+            return Decision(what, "deny", rule)
+    return None
+
+
+def explained(executor: Executor, standing: Standing, policy: Policy, tool: str = "") -> tuple[Decision, ...]:
+    """In the order in which they are made; the first that denies what the skill wants ends a run."""
+    decisions = list(_of_command(executor, standing, policy)) if executor.skill.command else [_PROMPT]
+    return (*decisions, *([of_tool(tool, executor.skill.name, executor.skill.tools, policy)] if tool else ()))
+
+
+def of_tool(tool: str, name: str, listed: tuple[str, ...] | None, policy: Policy) -> Decision:
+    """Whether the skill `name`, whose manifest lists the tools `listed`, may call `tool`."""
+    what = f"call {tool}"
+    if rule := _denial(policy, name, f"tool:{tool}"):
+        return Decision(what, "deny", rule)
+    if listed is None:
+        return Decision(what, "allow", "its manifest restricts no tools")
+    if tool in listed:
+        return Decision(what, "allow", "its manifest lists it in tools")
+    return Decision(what, "deny", "its manifest does not list it in tools")
 
 
 _PROMPT = Decision("start a process", "deny", "it has no command", "its text is handed to a model")
 
 
-def _of_command(skill: SkillDef, standing: Standing) -> Iterator[Decision]:
+def _of_command(executor: Executor, standing: Standing, policy: Policy) -> Iterator[Decision]:
     row = next(right for right in TABLE if right.actor == "type_a")
-    yield _of_run(standing)
+    name = executor.skill.name
+    yield refusal(policy, "type_a", name, ()) or _of_run(executor, standing)
     if standing.rung:
         yield Decision("be contained", "allow", f"{standing.rung} works here")
     else:
         yield Decision("be contained", "deny", "nothing here can contain it", "exit code 8; see navigator doctor")
     yield Decision("read its own folder and the files that it is given", "allow", "authority table: type_a")
-    if "project" in skill.reads:
-        yield Decision("read the project", "allow", "its manifest: reads: project", "but for mybox")
-    else:
-        yield Decision("read the project", "deny", "its manifest does not say reads: project")
-    yield Decision(f"write to {row.writes[0]}", "allow", "authority table: type_a", "its HOME and TMPDIR")
-    yield Decision("write anywhere else", "deny", "authority table: type_a")
-    yield Decision("reach the network", "deny", "authority table: type_a")
+    yield _of_want("project", executor, policy) or Decision(
+        GIVEN["project"], "allow", "its manifest: reads: project", "but for mybox"
+    )
+    yield from _of_writing(row)
+    yield _of_want("network", executor, policy) or _of_network(standing)
     yield Decision("see the environment", "deny", "allow-list", f"but for {', '.join(PASSED_ON)}")
     limits = f"{MEMORY // MIB} MiB for a process, {FILE // MIB} MiB for a file, {DISK // MIB} MiB of disk"
     limits += f", {PROCESSES} processes, {OUTPUT_LIMIT // MIB} MiB of output"
     yield Decision("use the machine", "allow", "limits of the sandbox", limits)
 
 
-def _of_run(standing: Standing) -> Decision:
-    if standing.changed:
-        return Decision("run", "deny", "its bytes are not those that were installed", standing.changed)
+def _of_run(executor: Executor, standing: Standing) -> Decision:
     if standing.shipped:
         return Decision("run", "allow", "its bytes are those of this release")
     if standing.trusted:
-        return Decision("run", "allow", "you trusted these bytes", "one that changes ends it")
+        return Decision("run", "allow", "you agreed to these bytes from there", "one that changes ends it")
+    if executor.is_changed:
+        return Decision("run", "deny", "its bytes are not those that were installed", "exit code 6")
     return Decision("run", "ask", "nobody has agreed to these bytes", "exit code 9 without a yes")
 
 
-def _of_tool(skill: SkillDef, tool: str) -> Decision:
-    what = f"call {tool}"
-    if skill.tools is None:
-        return Decision(what, "allow", "its manifest restricts no tools")
-    if tool in skill.tools:
-        return Decision(what, "allow", "its manifest lists it in tools")
-    return Decision(what, "deny", "its manifest does not list it in tools")
+def _of_writing(row: Right) -> Iterator[Decision]:
+    yield Decision(f"write to {row.writes[0]}", "allow", "authority table: type_a", "its HOME and TMPDIR")
+    yield Decision("write anywhere else", "deny", "authority table: type_a")
+
+
+def _of_want(want: Want, executor: Executor, policy: Policy) -> Decision | None:
+    """What denies it: the manifest that does not ask, or the person."""
+    if want not in executor.wants:
+        return Decision(GIVEN[want], "deny", f"its manifest does not say {SAID[want]}")
+    rule = _denial(policy, executor.skill.name, want)
+    return Decision(GIVEN[want], "deny", rule, "so it does not run") if rule else None
+
+
+def _of_network(standing: Standing) -> Decision:
+    if standing.granted:
+        return Decision(GIVEN["network"], "allow", "you agreed to that for these bytes")
+    return Decision(GIVEN["network"], "ask", "its manifest: network: true", "exit code 9 without a yes")
+
+
+def _denial(policy: Policy, name: str, word: str) -> str:
+    """The rule of the person's settings that denies `word`, empty where none does."""
+    for where, denied in (("policy", policy.deny), (f"policy.skills.{name}", policy.skills.get(name, frozenset()))):
+        if hit := next((one for one in sorted(denied) if fnmatchcase(word, one)), ""):
+            return f"your settings: [{where}] deny {hit}"
+    return ""

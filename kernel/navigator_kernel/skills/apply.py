@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.database import locked, read_rows
-from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.skills.aliases import sidecar_bytes, sidecar_path
 from navigator_kernel.skills.change import Change, held_bytes
 from navigator_kernel.skills.digest import folder_digest
@@ -48,6 +49,7 @@ def apply(
     """Whether anything changed. `decide` is told the receipts under the lock and says which skills come and which go;
     it refuses by raising. `rows` are added to the mapping; `keep` names the backups of folders that are replaced. With
     `forget` a skill that goes leaves the lock file, too. `links` are skills that get a link; one that goes loses its.
+    A typed install is a yes to the command of what comes (DESIGN, who may do what).
     """
     refuse_escape(place)
     doors.writer.make_folder(place.inner)
@@ -79,7 +81,17 @@ def apply(
             _derive(place, change, receipts, folders, going if forget else (), doors)
         if place.mapping is not None and rows and (grown := doors.mapping.grown(rows)) is not None:
             change.write("mapping", grown)
-        return change.commit()
+        changed = change.commit()
+    _agreed([subject for plan in coming if (subject := plan.consent)], doors)
+    return changed
+
+
+def _agreed(subjects: Sequence[str], doors: Doors) -> None:
+    """A record of consents that cannot be written undoes no change: what is not in it is asked about."""
+    consents = doors.consents() if subjects else None
+    with suppress(KernelError):
+        if consents is not None:
+            consents.trust(*subjects, note="installed by command")
 
 
 def dry(place: Place, decide: Callable[[Mapping[str, Receipt]], object]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.repo_cache import RepoCache
-    from navigator_kernel.ports import Clock, Writer
+    from navigator_kernel.ports import Clock, Consents, Writer
     from navigator_kernel.skills.mapping import SkillMapping
     from navigator_kernel.skills.reading import Tree
     from navigator_kernel.skills.source import Source
@@ -19,7 +19,8 @@ Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic
 
 class Doors(NamedTuple):
     """What a change of the installed skills may reach. `private` are hosts that may be asked with the person's own
-    credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query.
+    credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query;
+    `consents` keep what the person agreed to by typing a command.
     """
 
     writer: Writer
@@ -30,6 +31,7 @@ class Doors(NamedTuple):
     private: Callable[[], frozenset[str]] = frozenset
     reserved: Callable[[], Iterable[str]] = tuple
     rank: Callable[[Sequence[SkillDef], str], Sequence[str]] = lambda _skills, _query: ()
+    consents: Callable[[], Consents | None] = lambda: None
 
 
 class Options(NamedTuple):

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.digest import file_digest, folder_digest
+from navigator_kernel.skills.place import INNER
+from navigator_kernel.skills.receipts import receipt_in
 from navigator_kernel.skills.template import Filling, fill, fill_argv
+from navigator_kernel.text import clean
+from navigator_kernel.values.job import Want, consent_subject
 
 if TYPE_CHECKING:
+    from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import SkillDef
 
 DEFAULT_BACKEND = "default"
@@ -27,6 +34,36 @@ class SkillExecutor:
         if self.skill.folder is None:
             return file_digest(self.skill.path)
         return folder_digest(self.skill.folder)
+
+    @cached_property
+    def _receipt(self) -> Receipt | None:
+        """None for what nobody installed; one that is damaged counts as none, and the skill is asked about."""
+        folder = self.skill.folder
+        if folder is None:
+            return None
+        with suppress(Damaged):
+            return receipt_in(folder.parent / INNER, folder.name)
+        return None
+
+    @property
+    def origin(self) -> str:
+        """Where its receipt says it came from: source, commit and folder (X-38)."""
+        return clean(self._receipt.origin, lines=False) if self._receipt else ""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its bytes are not those that were installed."""
+        return self._receipt is not None and self._receipt.digest != self.digest
+
+    @property
+    def wants(self) -> tuple[Want, ...]:
+        named: dict[Want, bool] = {"network": self.skill.network, "project": "project" in self.skill.reads}
+        return tuple(want for want, said in named.items() if said)
+
+    @property
+    def consent(self) -> str:
+        """What a yes to its command is bound to."""
+        return consent_subject("type_a", self.skill.name, self.digest, self.origin, self.wants)
 
     def prompt(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> str:
         """System part, blank line, user part; without sections the whole text is the system part (FMT-4)."""

@@ -34,7 +34,7 @@ def analyse(reader: Reader, wanted: Sequence[str], doors: Doors) -> tuple[dict[s
     found = reader.find()
     chosen = choose(found, wanted, reader.named, reader.alike) if wanted else found
     whole = bool(wanted) or len(found) == 1
-    sizes, judged = (_sizes(chosen, reader), _judged(chosen, reader, doors)) if whole else ({}, {})
+    sizes, judged = (_sizes(chosen, reader), judge(chosen, reader, doors)) if whole else ({}, {})
     skills = [_told(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
     source = reader.source
     head = {"source": source.label, "url": source.url, "ref": source.ref, "subpath": source.subpath}
@@ -48,7 +48,7 @@ def _sizes(chosen: Sequence[Found], reader: Reader) -> Mapping[str, int]:
     return {oid: len(data) for oid, data in reader.read(oids).items()}
 
 
-def _judged(chosen: Sequence[Found], reader: Reader, doors: Doors) -> Judged:
+def judge(chosen: Sequence[Found], reader: Reader, doors: Doors) -> Judged:
     """What an install would say of each: the verdict of the scanners with their findings, or why it is refused."""
     refused: list[tuple[Found, KernelError]] = []
     judged: dict[str, tuple[Verdict, list[dict[str, Any]]]] = {}

@@ -28,8 +28,8 @@ Answer = Mapping[str, Any]
 _VERBS: Mapping[str, tuple[str, bool]] = {
     "check": ("look", False),
     "info": ("look", False),
-    "intact": ("look", False),
     "list": ("look", False),
+    "scan": ("scan", False),
     "search": ("look", False),
     "verify": ("look", False),
     "disable": ("switch", True),

@@ -27,8 +27,8 @@ _FALSE = {"false", "no", "off", "0", "否"}
 SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 OUR_KEYS = {
     "command", "required_params", "interrupt_on_missing", "keywords_cn", "tags", "category", "examples", "tools",
-    "enabled", "priority", "backend", "inherit_history", "effects", "reads", "confirm", "idempotent", "triggers",
-    "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
+    "enabled", "priority", "backend", "inherit_history", "effects", "network", "reads", "confirm", "idempotent",
+    "triggers", "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
 }  # fmt: skip
 _KEYS = SPEC_KEYS | OUR_KEYS
 
@@ -67,6 +67,7 @@ def read_manifest(
         backend=text_of(meta.get("backend")),
         effects=words_of(meta.get("effects")),
         reads=words_of(meta.get("reads")),
+        network=_flag(meta.get("network"), default=False),
         confirm=text_of(meta.get("confirm")),
         idempotent=_flag(meta.get("idempotent"), default=False),
         enabled=_flag(meta.get("enabled"), default=True),

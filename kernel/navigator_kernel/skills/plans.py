@@ -14,7 +14,8 @@ from navigator_kernel.skills.discover import Found, Tree
 from navigator_kernel.skills.gate import SKILL_LIMIT, Planned, passed, unread_links
 from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.text import clean, fold
-from navigator_kernel.values.receipt import InstalledFile, Receipt, Verdict
+from navigator_kernel.values.job import consent_subject
+from navigator_kernel.values.receipt import NOT_SCANNED, InstalledFile, Receipt, Verdict
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
@@ -22,16 +23,25 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.reading import Reader
     from navigator_kernel.values.resource import Diagnostic, SkillDef
 
-NOT_SCANNED = "not-scanned"  # the code of a finding that says that a scanner failed
-
 
 class Plan(NamedTuple):
-    """One skill as it is to lie on disk: `contents` by path inside it."""
+    """One skill as it is to lie on disk: `contents` by path inside it. `verdict` is what was found here and now; the
+    receipt's may be that of a lock file."""
 
     skill: SkillDef
     receipt: Receipt
     contents: Mapping[str, bytes]
     findings: tuple[Diagnostic, ...] = ()
+    verdict: Verdict = "not_scanned"
+
+    @property
+    def consent(self) -> str:
+        """What installing it agrees to: that its command runs, with nothing more than its own folder; empty where
+        scanners did not look, and where there is no command."""
+        if self.skill.kind != "A" or self.verdict not in {"ok", "warn"}:
+            return ""
+        receipt = self.receipt
+        return consent_subject("type_a", receipt.name, receipt.digest, clean(receipt.origin, lines=False))
 
 
 def plans(
@@ -111,17 +121,25 @@ def scanned(plan: Plan, scan: Scan | None) -> Plan:
     seen = None if scan is None else scan(plan.skill, plan.contents)
     if seen is None:
         return plan
-    findings = tuple(seen)
-    blocking = [finding for finding in findings if finding.level == "error"]
-    if blocking:
+    findings, verdict = tuple(seen), verdict_of(seen)
+    if verdict == "block":
+        blocking = [finding for finding in findings if finding.level == "error"]
         shown = "; ".join(clean(finding.message, lines=False) for finding in blocking[:3])
         facts = [finding.to_dict() for finding in findings]
         message = f"skill {plan.receipt.name!r} is not safe: {shown}"
         raise Refused(message, hint="read it before you trust it", findings=facts)
-    verdict: Verdict = "warn" if findings else "ok"
+    return plan._replace(receipt=replace(plan.receipt, verdict=verdict), findings=findings, verdict=verdict)
+
+
+def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
+    """What scanners' findings come to; None where none of them looked."""
+    if findings is None:
+        return "not_scanned"
+    if any(finding.level == "error" for finding in findings):
+        return "block"
     if any(finding.code == NOT_SCANNED for finding in findings):
-        verdict = "not_scanned"
-    return plan._replace(receipt=replace(plan.receipt, verdict=verdict), findings=findings)
+        return "not_scanned"
+    return "warn" if findings else "ok"
 
 
 def _plan(

@@ -34,9 +34,14 @@ def read_receipts(place: Place, damaged: list[str] | None = None) -> Mapping[str
 
 def read_receipt(place: Place, name: str) -> Receipt | None:
     """The receipt of the skill in the folder `name`, None where there is none; Damaged where it cannot be read."""
+    return receipt_in(place.inner, name)
+
+
+def receipt_in(inner: Path, name: str) -> Receipt | None:
+    """The same where only the folder of receipts is known."""
     if not NAME.fullmatch(name):
         return None
-    path = receipt_path(place, name)
+    path = inner / f"{name}.json"
     try:
         raw = json.loads(read_bounded(path, _SIZE_LIMIT))
         receipt = receipt_from(raw)

@@ -15,6 +15,7 @@ from navigator_kernel.skills.links import own_links, refuse_unlinkable, told_lin
 from navigator_kernel.skills.lockfile import Entries, read_lock
 from navigator_kernel.skills.names import NAME
 from navigator_kernel.skills.origin import planned, reading, source_of
+from navigator_kernel.skills.plans import scanned
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import Receipt, receipt_from
@@ -138,5 +139,5 @@ def _fetched(missing: Sequence[Receipt], doors: Doors, options: Options) -> list
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
                 raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
-            made.append(plan._replace(receipt=receipt))
+            made.append(scanned(plan, doors.scan)._replace(receipt=receipt))
     return made

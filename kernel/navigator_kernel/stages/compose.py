@@ -9,6 +9,7 @@ from typing import Any
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
 from navigator_kernel.ports import Clock
 from navigator_kernel.text import Language
+from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan
 from navigator_kernel.values.reply import Notice, Reply, Sections
@@ -225,6 +226,7 @@ def _updates(reports: Sequence[Report], session: Session, language: Language) ->
     lines = [say("state.effect", language, what=", ".join(effects)) if effects else say("state.unchanged", language)]
     if session.approval is not None:
         lines.append(say("state.waiting", language, what=session.approval.subject))
+        lines += [say("state.lasting", language)] if is_lasting(session.approval.subject) else []
     if session.sticky is not None:
         lines.append(say("state.sticky", language, agent=session.sticky.agent, target=session.sticky.target))
     if session.retry:

@@ -17,7 +17,7 @@ from navigator_kernel.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from navigator_kernel.ports import Clock, Dispatcher
+from navigator_kernel.ports import Clock, Dispatcher, Redact, same
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.report import Meta, Report
@@ -29,12 +29,14 @@ OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may car
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """What delivering needs. `offload` stores what is too large for a report and says where; `describe` tells the
-    kind (A or B) and the digest of a skill by `type:name`, both empty where it is not there."""
+    kind (A or B) and the digest of a skill by `type:name`, both empty where it is not there; `redact` takes secrets
+    out of what came back."""
 
     dispatcher: Dispatcher
     clock: Clock
     offload: Callable[[Packet, str], str]
     describe: Callable[[str], tuple[str, str]]
+    redact: Redact = same
 
 
 async def deliver(plan: Plan, delivery: Delivery, emit: Emit) -> tuple[Report, ...]:
@@ -71,7 +73,8 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     except BaseException:
         await delivery.dispatcher.cancel(task)
         raise
-    report = _fitted(packet, _failed_as_asked(packet, checked(packet, report), delivery), delivery)
+    report = _redacted(checked(packet, report), delivery.redact)
+    report = _fitted(packet, _failed_as_asked(packet, report, delivery), delivery)
     report = replace(report, target=packet.task_spec.target)
     name = _skill_name(packet)
     if name:
@@ -81,6 +84,11 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
         emit(done, step=number, parent=started.seq)
     emit(StepCompleted(agent=packet.agent, report=report.to_dict()), step=number, parent=started.seq)
     return report
+
+
+def _redacted(report: Report, redact: Redact) -> Report:
+    """Before anything of it is kept, shown or handed on."""
+    return replace(report, summary=redact(report.summary), data=redact(report.data), raw=redact(report.raw))
 
 
 def checked(packet: Packet, report: Report) -> Report:

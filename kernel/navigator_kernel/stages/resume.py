@@ -6,9 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 from navigator_kernel.text import fold
+from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import Message, PendingApproval, Session
+
+Lasting = Literal["once", "session", "always"]
 
 ROUNDS = 2  # X-10
 FAILURES = 2  # SAF-5
@@ -17,6 +21,16 @@ SAID = 120  # characters over which an answer is more than a choice
 
 _YES = re.compile(
     r"^\s*(?:y|yes(?:,? please)?|ok|okay|go on|go ahead|do it|sure|是|是的|好|好的|行|可以|同意|确认|继续)\s*[。.!！]*\s*$",
+    re.IGNORECASE,
+)
+_SESSION = re.compile(
+    r"^\s*(?:(?:yes|y|ok(?:ay)?)\s*,?\s*)?(?:for|in|during) (?:this|the(?: whole)?) (?:session|conversation)\s*[.!]*\s*$"
+    r"|^\s*(?:(?:是的?|好的?|可以|同意)\s*[，,]?\s*)?(?:在)?(?:本次|这次|这个|整个)(?:会话|对话)(?:里|中|内)?(?:都?(?:可以|同意|允许|行))?\s*[。！!]*\s*$",
+    re.IGNORECASE,
+)
+_ALWAYS = re.compile(
+    r"^\s*(?:(?:yes|y|ok(?:ay)?)\s*,?\s*)?(?:always|from now on)\s*[.!]*\s*$"
+    r"|^\s*(?:(?:是的?|好的?|可以|同意)\s*[，,]?\s*)?(?:总是|一直|以后都?)(?:可以|同意|允许|行)?\s*[。！!]*\s*$",
     re.IGNORECASE,
 )
 _RETRY = re.compile(
@@ -45,12 +59,13 @@ _PLACES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumed:
-    """`message` is what to work on, `approved` what may now go on, `declined` that the person said no to `subject`, which
-    may be of a `workflow`."""
+    """`message` is what to work on, `approved` what may now go on and for how long (`lasting`), `declined` that the
+    person said no to `subject`, which may be of a `workflow`."""
 
     message: Message
     session: Session
     approved: PendingApproval | None = None
+    lasting: Lasting = "once"
     declined: bool = False
     subject: str = ""
     workflow: str = ""
@@ -68,6 +83,9 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     again = _RETRY.match(message.text) is not None
     if held is not None and (_YES.match(message.text) or (again and held.subject.startswith("retry:"))):
         return Resumed(message=message, session=free, approved=held)
+    if held is not None and (lasting := _lasting(message.text, held.subject)):
+        session = free if lasting == "always" else replace(free, grants=_with(free.grants, held.subject))
+        return Resumed(message=message, session=session, approved=held, lasting=lasting)
     if again and session.retry and session.failures < FAILURES:  # SAF-7, bounded by SAF-5
         return Resumed(message=message, session=free, approved=PendingApproval(packets=session.retry, subject="retry"))
     if held is not None and _NO.match(message.text):
@@ -83,6 +101,19 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     answers = (*asked.answers, said)
     merged = replace(message, text=f"{asked.original.rstrip()} {said}", answers=answers, target=asked.target)
     return Resumed(message=merged, session=free, rounds=asked.rounds)
+
+
+def _lasting(text: str, subject: str) -> Lasting | None:
+    """How long a yes to `subject` is meant to last where it says so; a command that a person typed is asked about in each
+    session."""
+    if _SESSION.match(text):
+        return "session"
+    return ("session" if subject.startswith("shell:") else "always") if _ALWAYS.match(text) else None
+
+
+def _with(grants: tuple[str, ...], subject: str) -> tuple[str, ...]:
+    """Agreements to bytes or to words can last; one to a plan or to a repetition is for that alone."""
+    return tuple(dict.fromkeys((*grants, subject))) if is_lasting(subject) else grants
 
 
 def _choice(text: str, options: Sequence[str]) -> str:

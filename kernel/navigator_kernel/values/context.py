@@ -22,7 +22,8 @@ class TurnContext:
     """Made anew for every turn, so that nothing of the turn before is in it (RTE-26).
 
     `run` names the run that the orders belong to, `step` the first step's number, `attempt` which try it is, `timeout`
-    is in seconds, `servers` are the configured MCP servers, `memories` what is recalled for the message.
+    is in seconds, `servers` are the configured MCP servers, `memories` what is recalled for the message,
+    `grants` what the person agreed to for the whole session.
     """
 
     run: str
@@ -31,5 +32,6 @@ class TurnContext:
     format: Format
     servers: Sequence[str] = ()
     memories: tuple[Memory, ...] = ()
+    grants: tuple[str, ...] = ()
     step: int = 0
     attempt: int = 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 Actor = Literal["type_a", "shell", "script", "mcp_server"]  # rows of the authority table that start processes
+
+Want = Literal["network", "project"]  # what a job asks for beside its own folder and the files that it is given
+ASKED: tuple[Want, ...] = ("network",)  # of these, what a person is asked about
 
 Exceeded = Literal["", "disk"]  # a limit that ends a process although its time is not over
 
@@ -16,7 +19,8 @@ OUTPUT_LIMIT = 1024 * 1024  # bytes kept of each stream
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """`argv` is never joined into a shell line. `digest` is what a consent is bound to; `shipped` work needs none.
+    """`argv` is never joined into a shell line. `digest` and `origin` are what a consent is bound to; `shipped` work
+    needs none for what it does, and one for each of `wants` that is asked about.
 
     `cwd` is the run's own folder and the only one written to; `reads` are the paths it may see besides.
     """
@@ -29,8 +33,27 @@ class Job:
     cwd: Path
     timeout: float
     shipped: bool = False
+    origin: str = ""
+    wants: tuple[Want, ...] = ()
     reads: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def consent(self) -> str:
+        """What a yes to this job is bound to."""
+        return consent_subject(self.actor, self.subject, self.digest, self.origin, self.wants)
+
+
+def consent_subject(actor: Actor, name: str, digest: str, origin: str = "", wants: Collection[Want] = ()) -> str:
+    """`type_a:word-count@https://host/x.git#<commit>:<folder>@+network@sha256:…`: what, from where, with what more, and
+    the digest of every byte. Other bytes, another source or another commit are another subject."""
+    more = [f"+{want}" for want in ASKED if want in wants]
+    return "@".join(part for part in (f"{actor}:{name}", origin, *more, digest) if part)
+
+
+def is_lasting(subject: str) -> bool:
+    """Whether a yes to `subject` can be for more than once: it is bound to bytes, or to the words of a command."""
+    return "@sha256:" in subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

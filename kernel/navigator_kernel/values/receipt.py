@@ -9,6 +9,7 @@ from typing import Any, Literal
 VERSION = 1
 
 Verdict = Literal["ok", "warn", "block", "not_scanned"]
+NOT_SCANNED = "not-scanned"  # the code of a finding that says that a scanner failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,11 @@ class Receipt:
     installed_at: str
     declared: str = ""
     v: int = VERSION
+
+    @property
+    def origin(self) -> str:
+        """Source, commit and folder in one text, for what is bound to them."""
+        return f"{self.source}#{self.commit}:{self.subpath}"
 
     def to_dict(self) -> dict[str, Any]:
         base: dict[str, Any] = {"v": self.v, "name": self.name, "source": self.source, "ref": self.ref}

@@ -139,7 +139,8 @@ class Said:
 class Session:
     """What one turn leaves for the next. A turn returns a new one; none is changed in place.
 
-    `failures` counts those in a row (SAF-5), `retry` are the orders that the last one left undone (SAF-7).
+    `failures` counts those in a row (SAF-5), `retry` are the orders that the last one left undone (SAF-7), `grants` is
+    what the person agreed to for as long as it lasts.
     """
 
     id: str
@@ -150,3 +151,4 @@ class Session:
     question: PendingQuestion | None = None
     failures: int = 0
     retry: tuple[Packet, ...] = ()
+    grants: tuple[str, ...] = ()

@@ -55,7 +55,8 @@ class SkillDef:
 
     `sop` is the text below the metadata; `system_prompt` and `user_template` are its sections where it
     has them (FMT-2). `path` is the file, `folder` the folder that owns it (None for a one-file skill).
-    `reads` holds `project` where its command looks at more of the project than the files that it is given.
+    `reads` holds `project` where its command looks at more of the project than the files that it is given, `network`
+    says that it reaches out.
     `extra` keeps every key that the kernel does not know; `idempotent` says that running it twice is as good as once.
     """
 
@@ -81,6 +82,7 @@ class SkillDef:
     backend: str = ""
     effects: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
+    network: bool = False
     confirm: str = ""
     idempotent: bool = False
     enabled: bool = True

@@ -32,6 +32,7 @@ def session_to_dict(session: Session) -> dict[str, Any]:
         "question": None if session.question is None else asdict(session.question),
         "failures": session.failures,
         "retry": [packet.to_dict() for packet in session.retry],
+        "grants": list(session.grants),
     }
 
 
@@ -49,6 +50,7 @@ def session_from(raw: Mapping[str, Any]) -> Session:
         question=None if question is None else _question(question),
         failures=raw["failures"],
         retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
+        grants=tuple(map(str, raw.get("grants", ()))),
     )
 
 

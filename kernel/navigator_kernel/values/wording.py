@@ -45,6 +45,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "state.sticky": ("follow-ups go to {agent} ({target})", "后续请求由 {agent} 处理（{target}）"),
     "state.retry": ('it failed; "retry" tries it once more', "执行失败；回复“重试”可再试一次"),
     "state.waiting": ("waiting for: {what}", "等待：{what}"),
+    "state.lasting": (
+        'a yes is for this once; "for this session" or "always" is for longer',
+        "“是”仅限本次；回复“本次会话”或“总是”可延长授权",
+    ),
     "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
     "ask.which": ("which of these: {options}?", "请选择：{options}？"),

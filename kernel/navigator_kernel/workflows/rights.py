@@ -57,7 +57,7 @@ def is_by_name(subject: str) -> bool:
 def _skill(name: str, kernel: Kernel) -> list[str]:
     skill = kernel.catalogue.find(name)
     try:
-        return [f"type_a:{skill.name}@{kernel.catalogue.create_executor(skill.namespace).digest}"] if skill else []
+        return [kernel.catalogue.create_executor(skill.namespace).consent] if skill else []
     except KernelError:
         return []
 

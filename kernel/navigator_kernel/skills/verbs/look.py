@@ -1,4 +1,4 @@
-"""The commands that only look: list, info, search, verify, check and intact."""
+"""The commands that only look: list, info, search, verify and check."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.errors import Damaged, IntegrityMismatch, KernelError
+from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.skills.lifecycle import required
 from navigator_kernel.text import clean, fold
 
@@ -95,24 +95,6 @@ def _check(ground: Lifecycle, params: Params) -> Answer:
     return {"count": sum(len(read_receipts(place)) for place in places)}
 
 
-def _intact(ground: Lifecycle, params: Params) -> Answer:
-    """`{path, digest}`: IntegrityMismatch where the managed skill in the folder `path` was installed otherwise."""
-    from navigator_kernel.skills.receipts import read_receipt
-
-    path, digest = str(params["path"]), str(params["digest"])
-    for place in ground.places.values():
-        name = path.rpartition("/")[2]
-        if str(place.skills / name) != path:
-            continue
-        receipt = None
-        with suppress(Damaged):  # then the skill counts as unmanaged, and is asked about
-            receipt = read_receipt(place, name)
-        if receipt is not None and receipt.digest != digest:
-            hint = f"navigator skill verify {name} names the files; navigator skill trust {name} accepts them"
-            raise IntegrityMismatch(f"skill {name!r} was changed since it was installed", hint=hint)
-    return {"intact": True}
-
-
 def _known(one: Installed) -> dict[str, Any]:
     """An installed skill: its row, its receipt and what its manifest declares."""
     from navigator_kernel.skills.info import declared
@@ -130,7 +112,6 @@ def _known(one: Installed) -> dict[str, Any]:
 VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {
     "check": _check,
     "info": _info,
-    "intact": _intact,
     "list": _list,
     "search": _search,
     "verify": _verify,

@@ -1,0 +1,54 @@
+"""Asks a module of the kernel something in a process of its own, within limits of time and memory."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Any
+
+from navigator_kernel.errors import KernelError, TimedOut
+from navigator_kernel.text import clean, shorten
+
+_SAID = 300  # characters of what it printed before it failed
+
+
+def ask_helper(module: str, question: dict[str, Any], *, seconds: int, memory: int) -> dict[str, Any]:
+    """The JSON object that `python -m module` answers, given `question` marshalled on stdin. `memory` in bytes of
+    addresses. TimedOut after `seconds`, its process group dead; KernelError for one that fails or answers nonsense."""
+    argv = [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)]
+    process = subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        out, err = process.communicate(marshal.dumps(question), timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise TimedOut(f"it took longer than {seconds} seconds", hint="leave the plugin out") from error
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode:
+        said = shorten(clean(err.decode("utf-8", "replace")[-_SAID:]), _SAID)
+        raise KernelError(f"it ended with {process.returncode}: {said}", hint="leave the plugin out")
+    answer = json.loads(out)
+    if not isinstance(answer, dict):
+        raise KernelError("it answered no object", hint="leave the plugin out")
+    return answer
+
+
+# Limits come before anything of a plugin's is imported, which is found where this process would find it
+_START = """
+import json, resource, runpy, sys
+memory, seconds, module = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+for which, value in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
+    hard = resource.getrlimit(which)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(which, (value, value))
+sys.path[:] = json.loads(sys.argv[4])
+runpy.run_module(module, run_name="__main__")
+"""

@@ -1,0 +1,1 @@
+"""What is looked for in a skill before it is trusted."""

@@ -1,0 +1,56 @@
+"""Looks at the content of a skill's files, and says what an installer should know before it trusts them.
+
+It reads text by rules and runs nothing; what it does not find is not thereby safe. What it may miss is contained by the
+sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden` and `shipped`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from navigator_kernel.skills.scan.hidden import findings as hidden
+from navigator_kernel.skills.scan.passages import passages
+from navigator_kernel.skills.scan.rule import rules
+from navigator_kernel.skills.scan.shipped import findings as shipped
+from navigator_kernel.values.resource import Diagnostic
+
+TEXT_LIMIT = 1024 * 1024  # characters of one file that are looked at
+NOT_WHOLE = "scanned-in-part"
+
+
+def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
+    """Each thing found once a line, by path; `error` blocks an installation."""
+    found: dict[tuple[str, int | None, str], Diagnostic] = {}
+    for path, data in sorted(files.items()):
+        for one in (*shipped(path, data, files), *_of_text(path, data)):
+            key = (one.path, one.line, one.code)
+            if key not in found or one.level == "error":
+                found[key] = one
+    return tuple(found.values())
+
+
+def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
+    if b"\x00" in data[:4096]:
+        return
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    if len(text) > TEXT_LIMIT:
+        message = f"only its first {TEXT_LIMIT:,} characters were looked at"
+        yield Diagnostic(code=NOT_WHOLE, level="warning", path=path, message=message)
+        text = text[:TEXT_LIMIT]
+    for hit in hidden(path, text):
+        line = text.count("\n", 0, hit.at) + 1
+        yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
+    for passage in passages(path, text):
+        lowered = _lowered(passage.body)
+        for rule in rules():
+            for hit in rule.hits(passage, lowered):
+                line = passage.line(hit.at)
+                yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
+
+
+def _lowered(text: str) -> str:
+    """In lower case, each character where it was."""
+    lowered = text.lower()
+    return (
+        lowered if len(lowered) == len(text) else "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
+    )

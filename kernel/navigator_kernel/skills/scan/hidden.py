@@ -1,0 +1,84 @@
+"""What a reader does not see in a text: invisible characters, reversed order, and terminal sequences.
+
+Sources: Unicode TR36 and TR39; "Trojan Source", CVE-2021-42574; smuggling by tag characters and variation selectors.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from navigator_kernel.skills.scan.passages import kind_of
+from navigator_kernel.skills.scan.rule import Hit, Level
+from navigator_kernel.text import pattern
+
+_FLAG = "\U0001f3f4"  # the one thing that tag characters are for: flags of regions
+_TAGS = pattern("[\U000e0000-\U000e007f]+")
+_SELECTORS = pattern("[\U000e0100-\U000e01ef]{2,}|[\ufe00-\ufe0f]{2,}")
+_NOTHING = "\u180e\u200b-\u200d\u2060-\u2064\u206a-\u206f\ufeff\u115f\u1160\u3164\uffa0\u17b4\u17b5\u00ad\u034f"
+_RUN = pattern(f"[{_NOTHING}]{{3,}}")
+_BETWEEN = pattern(f"(?<=[!-~])[{_NOTHING}]+(?=[!-~])")
+_BIDI = pattern("[\u202a-\u202e\u2066-\u2069]")
+_SCRIPTS = pattern(r"\w*(?:[A-Za-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][A-Za-z])\w*")
+_ESCAPES = pattern(r"[\x1b\x9b\x9d\x90][^\n]{0,40}")
+_STEERS = pattern(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
+_RECORDED = (".log", ".cast", ".ans", ".typescript")
+_RTL = frozenset({"R", "AL"})
+_SPREAD = 4  # places between visible characters from which single ones are no accident
+
+
+def findings(path: str, text: str) -> Iterator[Hit]:
+    """Of a whole file of text; `at` counts from its beginning."""
+    begin = 1 if text.startswith("\ufeff") else 0
+    if not text.isascii():
+        yield from _invisible(text, begin)
+        yield from _reversed(path, text)
+        yield from _mixed(path, text)
+    if "\x1b" in text or not text.isprintable():
+        yield from _steering(path, text)
+
+
+def _invisible(text: str, begin: int) -> Iterator[Hit]:
+    for hit in _TAGS.finditer(text, begin):
+        if not (hit.start() and text[hit.start() - 1] == _FLAG and hit.group().endswith("\U000e007f")):
+            told = "".join(chr(ord(mark) - 0xE0000) for mark in hit.group() if 0x20 <= ord(mark) - 0xE0000 < 0x7F)
+            yield Hit("hidden-tags", hit.start(), "error", f"invisible tag characters say {told[:80]!r}")
+    for hit in _SELECTORS.finditer(text, begin):
+        yield Hit(
+            "hidden-selectors", hit.start(), "error", f"{len(hit.group())} variation selectors in a row carry data"
+        )
+    runs = list(_RUN.finditer(text, begin))
+    for hit in runs:
+        yield Hit("hidden-characters", hit.start(), "error", f"{len(hit.group())} invisible characters in a row")
+    single = [hit.start() for hit in _BETWEEN.finditer(text, begin)]
+    if single and not runs:
+        level: Level = "error" if len(single) >= _SPREAD else "warning"
+        message = f"invisible characters between visible ones, {len(single)} times"
+        yield Hit("hidden-characters", single[0], level, message)
+
+
+def _reversed(path: str, text: str) -> Iterator[Hit]:
+    """In code none is needed; in prose they stand beside letters of scripts that are written from right to left."""
+    for hit in _BIDI.finditer(text):
+        line = text[text.rfind("\n", 0, hit.start()) + 1 : (text + "\n").find("\n", hit.start())]
+        mixed = kind_of(path, text) == "prose" and any(unicodedata.bidirectional(mark) in _RTL for mark in line)
+        override = hit.group() in "\u202d\u202e"
+        if not mixed or override:
+            level: Level = "warning" if mixed else "error"
+            yield Hit("bidi", hit.start(), level, "a control character changes the order in which text is shown")
+            return
+
+
+def _mixed(path: str, text: str) -> Iterator[Hit]:
+    """A name in code that is written in letters of several scripts is another name than it looks."""
+    if kind_of(path, text) == "code" and (hit := _SCRIPTS.search(text)):
+        yield Hit("mixed-scripts", hit.start(), "error", f"the name {hit.group()!r} mixes letters that look alike")
+
+
+def _steering(path: str, text: str) -> Iterator[Hit]:
+    """In a recording of a terminal it is what is recorded."""
+    level: Level = "warning" if path.lower().endswith(_RECORDED) else "error"
+    for held, message in ((_ESCAPES, "a terminal sequence"), (_STEERS, "a control character")):
+        if hit := held.search(text):
+            yield Hit("terminal", hit.start(), level, f"{message} can hide or fake what is shown")
+            return

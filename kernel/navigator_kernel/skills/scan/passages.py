@@ -1,0 +1,116 @@
+"""Cuts a skill's files into the passages that content rules read: code, settings, prose, and what prose hides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from navigator_kernel.text import pattern
+
+Kind = Literal["code", "prose", "fence", "config", "comment"]
+
+_ABOVE = 16  # lines above a passage in which somebody may warn of it
+_PROSE = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".adoc")
+_CONFIG = (".json", ".jsonc", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".plist", ".env", ".xml", ".service")
+_DATA = (".csv", ".tsv", ".svg", ".css", ".po", ".ics", ".geojson", ".lock", ".sum", ".map", ".log")
+_FRONT = re.compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
+_INLINE = re.compile(r"`([^`\n]{3,400})`")
+_UNSEEN = re.compile(
+    r"<!--(.*?)(?:-->|\Z)"  # a comment of HTML
+    r"|^\[[^\]\n]{1,40}\]:\s*(?:#|<>|about:blank)\s*[\"'(]([^\n]*)"  # a link that nothing refers to
+    r"|<(?:\w+)[^>]*(?:display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|line-height|max-height|height|width)\s*:\s*[01](?:px|pt|em)?\b"
+    r"|opacity\s*:\s*0(?!\.[1-9])|color\s*:\s*(?:#(?:f[a-f]?){3}\b|white|transparent|rgba?\([^)]*,\s*0\s*\))|left\s*:\s*-\d{3,}"
+    r"|text-indent\s*:\s*-\d{3,}|clip\s*:|\bhidden\b|aria-hidden)[^>]*>(.*?)(?:</|\Z)"
+    r"|<(?:template|noscript|metadata|desc|title)\b[^>]*>([^<]{40,})</"
+    r"|<meta[^>]+content\s*=\s*[\"']([^\"']{60,})[\"']"
+    r"|!?\[([^\]\n]{60,})\]\("  # an alternative text too long to be one
+    r"|\]\([^)\s\n]+\s+[\"']([^\"'\n]{40,})[\"']\)",  # a link's title
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
+# Words of people who warn of something: what they quote is a warning's example
+_WARNS = pattern(
+    r"\b(?:avoid|dangerous|unsafe|insecure|malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|detect\w*"
+    r"|anti-?patterns?|exploit\w*|injections?|reject|flag(?:ged|s)?|look for|watch (?:out )?for|patterns?|signatures?"
+    r"|regex(?:es)?|never run|bad example|forbidden|blocked|threats?|phishing|indicators?|compromised?|malware"
+    r"|intrusions?|forensics?|must be reported)\b"
+    r"|危险|恶意|可疑|攻击|避免使用|漏洞|检测|不安全|禁止",
+    re.IGNORECASE,
+)
+
+
+class Passage(NamedTuple):
+    """A piece of a file of one kind; `start` is where it begins in `text`, the whole file."""
+
+    path: str
+    kind: Kind
+    body: str
+    start: int
+    text: str
+
+    def line(self, at: int) -> int:
+        """The line of the file, from 1, of place `at` in the body."""
+        return self.text.count("\n", 0, self.start + at) + 1
+
+
+def passages(path: str, text: str) -> Iterator[Passage]:
+    """A file of code or settings is one; prose is cut into metadata, code in fences and backticks, what is not shown,
+    and the rest."""
+    kind = kind_of(path, text)
+    if kind == "prose":
+        yield from _of_prose(path, text)
+    else:
+        yield Passage(path, kind, text, 0, text)
+
+
+def kind_of(path: str, text: str) -> Kind:
+    """By its name; what has no known one is code."""
+    name = path.rpartition("/")[2].lower()
+    if text.startswith("#!"):
+        return "code"
+    if name.endswith((*_PROSE, *_DATA)) or name in {"license", "notice", "authors", "changelog", "readme", "copying"}:
+        return "prose"
+    return "config" if name.endswith(_CONFIG) else "code"
+
+
+def warned_of(passage: Passage, at: int) -> bool:
+    """Whether what stands at `at` is quoted by somebody who warns of it, by the words on its line and above it."""
+    if passage.kind == "comment":
+        return False  # who warns of something lets it be seen
+    place = passage.start + at
+    begin, end = place, passage.text.find("\n", place)
+    for _ in range(_ABOVE):
+        begin = passage.text.rfind("\n", 0, begin)
+        if begin < 0:
+            break
+    return bool(_WARNS.search(passage.text, max(begin, 0), end if end >= 0 else len(passage.text)))
+
+
+def _of_prose(path: str, text: str) -> Iterator[Passage]:
+    """What is cut out leaves blanks, so that places stay what they are."""
+    if front := _FRONT.match(text):
+        for hit in _COMMAND.finditer(text, 0, front.end()):
+            yield Passage(path, "code", hit[1], hit.start(1), text)
+    rest = text
+    for hit in _FENCE.finditer(rest):
+        yield Passage(path, "fence", hit[2], hit.start(2), text)
+    rest = _FENCE.sub(_blank, rest)
+    for hit in _UNSEEN.finditer(rest):
+        group = hit.lastindex or 0
+        yield Passage(path, "comment", _unwrapped(hit[group]), hit.start(group), text)
+    rest = _UNSEEN.sub(_blank, rest)
+    for hit in _INLINE.finditer(rest):
+        yield Passage(path, "fence", hit[1], hit.start(1), text)
+    yield Passage(path, "prose", _unwrapped(rest), 0, text)
+
+
+def _unwrapped(text: str) -> str:
+    """Each paragraph on one line, every character where it was."""
+    return _WRAPPED.sub(" ", text)
+
+
+def _blank(hit: re.Match[str]) -> str:
+    return "".join("\n" if mark == "\n" else " " for mark in hit.group())

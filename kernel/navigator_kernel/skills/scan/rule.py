@@ -1,0 +1,101 @@
+"""What a content rule is: a table of `rules.yaml`, and how it is looked for in a passage."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from navigator_kernel.skills.scan.passages import Passage, warned_of
+
+Level = Literal["warning", "error"]
+
+REACH = 4000  # characters over which a pattern of several lines may reach
+FEW = 4  # lines that are looked at one by one
+MANY = 20  # findings of one rule in one file; the rest of them say nothing new
+
+
+class Hit(NamedTuple):
+    """What a rule found: where in the passage, and what to say of it."""
+
+    code: str
+    at: int
+    level: Level
+    message: str
+
+
+class Rule(NamedTuple):
+    """A table of `rules.yaml`, whose head says what each means."""
+
+    code: str
+    says: str
+    needles: Sequence[str]
+    any: Sequence[str]
+    also: Sequence[str] = ()
+    near: Sequence[str] = ()
+    known: Sequence[str] = ()
+    kinds: Sequence[str] = ("code", "fence", "config", "comment")
+    soft: Sequence[str] = ()
+    quoted: bool = True
+    within: int = 0
+
+    def hits(self, passage: Passage, lowered: str) -> Iterator[Hit]:
+        """`lowered` is the passage's body in lower case, place by place."""
+        if passage.kind not in self.kinds or (self.also and not any(word in lowered for word in self.also)):
+            return
+        lines = _lines_with(self.needles, lowered)
+        for source in self.any if lines else ():
+            found = _found(source, passage.body, lines)
+            for hit in islice((hit for hit in found if not self.near or self._is_near(passage.body, hit)), MANY):
+                yield Hit(self.code, hit.start(), self._level(passage, hit), self.says)
+
+    def _is_near(self, body: str, hit: re.Match[str]) -> bool:
+        begin, end = max(hit.start() - self.within, 0), hit.end() + self.within
+        return any(_compiled(source).search(body, begin, end) for source in self.near)
+
+    def _level(self, passage: Passage, hit: re.Match[str]) -> Level:
+        mild = passage.kind in self.soft or any(_compiled(source).search(hit.group()) for source in self.known)
+        return "warning" if mild or (self.quoted and warned_of(passage, hit.start())) else "error"
+
+
+def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:
+    """Beginning and end of each line that holds one, in order."""
+    found: dict[int, int] = {}
+    for needle in needles:
+        at = lowered.find(needle)
+        while at >= 0:
+            end = lowered.find("\n", at)
+            end = len(lowered) if end < 0 else end
+            found[lowered.rfind("\n", 0, at) + 1] = end
+            at = lowered.find(needle, end)
+    return sorted(found.items())
+
+
+def _found(source: str, body: str, lines: Sequence[tuple[int, int]]) -> Iterator[re.Match[str]]:
+    """The first match that begins on each of `lines`. One that may reach further is looked for in all of a body where
+    many are to be looked at: that costs less than what lies behind each of them."""
+    held, reach = _compiled(source), REACH if "[\\s\\S]" in source else 0
+    if reach and len(lines) > FEW:
+        yield from held.finditer(body)
+        return
+    for begin, end in lines:
+        hit = held.search(body, begin, end + reach)
+        if hit is not None and hit.start() <= end:
+            yield hit
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = (Path(__file__).parent / "rules.yaml").read_text(encoding="utf-8")
+    return tuple(Rule(**table) for table in yaml.load(text, Loader=loader))  # noqa: S506 - both are safe loaders
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    return re.compile(source, re.IGNORECASE | re.MULTILINE)

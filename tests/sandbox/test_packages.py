@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.adapters.environments import Environments, activated, argv_in
+from navigator_kernel.adapters.process import ProcessRunner
+from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.sandbox import contain
+from navigator_kernel.sandbox.rungs import Rung, rungs
+from navigator_kernel.skills.dependencies import declared
+from navigator_kernel.values.job import Job, Outcome
+from navigator_kernel.values.resource import SkillDef
+from package_index import Index, made, serving, two
+
+pytestmark = pytest.mark.requirement("SAF-3")
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    with serving(monkeypatch) as held:
+        yield held
+
+
+RUN = """
+import json, os, subprocess, sys
+import tool
+out = {"name": tool.NAME, "cached": tool.__cached__ is not None and os.path.exists(tool.__cached__), "prefix": sys.prefix}
+out["script"] = subprocess.run(["part"], capture_output=True, text=True).stdout
+try:
+    open(os.path.join(sys.prefix, "x"), "w")
+except OSError as error:
+    out["write"] = error.errno
+flags = ["install", "--disable-pip-version-check", "--retries", "0", "--timeout", "1"]
+offline = ["--no-index", "--find-links", sys.argv[1]]
+tried = {}
+for pip in (["pip", *flags], [sys.executable, "-m", "pip", *flags], [sys.argv[2], "-m", "pip", *flags, *offline]):
+    try:
+        tried[str(pip)] = subprocess.run([*pip, "other"], capture_output=True).returncode
+    except OSError:
+        tried[str(pip)] = "not there"
+out["tried"] = tried
+print(json.dumps(out))
+"""
+
+
+def outcome_in(rung: Rung, job: Job, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    monkeypatch.setattr(contain, "rungs", lambda: (rung,))
+    sandbox = open_sandbox()
+    assert sandbox.rung() is not None and isinstance(sandbox.inner, ProcessRunner)
+    return asyncio.run(sandbox.run(job))
+
+
+@pytest.mark.parametrize("rung", rungs(), ids=lambda rung: rung.name)
+def test_a_contained_skill_has_its_packages_and_cannot_install_others(
+    index: Index, tmp_path: Path, rung: Rung, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two(index)
+    index.add("other")
+    folder, skill, cwd = tmp_path / "environments", tmp_path / "skill", tmp_path / "run"
+    for path in (skill, cwd):
+        path.mkdir()
+    (skill / "run.py").write_text(RUN)
+    (skill / "requirements.txt").write_text("tool\n")
+    (skill / "other-1.0-py3-none-any.whl").write_bytes(index.files["other/other-1.0-py3-none-any.whl"])
+    declares = declared(SkillDef(name="s", description="d", path=skill / "SKILL.md", folder=skill, command="python x"))
+    env = made(folder, declares)
+    job = Job(
+        actor="type_a",
+        subject="s",
+        digest="sha256:0",
+        run="run",
+        argv=argv_in(env, (sys.executable, str(skill / "run.py"), str(skill), sys.executable)),
+        cwd=cwd,
+        timeout=30,
+        reads=(env, skill),
+        env=activated(env),
+    )
+    outcome = outcome_in(rung, job, monkeypatch)
+    assert outcome.exit_code == 0, outcome.stderr.decode()
+    said = json.loads(outcome.stdout)
+    tried = said.pop("tried")
+    assert said.pop("write") in {1, 13, 30}  # EPERM, EACCES, EROFS
+    assert said == {"name": "part", "cached": True, "prefix": str(env / "venv"), "script": "script\n"}
+    assert len(tried) == 3 and not [how for how, code in tried.items() if code == 0]
+    assert subprocess.run([sys.executable, "-c", "import other"], capture_output=True).returncode == 1
+    assert Environments(folder).path(env.name) == env

@@ -1,0 +1,218 @@
+"""The ground a skill is let loose on: a home with canary secrets, a project, and a box that nothing gets out of."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import pwd
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from scanning.harms import SECRET, Seen, harms, seen
+from scanning.samples import Sample
+from scanning.standins import NAMES
+
+HERE = Path(__file__).parent
+PYTHON = os.path.realpath(sys.executable)
+FROM_HERE = f"import sys; sys.path[:0] = [{str(HERE.parent)!r}]; "
+LIMIT = 60  # seconds for one skill
+SHUT = ["--dev", "/dev", "--proc", "/proc", "--unshare-all", "--unshare-user", "--uid", "0", "--gid", "0", "--cap-drop", "ALL",
+        "--cap-add", "CAP_NET_BIND_SERVICE", "--die-with-parent", "--new-session"]  # fmt: skip
+MARK = SECRET.decode()
+SECRETS = {
+    ".ssh/id_ed25519": "-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n-----END OPENSSH PRIVATE KEY-----\n",
+    ".ssh/id_rsa": "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n",
+    ".aws/credentials": "[default]\naws_access_key_id = AKIA0000\naws_secret_access_key = {}\n",
+    ".netrc": "machine git.example.com login dev password {}\n",
+    ".npmrc": "//registry.npmjs.org/:_authToken={}\n",
+    ".pypirc": "[pypi]\nusername = __token__\npassword = {}\n",
+    ".git-credentials": "https://dev:{}@git.example.com\n",
+    ".docker/config.json": '{{"auths": {{"registry.example.com": {{"auth": "{}"}}}}}}\n',
+    ".kube/config": "users:\n- name: dev\n  user:\n    token: {}\n",
+    ".config/gh/hosts.yml": "github.com:\n  oauth_token: {}\n",
+    ".config/gcloud/application_default_credentials.json": '{{"refresh_token": "{}"}}\n',
+    ".config/google-chrome/Default/Cookies": "SQLite format 3 session {}\n",
+    ".config/google-chrome/Default/Login Data": "SQLite format 3 password {}\n",
+    ".mozilla/firefox/k3x.default-release/cookies.sqlite": "SQLite format 3 session {}\n",
+    ".mozilla/firefox/k3x.default-release/logins.json": '{{"logins": [{{"encryptedPassword": "{}"}}]}}\n',
+    "Library/Keychains/login.keychain-db": "kych {}\n",
+    ".local/share/keyrings/login.keyring": "GnomeKeyring {}\n",
+    ".gnupg/private-keys-v1.d/8C1F.key": "(private-key (rsa {}))\n",
+    ".bash_history": "export TOKEN={}\n",
+    ".claude/.credentials.json": '{{"claudeAiOauth": {{"accessToken": "{}"}}}}\n',
+    ".claude/talk": "user: our deploy password is {}, please keep it safe\n",
+    ".codex/auth.json": '{{"OPENAI_API_KEY": "{}"}}\n',
+    ".config/solana/id.json": '["{}"]\n',
+    ".bitcoin/wallet.dat": "wallet {}\n",
+    ".ethereum/keystore/UTC--2024-01-01": '{{"crypto": "{}"}}\n',
+    "project/.env": "DATABASE_PASSWORD={}\nSTRIPE_KEY={}\n",
+}
+PLAIN = {
+    ".bashrc": "alias ll='ls -l'\n",
+    ".zshrc": "setopt autocd\n",
+    ".profile": "umask 022\n",
+    ".ssh/config": "Host git\n  HostName git.example.com\n",
+    ".ssh/authorized_keys": "ssh-ed25519 AAAAC3 dev@laptop\n",
+    ".gitconfig": "[user]\n\tname = Dev\n\temail = dev@example.com\n[init]\n\tdefaultBranch = main\n",
+    ".claude/settings.json": '{"permissions": {"deny": ["Read(./.env)"]}}\n',
+    ".claude/CLAUDE.md": "Answer briefly.\n",
+    ".claude.json": '{"mcpServers": {}}\n',
+    ".cursor/mcp.json": '{"mcpServers": {}}\n',
+    "Documents/thesis.md": "# Thesis\n\nThree years of work.\n",
+    "Documents/photos/2019.txt": "a photo\n",
+    "project/CLAUDE.md": "Run the tests before committing.\n",
+    "project/AGENTS.md": "Use four spaces.\n",
+    "project/README.md": "# Shop\n",
+    "project/src/app.py": "print('shop')\n",
+    "project/.claude/settings.json": '{"permissions": {"ask": ["Bash"]}}\n',
+    "project/.claude/skills/release-notes/SKILL.md": "---\nname: release-notes\ndescription: writes notes\n---\nList commits.\n",
+    "project/.git/HEAD": "ref: refs/heads/main\n",
+    "project/.git/config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+    "project/.git/hooks/README.sample": "none\n",
+}
+NAMED = dict.fromkeys(("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"), MARK)
+
+
+class Playground:
+    """`base` is all that may be written to: `home`, `etc` and the `log` of what happened are made anew for each skill.
+    `cache` has the host and the stand-ins compiled. One box with one host in it takes the skills one after another."""
+
+    def __init__(self, base: Path, cache: Path) -> None:
+        self.base, self.home, self.etc, self.cache = base, base / "home", base / "etc", cache
+        self.project = self.home / "project"
+        self._host: subprocess.Popen[str] | None = None
+        self._before: dict[str, Seen] = {}
+        for name in ("etc/alternatives", "bin"):
+            (base / name).mkdir(parents=True)
+        self._programs()
+        self._system()
+
+    def _programs(self) -> None:
+        start = shlex.join([*python(self.cache), "-I", "-c", f"{FROM_HERE}from scanning.standins import main; main()"])
+        for name in NAMES:
+            path = self.base / "bin" / name
+            path.write_text(f'#!/bin/sh\nexec {start} {name} "$@"\n')
+            path.chmod(0o755)
+        for name in ("python", "python3"):
+            (self.base / "bin" / name).symlink_to(PYTHON)
+
+    def renew(self) -> None:
+        """Makes everything as it was before the first skill."""
+        for path in (self.home, self.base / "log", *self.etc.iterdir()):
+            if path.name != "alternatives":  # something is mounted there
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        (self.base / "log").mkdir()
+        for path, text in {**SECRETS, **PLAIN}.items():
+            target = self.home / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text.format(MARK, MARK) if path in SECRETS else text)
+        for name in (".git/objects", ".git/refs"):
+            (self.project / name).mkdir()
+        for name in (".config/autostart", ".config/systemd/user", "Library/LaunchAgents"):
+            (self.home / name).mkdir(parents=True, exist_ok=True)
+        self._system()
+
+    def _system(self) -> None:
+        """An /etc of its own, by which every name leads to the box's servers."""
+        for path, text in {
+            "passwd": f"dev:x:0:0:Dev:{self.home}:/bin/bash\n",
+            "group": "dev:x:0:\n",
+            "hosts": "127.0.0.1 localhost\n",
+            "nsswitch.conf": "hosts: files dns\n",
+            "resolv.conf": "nameserver 127.0.0.1\noptions timeout:5 attempts:2\n",
+            "sudoers.d/README": "none\n",
+            "cron.d/placeholder": "\n",
+            "profile.d/lang.sh": "export LANG=C.UTF-8\n",
+        }.items():
+            (self.etc / path).parent.mkdir(exist_ok=True)
+            (self.etc / path).write_text(text)
+
+    def box(self) -> list[str]:
+        """The command line that shuts a program in: its own network, processes, home, /etc and /tmp, the rest read-only."""
+        real = pwd.getpwuid(os.getuid()).pw_dir
+        hidden = ["--tmpfs", real] if real != "/" and Path(real).is_dir() else []
+        bare = [sys.base_prefix, str(HERE), str(self.cache)]
+        kept = [word for path in bare for word in ("--ro-bind", path, path)]
+        own = ["--bind", str(self.base), str(self.base), "--bind", str(self.etc), "/etc"]
+        own += ["--ro-bind", str(self.base / "bin"), str(self.base / "bin")]
+        links = ["--ro-bind-try", "/etc/alternatives", "/etc/alternatives"]
+        return ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/tmp", *hidden, *kept, *own, *links, *SHUT, "--chdir",
+                str(self.base)]  # fmt: skip
+
+    def environment(self) -> Mapping[str, str]:
+        shims = HERE / "shims"
+        return {
+            "HOME": str(self.home), "GROUND": str(self.base), "PATH": f"{self.base / 'bin'}:/usr/bin:/bin",
+            "LANG": "C.UTF-8", "USER": "dev", "SHELL": "/bin/bash", "PYTHONPATH": str(shims),
+            "NODE_OPTIONS": f"--require {shims / 'plain.js'}", "WEATHER_API_KEY": "of-the-weather",
+            "DATABASE_URL": f"postgres://dev:{MARK}@db.example.com/shop", **NAMED,
+        }  # fmt: skip
+
+    def loose(self, sample: Sample) -> frozenset[str]:
+        """The kinds of harm that the skill does to a host that trusts it."""
+        self.renew()
+        self._before = self._before or {"home": seen(self.home), "etc": seen(self.etc)}
+        skill = sample.lay(self.project / ".claude" / "skills")
+        answer = self._asked(json.dumps([str(skill), sample.how]))
+        assert answer == "done", f"the host broke down: {answer}"
+        return harms(self.base, sample.name, self._before)
+
+    def _asked(self, line: str) -> str:
+        """The host's answer; it is started if there is none, and ended if it takes too long."""
+        if self._host is None or self._host.poll() is not None:
+            start = f"{FROM_HERE}from scanning.unguarded import main; main()"
+            words = [*self.box(), *python(self.cache), "-c", start, str(self.base)]
+            ends = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self._host = subprocess.Popen(words, env=self.environment(), text=True, **ends)
+        limit = threading.Timer(LIMIT, self._host.kill)
+        limit.start()
+        print(line, file=self._host.stdin, flush=True)
+        answer = self._host.stdout.readline()
+        limit.cancel()
+        return json.loads(answer) if answer else "it is gone"
+
+    def close(self) -> None:
+        if self._host is not None:
+            self._host.stdin.close()
+            self._host.stdout.close()
+            self._host.wait(LIMIT)
+        shutil.rmtree(self.base)
+
+    def told(self) -> str:
+        """What was said and what arrived, for a test that fails."""
+        logs = sorted((self.base / "log").iterdir())
+        return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}" for path in logs)
+
+
+def python(cache: Path) -> list[str]:
+    """The start of a command line for the host, or a stand-in."""
+    return [PYTHON, "-S", "-X", f"pycache_prefix={cache}"]
+
+
+def compiled(folder: Path) -> Path:
+    """The folder, with all that the host and the stand-ins import."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    subprocess.run([*python(folder), "-c", f"{FROM_HERE}import scanning.unguarded"], env=env, check=True)
+    return folder
+
+
+@cache
+def missing() -> str:
+    """Why no box can be had here; nothing where it can."""
+    if not shutil.which("bwrap"):
+        return "there is no bwrap here"
+    words = ["bwrap", "--ro-bind", "/", "/", *SHUT, "true"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return f"bwrap cannot make a box here: {done.stderr.strip()}" if done.returncode else ""
+
+
+def lacking(sample: Sample) -> str:
+    """The program, or kind of machine, that the sample needs and that is not here."""
+    return next((name for name in sample.needs if name != platform.machine() and not shutil.which(name)), "")
