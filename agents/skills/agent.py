@@ -69,6 +69,7 @@ class SkillsAgent:
             shipped=self.ports.catalogue.is_shipped(skill),
             origin=executor.origin,
             wants=executor.wants,
+            packages=executor.packages,
             reads=self._reads(executor, packet),
             env=_environment(packet),
         )

@@ -113,6 +113,10 @@ class Executor(Protocol):
         """What it asks for beside its own folder and the files that it is given."""
 
     @property
+    def packages(self) -> tuple[str, ...]:
+        """The Python packages that its command declares."""
+
+    @property
     def consent(self) -> str:
         """The subject of a yes to its command: these bytes, from there, with what it wants."""
 

@@ -40,7 +40,15 @@ class McpServer(NamedTuple):
     network: bool = False
 
 
-DENIABLE = ("mcp", "network", "project", "script", "shell", "skills")  # and tool:NAME, which may have a star in it
+DENIABLE = (
+    "mcp",
+    "network",
+    "packages",
+    "project",
+    "script",
+    "shell",
+    "skills",
+)  # and tool:NAME, which may have a star in it
 
 
 class Policy(NamedTuple):

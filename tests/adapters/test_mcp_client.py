@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,14 @@ import pytest
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.mcp_client import StdioServers
-from navigator_kernel.errors import ConsentNeeded, FetchFailed, NotFound, UsageProblem
+from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.errors import ConsentNeeded, FetchFailed, NoSandbox, NotFound, Refused, UsageProblem
 from navigator_kernel.sandbox.consents import ConsentBook
-from navigator_kernel.settings import McpServer
+from navigator_kernel.sandbox.contain import ContainedRunner
+from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.sandbox.servers import starter
+from navigator_kernel.settings import McpServer, Policy
+from processes import working_in
 
 pytest.importorskip("mcp")
 
@@ -30,7 +37,9 @@ def servers(folder: Path, mode: str = "serve", *, agreed: bool = True, **env: st
         "files": McpServer(command=sys.executable, args=(str(SERVER), mode), env=env),
         "gone": McpServer(command="no-such-program"),
     }
-    return StdioServers(servers=held, consents=book, workspace=lambda run: folder)
+    sandbox = open_sandbox()
+    started = starter(ConsentGate(book, sandbox).check, sandbox.argv)
+    return StdioServers(servers=held, started=started, workspace=lambda run: folder)
 
 
 def called(held: StdioServers, operation: str, server: str = "files", **params: Any) -> Mapping[str, Any]:
@@ -39,11 +48,11 @@ def called(held: StdioServers, operation: str, server: str = "files", **params: 
 
 def dead(folder: Path) -> bool:
     """Whether the server that wrote its pid in `folder` is gone within two seconds."""
-    path = Path("/proc") / (folder / "server.pid").read_text()
+    assert (folder / "server.pid").exists(), "it was never there"
     end = time.monotonic() + 2
-    while path.exists() and time.monotonic() < end:
+    while (left := working_in(folder)) and time.monotonic() < end:
         time.sleep(0.02)
-    return not path.exists()
+    return not left
 
 
 @pytest.mark.requirement("AGT-4")
@@ -109,7 +118,7 @@ def test_a_server_that_is_not_configured_is_not_found_and_names_those_that_are(t
 def test_without_consent_nothing_is_started(tmp_path: Path) -> None:
     with pytest.raises(ConsentNeeded) as caught:
         called(servers(tmp_path, agreed=False), "list")
-    assert caught.value.data["subject"].startswith("mcp:files@sha256:")
+    assert caught.value.data["subject"].startswith("mcp_server:files@sha256:")
     assert not (tmp_path / "server.pid").exists()
 
 
@@ -156,3 +165,46 @@ def test_a_server_that_hangs_is_gone_when_the_call_is_cancelled(
     with pytest.raises(TimeoutError):
         asyncio.run(bounded())
     assert dead(tmp_path)
+
+
+def peeked(tmp_path: Path, *, network: bool) -> Mapping[str, str]:
+    """What a server could do beside its work."""
+    outside, folder = tmp_path / "outside" / "dear.txt", tmp_path / "own"
+    outside.parent.mkdir()
+    folder.mkdir()
+    outside.write_text("dear")
+    held = servers(folder, "peek", OUTSIDE=str(outside)).servers["files"]._replace(network=network)
+    called(replace(servers(folder), servers={"files": held}), "tools")
+    assert outside.read_text() == "dear"
+    told: Mapping[str, str] = json.loads((folder / "peek.json").read_text())
+    return told
+
+
+@pytest.mark.requirement("SAF-1", "SAF-2")
+def test_a_server_reaches_nothing_but_its_own_folder(tmp_path: Path) -> None:
+    told = peeked(tmp_path, network=False)
+    assert "done" not in (told["read"], told["write"], told["socket"])
+    assert told["home"] == str(tmp_path / "own")
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_server_has_the_network_where_its_settings_say_so(tmp_path: Path) -> None:
+    assert peeked(tmp_path, network=True)["socket"] == "done"
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_server_is_not_started_where_servers_are_denied(tmp_path: Path) -> None:
+    book = ConsentBook(tmp_path / "trust.json", FolderWriter([tmp_path]), SystemClock())
+    book.allow("run-1", "*")
+    gate = ConsentGate(book, open_sandbox(), Policy(deny=frozenset({"mcp"})))
+    held = replace(servers(tmp_path), started=starter(gate.check, open_sandbox().argv))
+    with pytest.raises(Refused, match="may not run"):
+        called(held, "tools")
+    assert not (tmp_path / "server.pid").exists()
+
+
+@pytest.mark.requirement("SAF-1")
+def test_without_a_sandbox_no_server_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ContainedRunner, "rung", lambda _: None)
+    with pytest.raises(NoSandbox):
+        called(servers(tmp_path), "tools")

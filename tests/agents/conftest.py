@@ -21,6 +21,7 @@ from navigator_kernel.plugins import add_folders, build_manager
 from navigator_kernel.ports import Agent, AgentPorts
 from navigator_kernel.sandbox.consents import ConsentBook
 from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.sandbox.servers import starter
 from navigator_kernel.settings import McpServer
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.roots import Root
@@ -69,13 +70,16 @@ class Place:
         return ResourceCatalogue(roots=roots, shipped=self.shipped)
 
     def agents(self) -> dict[str, Agent]:
+        gate = ConsentGate(self.consents, ProcessRunner())
         ports = AgentPorts(
             root=self.root,
             catalogue=self.catalogue(),
-            sandbox=ConsentGate(self.consents, ProcessRunner()),
+            sandbox=gate,
             consents=self.consents,
             lifecycle=self.lifecycle,
-            mcp=StdioServers(servers=self.servers, consents=self.consents, workspace=self.workspace),
+            mcp=StdioServers(
+                servers=self.servers, started=starter(gate.check, lambda job: job.argv), workspace=self.workspace
+            ),
             clock=SystemClock(),
             scripts=scripts(self.root),
             shipped=self.shipped,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 def main(mode: str) -> None:
     Path("server.pid").write_text(str(os.getpid()))
     Path("server.env").write_text("\n".join(sorted(os.environ)))
+    if mode == "peek":
+        peek(Path(os.environ["OUTSIDE"]))
     if mode == "hang":
         time.sleep(60)
     if mode == "crash":
@@ -36,6 +40,19 @@ def main(mode: str) -> None:
         return a + b
 
     server.run("stdio")
+
+
+def peek(outside: Path) -> None:
+    """Tells in its own folder what else it can do."""
+    tries = {"read": outside.read_text, "write": lambda: outside.write_text("mine"), "socket": socket.socket}
+    told = {}
+    for name, attempt in tries.items():
+        try:
+            attempt()
+            told[name] = "done"
+        except OSError as error:
+            told[name] = type(error).__name__
+    Path("peek.json").write_text(json.dumps({**told, "home": os.environ["HOME"]}))
 
 
 if __name__ == "__main__":

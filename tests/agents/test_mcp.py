@@ -31,7 +31,7 @@ def asked(place: Any, operation: str, **given: Any) -> Any:
 
 
 def dead(place: Any) -> bool:
-    path = Path("/proc") / (place.workspace("run-1") / "server.pid").read_text()
+    path = Path("/proc") / (place.workspace("mcp-files") / "server.pid").read_text()
     end = time.monotonic() + 8
     while path.exists() and time.monotonic() < end:
         time.sleep(0.02)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.support import Place, below, place_in, type_a
 from navigator_kernel.adapters.environments import Environments, activated, argv_in
 from navigator_kernel.adapters.process import ProcessRunner
 from navigator_kernel.assembly.parts import open_sandbox
@@ -91,3 +92,41 @@ def test_a_contained_skill_has_its_packages_and_cannot_install_others(
     assert len(tried) == 3 and not [how for how, code in tried.items() if code == 0]
     assert subprocess.run([sys.executable, "-c", "import other"], capture_output=True).returncode == 1
     assert Environments(folder).path(env.name) == env
+
+
+def needy(place: Place) -> None:
+    """A skill that says what packages its command imports."""
+    files = type_a("needy", "import tool\nprint(tool.NAME)\n")
+    files["SKILL.md"] = files["SKILL.md"].replace("description:", "dependencies: [tool]\ndescription:", 1)
+    place.write(below(".claude/skills/needy", files))
+
+
+def test_packages_that_a_skill_declares_are_named_in_the_question(index: Index, tmp_path: Path) -> None:
+    two(index)
+    place = place_in(tmp_path)
+    needy(place)
+    done = place.run("ask", "/needy", "--json")
+    told = done.document["report"]
+    assert (done.code, "(tool)" in told["summary"], "+packages@" in told["data"]["subject"]) == (9, True, True)
+    assert index.asked == []
+
+
+def test_a_yes_brings_them_for_this_skill_alone(index: Index, tmp_path: Path) -> None:
+    two(index)
+    place = place_in(tmp_path)
+    needy(place)
+    place.write(
+        below(".claude/skills/other", type_a("other", "import importlib.util as u\nprint(u.find_spec('tool'))\n"))
+    )
+    done = place.run("ask", "/needy", "--yes")
+    assert (done.code, "part" in done.out) == (0, True), done.err
+    assert "None" in place.said("ask", "/other", "--yes")
+
+
+def test_packages_can_be_denied(index: Index, tmp_path: Path) -> None:
+    place = place_in(tmp_path)
+    needy(place)
+    file = Path(place.json("config", "path")["user"])
+    file.parent.mkdir(parents=True)
+    file.write_text('[policy]\ndeny = ["packages"]\n')
+    assert (place.run("ask", "/needy", "--yes").code, index.asked) == (3, [])

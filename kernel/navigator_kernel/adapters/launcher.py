@@ -1,4 +1,5 @@
-"""Starts one program confined: `python -I -S launcher.py FD`, where FD holds what is wanted, marshalled.
+"""Starts one program confined: `python -I -S launcher.py FD`, where FD holds what is wanted, marshalled; or the same in
+base64 in place of a number, for callers that cannot hand over a file.
 
 It stands alone and imports little, for it is started before every program. Under bubblewrap it sets limits and becomes
 bubblewrap. Under Landlock it stays: whatever the program leaves behind becomes its child, and is killed when the
@@ -26,9 +27,7 @@ FAILED = 125  # what it ends with where it cannot start the program; the reason 
 
 
 def main() -> None:
-    fd = int(sys.argv[1])
-    spec = marshal.loads(os.read(fd, os.fstat(fd).st_size))  # noqa: S302 - the kernel wrote it, into a file of its own
-    os.close(fd)
+    spec = marshal.loads(wanted(sys.argv[1]))  # noqa: S302 - the kernel wrote it
     try:
         for name, value in spec["limits"].items():
             limit(getattr(resource, name), value)
@@ -37,6 +36,18 @@ def main() -> None:
         supervised(spec)
     except OSError as error:
         failed(error)
+
+
+def wanted(word: str) -> bytes:
+    if not word.isdigit():
+        import binascii
+
+        return binascii.a2b_base64(word)
+    fd = int(word)
+    try:
+        return os.read(fd, os.fstat(fd).st_size)
+    finally:
+        os.close(fd)
 
 
 def let_in(gate: int | None) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mcp import Client
-    from navigator_kernel.ports import Consents
     from navigator_kernel.settings import McpServer
 
 
@@ -26,10 +23,11 @@ OPERATIONS: Mapping[str, str] = {"list": "", "read": "uri", "tools": "", "call":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioServers:
-    """Implements `ports.McpServers`. Each server's whole argv is agreed to once, by digest."""
+    """Implements `ports.McpServers`. `started` is asked for the argv that starts a server for a run, in a folder of the
+    server's own: it refuses what nobody agreed to, and contains the rest."""
 
     servers: Mapping[str, McpServer]
-    consents: Consents
+    started: Callable[[str, McpServer, str, Path], tuple[str, ...]]
     workspace: Callable[[str], Path]
 
     def names(self) -> Sequence[str]:
@@ -43,10 +41,9 @@ class StdioServers:
             hint = f"configured: {', '.join(names) or 'none'}"
             raise NotFound(f"no MCP server is called {server!r}", hint=hint, available=names)
         _checked(operation, params)
-        argv = [held.command, *held.args]
-        digest = hashlib.sha256(json.dumps(argv).encode()).hexdigest()
-        self.consents.require(run, f"mcp:{server}@sha256:{digest}", f"start the MCP server {server}: {' '.join(argv)}")
-        async with _connected(server, held, self.workspace(run)) as client:
+        folder = self.workspace(f"mcp-{server}")
+        argv = self.started(server, held, run, folder)
+        async with _connected(server, argv, held.env, folder) as client:
             return await _perform(client, server, operation, params)
 
 
@@ -64,13 +61,14 @@ def _unknown(operation: str) -> UsageProblem:
 
 
 @asynccontextmanager
-async def _connected(name: str, server: McpServer, cwd: Path) -> AsyncIterator[Client]:
+async def _connected(name: str, argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> AsyncIterator[Client]:
     try:
         from mcp import Client, StdioServerParameters, stdio_client
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
         raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
-    params = StdioServerParameters(command=server.command, args=list(server.args), env=dict(server.env), cwd=cwd)
+    own = {"HOME": str(cwd), "TMPDIR": str(cwd)}  # the person's is not there
+    params = StdioServerParameters(command=argv[0], args=list(argv[1:]), env={**own, **env}, cwd=cwd)
     with _nowhere() as nowhere:
         try:
             async with Client(stdio_client(params, errlog=nowhere), mode="legacy") as client:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,9 @@ from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.sandbox.packages import PackagedRunner
+from navigator_kernel.sandbox.servers import starter
+from navigator_kernel.settings import user_state
 
 if TYPE_CHECKING:
     from navigator_kernel.settings import Settings
@@ -42,14 +45,15 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
     catalogue = open_catalogue(root, extensions.sources(root))
     mapping, consents, writer = open_mapping(root), open_consents(), writer_for("turn", root)
     allowed = scripts(root)
-    workspace = _workspace(root)
+    workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
+    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy)
     ports = AgentPorts(
         root=root,
         catalogue=catalogue,
-        sandbox=ConsentGate(consents, open_sandbox(unsafe=unsafe), settings.policy),
+        sandbox=gate,
         consents=consents,
         lifecycle=open_lifecycle(root),
-        mcp=StdioServers(servers=settings.servers, consents=consents, workspace=workspace),
+        mcp=StdioServers(servers=settings.servers, started=starter(gate.check, contained.argv), workspace=workspace),
         clock=clock,
         scripts=allowed,
         shipped=shipped_digests(),
@@ -100,6 +104,15 @@ def _agents(extensions: Extensions, ports: AgentPorts) -> Mapping[str, Agent]:
         for alias in agent.aliases:
             found.setdefault(alias, agent)
     return found
+
+
+def _made(requirements: Sequence[str]) -> Path:
+    """The environment with these packages, kept outside every project: what is in it counts as agreed to."""
+    from navigator_kernel.adapters.environments import Environments  # only where packages are declared
+    from navigator_kernel.skills.dependencies import fingerprint
+
+    held, name = Environments(user_state() / "cache" / "environments"), fingerprint(requirements)
+    return held.path(name) or held.make(name, requirements)
 
 
 def _workspace(root: Path) -> Callable[[str], Path]:

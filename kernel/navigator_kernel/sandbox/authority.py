@@ -50,6 +50,13 @@ TABLE: tuple[Right, ...] = (
         consent="none if shipped; else bound to its digest (navigator skill trust)",
     ),
     Right(
+        actor="environment",
+        reads="the packages that a skill declares",
+        writes=("user-state",),
+        network="the package index",
+        consent="with that to the skill: its packages are named in the question",
+    ),
+    Right(
         actor="shell",
         reads="project",
         writes=("mybox/workspace/<run>",),

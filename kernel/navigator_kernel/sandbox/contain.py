@@ -17,7 +17,7 @@ from navigator_kernel.adapters.process import Contained, disk_used, environment,
 from navigator_kernel.errors import KernelError, NoSandbox, NotFound
 from navigator_kernel.sandbox import cgroup
 from navigator_kernel.sandbox.confinement import MEMORY, Confinement, confinement
-from navigator_kernel.sandbox.rungs import Rung, launch, rungs, works
+from navigator_kernel.sandbox.rungs import Rung, inline, launch, rungs, works
 from navigator_kernel.values.job import Exceeded
 
 if TYPE_CHECKING:
@@ -52,9 +52,20 @@ class ContainedRunner:
         if rung is None:
             if self.unsafe:
                 return await self.inner.run(job)
-            raise NoSandbox(f"nothing here can contain {job.subject}", hint="; ".join(REMEDIES))
+            raise _uncontainable(job)
         with _prepared(job, rung) as contained:
             return await self.inner.run(job, contained)
+
+    def argv(self, job: Job) -> tuple[str, ...]:
+        """What starts a job that somebody else talks to, contained but for the control group; NoSandbox and NotFound as
+        `run`."""
+        rung = self.rung()
+        if rung is None and not self.unsafe:
+            raise _uncontainable(job)
+        held, program = confinement(job), _program(job)
+        if rung is None:
+            return (program, *job.argv[1:])
+        return inline({"gate": None, "limits": dict(held.limits), **rung.wrap([program, *job.argv[1:]], held)})
 
     def rung(self) -> Rung | None:
         """The best that works, tried once for each start of the machine."""
@@ -102,9 +113,7 @@ def _machine() -> list[Any]:
 @contextmanager
 def _prepared(job: Job, rung: Rung) -> Iterator[Contained]:
     held = confinement(job)
-    program = shutil.which(job.argv[0], path=environment(job, "")["PATH"])
-    if program is None:
-        raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH")
+    program = _program(job)
     if any(len(os.fsencode(word)) >= ARGUMENT for word in job.argv):
         raise too_long(job)
     with ExitStack() as held_open:
@@ -119,6 +128,17 @@ def _prepared(job: Job, rung: Rung) -> Iterator[Contained]:
             held_open.callback(group.remove)
         fds = (fd,) if gate is None else (fd, gate)
         yield Contained(argv, fds, partial(_counted, group, opener), partial(_exceeded, held))
+
+
+def _program(job: Job) -> str:
+    program = shutil.which(job.argv[0], path=environment(job, "")["PATH"])
+    if program is None:
+        raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH")
+    return program
+
+
+def _uncontainable(job: Job) -> NoSandbox:
+    return NoSandbox(f"nothing here can contain {job.subject}", hint="; ".join(REMEDIES))
 
 
 def _counted(group: Cgroup | None, opener: int | None, pid: int) -> None:

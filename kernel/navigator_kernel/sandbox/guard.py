@@ -25,6 +25,11 @@ class ConsentGate:
     policy: Policy = field(default_factory=Policy)
 
     async def run(self, job: Job) -> Outcome:
+        """What `check` raises, then what the inner one does."""
+        self.check(job)
+        return await self.inner.run(job)
+
+    def check(self, job: Job) -> None:
         """Refused where the person's policy denies what it asks for, ConsentNeeded where nobody agreed to it."""
         denied = refusal(self.policy, job.actor, job.subject, job.wants)
         if denied is not None:
@@ -33,5 +38,5 @@ class ConsentGate:
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             what = f"run {job.subject}: {clean(' '.join(job.argv), lines=False)}"
-            self.consents.require(job.run, job.consent, "; let it ".join([what, *asked]))
-        return await self.inner.run(job)
+            packages = f" ({', '.join(job.packages)})" if job.packages else ""
+            self.consents.require(job.run, job.consent, "; let it ".join([what, *asked]) + packages)

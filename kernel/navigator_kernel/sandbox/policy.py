@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from navigator_kernel.adapters.process import PASSED_ON
 from navigator_kernel.sandbox.authority import TABLE, Right
 from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCESSES
-from navigator_kernel.values.job import OUTPUT_LIMIT, Want
+from navigator_kernel.values.job import ASKED, OUTPUT_LIMIT, Want
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 
 Verdict = Literal["allow", "ask", "deny"]
 WORDS: Mapping[Actor, str] = {"type_a": "skills", "shell": "shell", "script": "script", "mcp_server": "mcp"}
-GIVEN: Mapping[Want, str] = {"network": "reach the network", "project": "read the project"}
-SAID: Mapping[Want, str] = {"network": "network: true", "project": "reads: project"}
+GIVEN: Mapping[Want, str] = {
+    "network": "reach the network",
+    "packages": "use Python packages in an environment of its own",
+    "project": "read the project",
+}
+SAID: Mapping[Want, str] = {"network": "network: true", "packages": "dependencies", "project": "reads: project"}
 
 
 class Decision(NamedTuple):
@@ -90,7 +94,8 @@ def _of_command(executor: Executor, standing: Standing, policy: Policy) -> Itera
         GIVEN["project"], "allow", "its manifest: reads: project", "but for mybox"
     )
     yield from _of_writing(row)
-    yield _of_want("network", executor, policy) or _of_network(standing)
+    for want in ASKED:
+        yield _of_want(want, executor, policy) or _of_asking(want, standing)
     yield Decision("see the environment", "deny", "allow-list", f"but for {', '.join(PASSED_ON)}")
     limits = f"{MEMORY // MIB} MiB for a process, {FILE // MIB} MiB for a file, {DISK // MIB} MiB of disk"
     limits += f", {PROCESSES} processes, {OUTPUT_LIMIT // MIB} MiB of output"
@@ -120,10 +125,10 @@ def _of_want(want: Want, executor: Executor, policy: Policy) -> Decision | None:
     return Decision(GIVEN[want], "deny", rule, "so it does not run") if rule else None
 
 
-def _of_network(standing: Standing) -> Decision:
+def _of_asking(want: Want, standing: Standing) -> Decision:
     if standing.granted:
-        return Decision(GIVEN["network"], "allow", "you agreed to that for these bytes")
-    return Decision(GIVEN["network"], "ask", "its manifest: network: true", "exit code 9 without a yes")
+        return Decision(GIVEN[want], "allow", "you agreed to that for these bytes")
+    return Decision(GIVEN[want], "ask", f"its manifest: {SAID[want]}", "exit code 9 without a yes")
 
 
 def _denial(policy: Policy, name: str, word: str) -> str:

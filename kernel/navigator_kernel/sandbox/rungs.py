@@ -5,6 +5,7 @@ What each guarantees is the table in `docs/concepts/sandbox.md`.
 
 from __future__ import annotations
 
+import base64
 import marshal
 import os
 import shutil
@@ -30,6 +31,7 @@ _ALL = (1 << 15) - 1  # of ABI 3
 _LOOKED_AT = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
 _TCP, _SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
+_LAUNCHER = (sys.executable, "-I", "-S", launcher.__file__)
 _DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 
 Wrap = Callable[[Sequence[str], Confinement], dict[str, Any]]
@@ -78,7 +80,12 @@ def launch(spec: dict[str, Any]) -> tuple[tuple[str, ...], int]:
     fd = os.memfd_create("spec")
     os.write(fd, marshal.dumps(spec))
     os.lseek(fd, 0, os.SEEK_SET)
-    return (sys.executable, "-I", "-S", launcher.__file__, str(fd)), fd
+    return (*_LAUNCHER, str(fd)), fd
+
+
+def inline(spec: dict[str, Any]) -> tuple[str, ...]:
+    """The same for a caller that cannot hand over a file: all that is wanted is a word of the argv."""
+    return (*_LAUNCHER, base64.b64encode(marshal.dumps(spec)).decode())
 
 
 @cache

@@ -55,9 +55,20 @@ class SkillExecutor:
         """Whether its bytes are not those that were installed."""
         return self._receipt is not None and self._receipt.digest != self.digest
 
+    @cached_property
+    def packages(self) -> tuple[str, ...]:
+        """The Python packages that its command needs; Refused or NotLoadable where they cannot be had as packages."""
+        from navigator_kernel.skills.dependencies import declared  # only where one runs
+
+        return declared(self.skill) if self.skill.kind == "A" else ()
+
     @property
     def wants(self) -> tuple[Want, ...]:
-        named: dict[Want, bool] = {"network": self.skill.network, "project": "project" in self.skill.reads}
+        named: dict[Want, bool] = {
+            "network": self.skill.network,
+            "packages": bool(self.packages),
+            "project": "project" in self.skill.reads,
+        }
         return tuple(want for want, said in named.items() if said)
 
     @property

@@ -30,6 +30,7 @@ OUR_KEYS = {
     "enabled", "priority", "backend", "inherit_history", "effects", "network", "reads", "confirm", "idempotent",
     "triggers", "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
 }  # fmt: skip
+PACKAGES = "dependencies"  # stays as it is written: a comma may belong to a version
 _KEYS = SPEC_KEYS | OUR_KEYS
 
 
@@ -122,7 +123,7 @@ def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
         return meta
     for key, value in sorted(held.items(), key=lambda item: not str(item[0]).startswith("navigator-")):
         bare = spelled(str(key).removeprefix("navigator-"))
-        if bare in OUR_KEYS:
+        if bare in OUR_KEYS or bare == PACKAGES:
             meta.setdefault(bare, value)
     return meta
 

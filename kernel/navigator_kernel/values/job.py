@@ -9,8 +9,10 @@ from typing import Literal
 
 Actor = Literal["type_a", "shell", "script", "mcp_server"]  # rows of the authority table that start processes
 
-Want = Literal["network", "project"]  # what a job asks for beside its own folder and the files that it is given
-ASKED: tuple[Want, ...] = ("network",)  # of these, what a person is asked about
+Want = Literal[
+    "network", "packages", "project"
+]  # what a job asks for beside its own folder and the files that it is given
+ASKED: tuple[Want, ...] = ("network", "packages")  # of these, what a person is asked about
 
 Exceeded = Literal["", "disk"]  # a limit that ends a process although its time is not over
 
@@ -22,7 +24,8 @@ class Job:
     """`argv` is never joined into a shell line. `digest` and `origin` are what a consent is bound to; `shipped` work
     needs none for what it does, and one for each of `wants` that is asked about.
 
-    `cwd` is the run's own folder and the only one written to; `reads` are the paths it may see besides.
+    `cwd` is the run's own folder and the only one written to; `reads` are the paths it may see besides, `packages` the
+    Python packages that it is to find.
     """
 
     actor: Actor
@@ -35,6 +38,7 @@ class Job:
     shipped: bool = False
     origin: str = ""
     wants: tuple[Want, ...] = ()
+    packages: tuple[str, ...] = ()
     reads: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
 
