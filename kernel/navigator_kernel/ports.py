@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: what only names shapes is not imported
@@ -29,6 +29,19 @@ class Redact(Protocol):
 def same(value: Any) -> Any:
     """Redacts nothing."""
     return value
+
+
+class Audit(Protocol):
+    def record(self, event: str, /, **facts: Any) -> None:
+        """Adds one entry for good: `authorised`, `refused`, `trusted`, `distrusted`, `started`, `ended`, `changed` (of
+        skills) or `wrote`. KernelError where it cannot be kept: then what it tells of does not happen."""
+
+
+class Unrecorded:
+    """Implements `Audit` where nothing is kept."""
+
+    def record(self, _event: str, /, **_facts: Any) -> None:
+        return
 
 
 class Clock(Protocol):
@@ -201,8 +214,8 @@ class Consents(Protocol):
     def allow(self, run: str, subject: str) -> None:
         """The person agreed, for this run."""
 
-    def require(self, run: str, subject: str, detail: str) -> None:
-        """ConsentNeeded unless agreed for this run or trusted by digest."""
+    def require(self, run: str, subject: str, detail: str, **facts: Any) -> None:
+        """ConsentNeeded, with `facts`, unless agreed for this run or trusted by digest."""
 
     def trusted(self, subject: str) -> bool: ...
 
@@ -334,3 +347,4 @@ class Kernel:
     finish_hook: Callable[[object], None]
     failures: Callable[[], Sequence[Mapping[str, str]]]
     redact: Redact = same
+    audit: Audit = field(default_factory=Unrecorded)

@@ -35,6 +35,7 @@ _UNWANTED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_BREAKS = pattern("[\n\u2028\u2029]")
 _CJK = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"  # compiled when it is needed: that takes 3 ms
 _GAPS = re.compile(r"[\s_]+")
 _SECRET = re.compile(r"://[^/@\s]+@")
@@ -53,6 +54,22 @@ def clean(text: str, *, lines: bool = True) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     text = _UNWANTED.sub("", text)
     return text if lines or "\n" not in text else " ".join(part for line in text.split("\n") if (part := line.strip()))
+
+
+def escaped(document: str) -> str:
+    """A JSON document that says the same, with nothing raw in it that steers a terminal or hides."""
+    return _UNWANTED.sub(_as_json, document)
+
+
+def _as_json(hit: re.Match[str]) -> str:
+    units = hit.group().encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def visible(text: str) -> str:
+    """`text` on one line, what `clean` would take away written out as `\\x1b`: for what a person has to agree to."""
+    lines = _BREAKS.sub(lambda hit: hit.group().encode("unicode_escape").decode(), text)
+    return _UNWANTED.sub(lambda hit: hit.group().encode("unicode_escape").decode(), lines)
 
 
 def language_of(text: str) -> Language:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from dataclasses import dataclass, field, replace
 
@@ -190,8 +191,10 @@ def _delivery(kernel: Kernel) -> Delivery:
     def offload(packet: Packet, text: str) -> str:
         """Where the whole output of a step is kept, relative to the project."""
         path = kernel.root / "mybox" / "workspace" / packet.context.run / f"step-{packet.context.step}.json"
-        kernel.writer.write(path, text.encode("utf-8", "replace"))
-        return str(path.relative_to(kernel.root))
+        data, told = text.encode("utf-8", "replace"), str(path.relative_to(kernel.root))
+        kernel.audit.record("wrote", run=packet.context.run, path=told, sha256=hashlib.sha256(data).hexdigest())
+        kernel.writer.write(path, data)
+        return told
 
     def describe(namespace: str) -> tuple[str, str]:
         """Kind and digest of what is about to be used; the agent says what is wrong with one that is not there."""

@@ -139,6 +139,7 @@ CASES: Mapping[str, Case] = {
     "skill uninstall": Case(words=["alpha"], before=install),
     "skill verify": Case(before=install),
     "why": Case(before=once),
+    "log": Case(before=once),
     "workflow abort": Case(words=["run-1"], before=run_that("stopped")),
     "workflow approve": Case(words=["run-1"], before=run_that("proposed")),
     "workflow list": Case(before=run_that("done")),

@@ -1,48 +1,142 @@
-"""Reads the files that a message points to, and none outside the project (PRE-8, PRE-9)."""
+"""Reads the files that a message points to: none outside the project, and none of secrets (PRE-8, PRE-9)."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from navigator_kernel.errors import NotFound, Refused
 
 FILE_LIMIT = 256 * 1024  # bytes
+PATH_LIMIT = 4096  # characters; the system's own, and what a longer one costs grows with its square
+NAME_LIMIT = 255  # characters of its last part, likewise
+
+# Names that secrets go by, in lower case; a `.pub` key and an example of a `.env` hold none
+_SECRET = re.compile(
+    r"\.env(?:rc|\..+)?(?<!\.example)(?<!\.sample)(?<!\.template)"
+    r"|\.(?:netrc|npmrc|pypirc|git-credentials|pgpass|my\.cnf|htpasswd|vault-token)"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519).*(?<!\.pub)|.*\.(?:pem|key|p12|pfx|keystore|jks|kdbx)"
+    r"|credentials(?:\.json)?|service-account.*\.json|secrets\.(?:ya?ml|json|toml)",
+    re.DOTALL,
+)
+_COPY = re.compile(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup holds what its original holds
+_SECRET_FOLDERS = frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
+_OWN = (("mybox", "state"), ("mybox", "logs"))
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """Implements `ports.FileReader` for one project; a relative path starts at `base`."""
+    """Implements `ports.FileReader` for one project; a relative path starts at `base`.
+
+    Links are followed first, and what they lead to is judged by its place and its names. What was judged is then opened
+    part by part from the root and no link is followed, so that a folder that has become one meanwhile leads nowhere.
+    A hard link looks like any file and is read as one: package managers fill projects with them, and neither a clone
+    nor an installed skill nor a sandboxed process can make one to a file outside.
+    """
 
     root: Path
     base: Path
 
     def read(self, written: str) -> tuple[Path, str]:
-        """The real path and its text. NotFound, or Refused with the reason."""
+        """The real path and its text. NotFound, or Refused with a `reason`: `outside`, `kernel`, `secrets`, `special`
+        (with `folder`), `too-large`, `not-utf8` or `unreadable`."""
+        if len(written) > PATH_LIMIT:
+            raise _absent(f"{written[:80]}…")
+        if "/" not in written and not os.path.lexists(self.base / written):
+            raise _absent(written)  # a message may name thousands of people by @
+        root, named = os.path.realpath(self.root), Path(os.path.realpath(self.base)) / written
         try:
-            path = (self.base / written).resolve(strict=True)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise NotFound(f"no file is called {written!r}", hint="paths start at the current folder") from error
-        if not path.is_relative_to(self.root.resolve()):
-            raise Refused(f"{written!r} is outside the project", hint="copy the file into the project")
-        return path, _text(path, written)
+            real = os.path.realpath(named)
+        except ValueError as error:  # a NUL, or half of a surrogate pair
+            raise _absent(written) from error
+        parts = _below(root, real)
+        if parts is None:
+            hint = "copy the file into the project"
+            raise Refused(f"{written!r} is outside the project", hint=hint, reason="outside")
+        _refuse_named(parts, written)
+        _refuse_named(_below(root, os.path.normpath(named)) or (), written)  # a link's own name
+        return Path(real), _text(root, parts, written)
 
 
-def _text(path: Path, written: str) -> str:
+def _below(root: str, path: str) -> tuple[str, ...] | None:
+    """The parts of `path` seen from `root`; None outside it."""
+    held = Path(path)
+    return held.relative_to(root).parts if held.is_relative_to(root) else None
+
+
+def holds_secrets(parts: Sequence[str]) -> bool:
+    """Whether the names of a path tell that it does; case counts nowhere, for some disks do not know it."""
+    folded = tuple(part.casefold() for part in parts)
+    named = bool(folded) and _SECRET.fullmatch(_COPY.sub("", folded[-1][:NAME_LIMIT])) is not None
+    return named or not _SECRET_FOLDERS.isdisjoint(folded)
+
+
+def _refuse_named(parts: Sequence[str], written: str) -> None:
+    """Refused where the names tell what a file holds."""
+    folded = tuple(part.casefold() for part in parts)
+    if folded[:2] in _OWN:
+        hint = "navigator why and navigator session show tell what is in it"
+        raise Refused(f"{written!r} is the kernel's own record", hint=hint, reason="kernel")
+    if holds_secrets(folded):
+        hint = "copy what is not secret into another file"
+        raise Refused(f"{written!r} is a file of secrets", hint=hint, reason="secrets")
+
+
+def _text(root: str, parts: Sequence[str], written: str) -> str:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with _opened(root, parts, written) as handle, os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(FILE_LIMIT + 1)
     except OSError as error:
-        raise Refused(f"{written!r} cannot be read: {error.strerror}", hint="check its permissions") from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise Refused(f"{written!r} is no regular file", hint="name a text file")
-    with os.fdopen(handle, "rb") as file:
-        data = file.read(FILE_LIMIT + 1)
+        if error.errno in _ABSENT:
+            raise _absent(written) from error
+        message = f"{written!r} cannot be read: {error.strerror}"
+        raise Refused(message, hint="check its permissions", reason="unreadable") from error
     if len(data) > FILE_LIMIT:
-        raise Refused(f"{written!r} is over {FILE_LIMIT // 1024} KiB", hint="name a smaller part of it")
+        message = f"{written!r} is over {FILE_LIMIT // 1024} KiB"
+        raise Refused(message, hint="name a smaller part of it", reason="too-large")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Refused(f"{written!r} is not UTF-8 text", hint="convert it first") from error
+        raise Refused(f"{written!r} is not UTF-8 text", hint="convert it first", reason="not-utf8") from error
+
+
+@contextmanager
+def _opened(root: str, parts: Sequence[str], written: str) -> Iterator[int]:
+    """The regular file at `parts`, each part opened in the folder before it; OSError where one is a link."""
+    name = parts[-1] if parts else "."
+    handle = os.open(root, _FOLDER)
+    try:
+        for part in parts[:-1]:
+            handle = _stepped(handle, os.open(part, _FOLDER, dir_fd=handle))
+        mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+        if not stat.S_ISLNK(mode):  # that one cannot be opened
+            _refuse_special(mode, written)  # before it is opened, for that alone wakes who waits behind a pipe
+        handle = _stepped(handle, os.open(name, _FILE, dir_fd=handle))
+        _refuse_special(os.fstat(handle).st_mode, written)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _stepped(before: int, after: int) -> int:
+    os.close(before)
+    return after
+
+
+def _refuse_special(mode: int, written: str) -> None:
+    if not stat.S_ISREG(mode):
+        folder = stat.S_ISDIR(mode)
+        raise Refused(f"{written!r} is no regular file", hint="name a text file", reason="special", folder=folder)
+
+
+def _absent(written: str) -> NotFound:
+    return NotFound(f"no file is called {written!r}", hint="paths start at the current folder")

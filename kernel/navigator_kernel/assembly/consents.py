@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.ports import Audit, Unrecorded
 from navigator_kernel.sandbox.consents import ConsentBook
 from navigator_kernel.settings import user_state
 
 
-def open_consents() -> ConsentBook:
+def open_consents(audit: Audit | None = None) -> ConsentBook:
     """Kept outside every project, so that none can bring its own."""
     folder = user_state()
-    return ConsentBook(folder / "trust.json", FolderWriter([folder]), SystemClock())
+    return ConsentBook(folder / "trust.json", FolderWriter([folder]), SystemClock(), audit or Unrecorded())

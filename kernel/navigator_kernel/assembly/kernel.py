@@ -14,6 +14,7 @@ from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.assembly.parts import (
+    open_audit,
     open_catalogue,
     open_journal,
     open_lessons,
@@ -43,10 +44,12 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
     clock = clock or SystemClock()
     extensions = open_plugins(root)
     catalogue = open_catalogue(root, extensions.sources(root))
-    mapping, consents, writer = open_mapping(root), open_consents(), writer_for("turn", root)
+    redact = open_redaction(settings)
+    audit = open_audit(root, redact)
+    mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
     allowed = scripts(root)
     workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
-    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy)
+    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit)
     ports = AgentPorts(
         root=root,
         catalogue=catalogue,
@@ -85,7 +88,8 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
         scripts=allowed,
         precheck_hook=lambda count: plugins.first("kernel_precheck", count),
         finish_hook=lambda reply: _tell(extensions, reply),
-        redact=open_redaction(settings),
+        redact=redact,
+        audit=audit,
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
 

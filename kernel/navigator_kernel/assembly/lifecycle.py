@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.consents import open_consents
-from navigator_kernel.assembly.parts import open_mapping
+from navigator_kernel.assembly.parts import open_audit, open_mapping
 from navigator_kernel.assembly.places import HOSTS, shipped_digests, shipped_home, standing_places
 from navigator_kernel.assembly.scanners import open_scan
 from navigator_kernel.sandbox.authority import writable
@@ -40,7 +40,8 @@ def open_lifecycle(root: Path) -> Lifecycle:
         private=lambda: load_settings(root).private,
         reserved=shipped_digests,
         rank=_ranked,
-        consents=open_consents,
+        consents=lambda: open_consents(open_audit(root)),
+        audit=lambda: open_audit(root),
     )
     others = [root / host / "skills" for host in HOSTS if host not in {".claude", ".agents"}]
     return Lifecycle(root=root, levels=levels, agents=agents, doors=doors, shipped=shipped_digests(), others=others)

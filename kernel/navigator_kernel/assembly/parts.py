@@ -22,6 +22,7 @@ from navigator_kernel.settings import Settings, user_state
 from navigator_kernel.skills.switches import disabled_names
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.journal import SqliteJournal
     from navigator_kernel.adapters.lessons import Lessons
     from navigator_kernel.adapters.run_log import JsonLinesLog
@@ -87,6 +88,15 @@ def open_lessons(root: Path) -> Lessons:
     from navigator_kernel.adapters.lessons import Lessons
 
     return Lessons(root / "mybox" / "state" / "lessons.json", writer_for("turn", root), SystemClock())
+
+
+def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
+    """What was allowed, refused, run and written in this project."""
+    from navigator_kernel.adapters.audit import AuditLog
+    from navigator_kernel.adapters.clock import SystemClock
+
+    file = root / "mybox" / "state" / "audit.jsonl"
+    return AuditLog(file, writer_for("turn", root), SystemClock(), redact or open_redaction())
 
 
 def open_redaction(settings: Settings | None = None) -> Redact:

@@ -17,6 +17,7 @@ from navigator_kernel.settings import Settings, load_settings
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.ports import Kernel
+    from navigator_kernel.sandbox.consents import ConsentBook
     from navigator_kernel.text import Language
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -44,6 +45,14 @@ class App:
         from navigator_kernel.assembly.kernel import assemble
 
         return assemble(self.root, self.settings, unsafe=self.unsafe)
+
+    @cached_property
+    def consents(self) -> ConsentBook:
+        """What the person agreed to; a change of it is on record here."""
+        from navigator_kernel.assembly.consents import open_consents
+        from navigator_kernel.assembly.parts import open_audit
+
+        return open_consents(open_audit(self.root))
 
     @cached_property
     def sessions(self) -> SqliteSessions:

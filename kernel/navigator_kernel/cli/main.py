@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor", "Look for what is missing or damaged, and mend it"),
     "gc": ("gc", "Remove temporary files and old logs"),
     "init": ("init", "Make this folder a project"),
+    "log": ("log", "What was allowed, refused, run and written here, with digests"),
     "plugin": ("plugin", "Plugins: list, trust, distrust"),
     "policy": ("policy", "What a skill may do here, and which rule says so: explain"),
     "route": ("route", "Which skill a message would get, and nothing else"),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, escaped
 
 if TYPE_CHECKING:
     from navigator_kernel.values.report import Style
@@ -20,6 +20,7 @@ def document(body: Mapping[str, Any], *, whole: bool = False) -> None:
     body = body if whole else {"exit_code": 0, **body}
     plain = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
     text = json.dumps(body, ensure_ascii=plain, indent=1, default=str)
+    text = text if text.isascii() and "\x7f" not in text else escaped(text)
     sys.stdout.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.extensions import agents_subject, open_plugins
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
@@ -41,19 +40,21 @@ def listed(app: App, *, as_json: bool) -> int:
 @command.command("trust")
 @click.argument("folder", type=click.Path(path_type=Path))
 @json_option
-def trust(*, folder: Path, as_json: bool) -> None:
+@pass_app
+def trust(app: App, *, folder: Path, as_json: bool) -> None:
     """Let the agents of FOLDER run in this program, as long as not one byte of it changes."""
     subject = agents_subject(_folder(folder))
-    open_consents().trust(subject, note=f"navigator plugin trust {folder}")
+    app.consents.trust(subject, note=f"navigator plugin trust {folder}")
     document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
 
 
 @command.command("distrust")
 @click.argument("folder", type=click.Path(path_type=Path))
 @json_option
-def distrust(*, folder: Path, as_json: bool) -> None:
+@pass_app
+def distrust(app: App, *, folder: Path, as_json: bool) -> None:
     """Take the trust in FOLDER back, whatever its bytes are now."""
-    book = open_consents()
+    book = app.consents
     prefix = f"agents:{_folder(folder)}@"
     gone = [subject for subject in book.subjects() if subject.startswith(prefix)]
     for subject in gone:

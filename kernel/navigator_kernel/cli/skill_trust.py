@@ -37,20 +37,17 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
     """Let the command of an installed skill run without asking, as long as not one byte of it changes and it comes from
     the same commit of the same source."""
     subject = _subject(app, name)
-    from navigator_kernel.assembly.consents import open_consents
-
-    open_consents().trust(subject, note=f"navigator skill trust {name}")
+    app.consents.trust(subject, note=f"navigator skill trust {name}")
     document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
 
 
 @click.command("distrust")
 @click.argument("name")
 @json_option
-def distrust(*, name: str, as_json: bool) -> None:
+@pass_app
+def distrust(app: App, *, name: str, as_json: bool) -> None:
     """Take the trust in a skill back, whatever its bytes are now."""
-    from navigator_kernel.assembly.consents import open_consents
-
-    book = open_consents()
+    book = app.consents
     gone = [subject for subject in book.subjects() if subject.startswith(f"type_a:{name}@")]
     for subject in gone:
         book.distrust(subject)

@@ -7,7 +7,6 @@ source or skill as its object. A bare verb never routes, and no verb is looked f
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -17,6 +16,7 @@ from typing import Literal
 from navigator_kernel.ports import Catalogue, KnownSkills
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Script, Skills
+from navigator_kernel.values.words import split_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,19 +259,15 @@ def _is_object(word: str) -> bool:
 def _words(text: str) -> list[str]:
     """Words with quotes honoured; Chinese particles that glue names together come apart."""
     spaced = re.sub(r"(?<=[\w.-])(?=[的从中里技仓])|(?<=[的从中里])(?=[A-Za-z0-9])", " ", text)
-    try:
-        return shlex.split(spaced)
-    except ValueError:
-        return spaced.split()
+    words = split_words(spaced)
+    return spaced.split() if words is None else words
 
 
 def _arguments(text: str) -> tuple[str, ...]:
     """The person's own words: nothing in them comes apart."""
     text = text.strip(" :：,，")
-    try:
-        return tuple(shlex.split(text))
-    except ValueError:
-        return tuple(text.split())
+    words = split_words(text)
+    return tuple(text.split() if words is None else words)
 
 
 def _without_preposition(text: str) -> str:

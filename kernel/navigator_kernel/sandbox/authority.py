@@ -46,8 +46,9 @@ TABLE: tuple[Right, ...] = (
         actor="type_a",
         reads="its own folder, files named in the packet, the project where it says `reads: project`",
         writes=("mybox/workspace/<run>",),
-        network="none",
-        consent="none if shipped; else bound to its digest (navigator skill trust)",
+        network="none unless its manifest says network and you agree",
+        consent="none if shipped, or installed by command with no blocking finding; else bound to bytes, source and "
+        "commit; asks for network and packages",
     ),
     Right(
         actor="environment",
@@ -72,9 +73,9 @@ TABLE: tuple[Right, ...] = (
     ),
     Right(
         actor="mcp_server",
-        reads="environment by allow-list",
-        writes=("mybox/workspace/<run>",),
-        network="granted per server",
+        reads="environment by allow-list, what its command is made of and names",
+        writes=("mybox/workspace/mcp-<server>",),
+        network="none unless its settings say network",
         consent="its whole argv, once",
     ),
     Right(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.errors import ConsentNeeded, Damaged
+from navigator_kernel.ports import Unrecorded
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Clock, Writer
+    from navigator_kernel.ports import Audit, Clock, Writer
 
 EVERYTHING = "*"  # the subject of `--yes`: all that this run asks for
 
@@ -23,24 +24,32 @@ class ConsentBook:
     file: Path
     writer: Writer
     clock: Clock
+    audit: Audit = field(default_factory=Unrecorded)
     _runs: dict[str, set[str]] = field(default_factory=dict)
 
     def allow(self, run: str, subject: str) -> None:
         self._runs.setdefault(run, set()).add(subject)
 
-    def require(self, run: str, subject: str, detail: str) -> None:
+    def require(self, run: str, subject: str, detail: str, **facts: Any) -> None:
         agreed = self._runs.get(run, set())
-        if agreed & {subject, EVERYTHING} or self.trusted(subject):
+        by = "a yes" if subject in agreed else "--yes" if EVERYTHING in agreed else ""
+        by = by or ("trust" if self.trusted(subject) else "")
+        if by:
+            self.audit.record("authorised", run=run, subject=subject, by=by)
             return
-        raise ConsentNeeded(detail, hint="agree with --yes, or trust it by digest", subject=subject)
+        self.audit.record("refused", run=run, subject=subject, why="nobody agreed to it")
+        raise ConsentNeeded(detail, hint="agree with --yes, or trust it by digest", subject=subject, **facts)
 
     def trusted(self, subject: str) -> bool:
         return subject in self._trusted()
 
     def trust(self, *subjects: str, note: str) -> None:
+        for subject in subjects:
+            self.audit.record("trusted", subject=subject, note=note)
         self._change({subject: {"note": note, "ts": self.clock.now()} for subject in subjects})
 
     def distrust(self, subject: str) -> None:
+        self.audit.record("distrusted", subject=subject)
         self._change({subject: None})
 
     def subjects(self) -> tuple[str, ...]:

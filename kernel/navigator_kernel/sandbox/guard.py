@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from navigator_kernel.adapters.project_files import holds_secrets
 from navigator_kernel.errors import Refused
+from navigator_kernel.ports import Unrecorded
 from navigator_kernel.sandbox.policy import GIVEN, refusal
+from navigator_kernel.sandbox.traces import left, stamps
 from navigator_kernel.settings import Policy
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, visible
 from navigator_kernel.values.job import ASKED
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Consents, Sandbox
+    from navigator_kernel.ports import Audit, Consents, Sandbox
     from navigator_kernel.values.job import Job, Outcome
+
+
+SHOWN = 600  # characters of a command that a question holds; all of it is among its facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +29,50 @@ class ConsentGate:
     consents: Consents
     inner: Sandbox
     policy: Policy = field(default_factory=Policy)
+    audit: Audit = field(default_factory=Unrecorded)
 
     async def run(self, job: Job) -> Outcome:
-        """What `check` raises, then what the inner one does."""
+        """What `check` raises, then what the inner one does; its beginning and its end are on record."""
         self.check(job)
-        return await self.inner.run(job)
+        before = stamps(job.cwd)
+        self._started(job)
+        try:
+            outcome = await self.inner.run(job)
+        except BaseException as error:
+            self.audit.record("ended", run=job.run, subject=job.subject, how=type(error).__name__)
+            raise
+        how = "timeout" if outcome.timed_out else outcome.exceeded or f"exit code {outcome.exit_code}"
+        seconds, wrote = round(outcome.elapsed, 3), left(job.cwd, before)
+        self.audit.record("ended", run=job.run, subject=job.subject, how=how, seconds=seconds, wrote=wrote)
+        return outcome
 
     def check(self, job: Job) -> None:
         """Refused where the person's policy denies what it asks for, ConsentNeeded where nobody agreed to it."""
+        _refuse_secrets(job)
         denied = refusal(self.policy, job.actor, job.subject, job.wants)
         if denied is not None:
             message = f"{clean(job.subject, lines=False)!r} may not {denied.what}"
+            self.audit.record("refused", run=job.run, subject=job.consent, why=denied.rule)
             raise Refused(message, hint=f"{denied.rule}; change that if it should", reason="policy", rule=denied.rule)
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
-            what = f"run {job.subject}: {clean(' '.join(job.argv), lines=False)}"
+            argv = visible(" ".join(job.argv))
+            more = len(argv) - SHOWN
+            shown = argv if more <= 0 else f"{argv[:SHOWN]} … and {more} characters more"
+            what = f"run {visible(job.subject)[:SHOWN]}: {shown}"
             packages = f" ({', '.join(job.packages)})" if job.packages else ""
-            self.consents.require(job.run, job.consent, "; let it ".join([what, *asked]) + packages)
+            self.consents.require(job.run, job.consent, "; let it ".join([what, *asked]) + packages, command=argv)
+
+    def _started(self, job: Job) -> None:
+        facts = {"actor": job.actor, "subject": job.subject, "digest": job.digest, "origin": job.origin}
+        more = {"wants": list(job.wants), "packages": list(job.packages), "shipped": job.shipped}
+        self.audit.record("started", run=job.run, **facts, **more, argv=list(job.argv))
+
+
+def _refuse_secrets(job: Job) -> None:
+    """A file of secrets is handed to nobody by its name, as it is not by `@` (PRE-8)."""
+    for path in job.reads:
+        parts = path.parts[-2:] if path.is_file() else ()
+        if holds_secrets(parts):
+            hint = "copy what is not secret into another file"
+            raise Refused(f"{visible(path.name)!r} is a file of secrets", hint=hint, reason="secrets")

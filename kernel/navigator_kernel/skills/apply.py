@@ -81,9 +81,17 @@ def apply(
             _derive(place, change, receipts, folders, going if forget else (), doors)
         if place.mapping is not None and rows and (grown := doors.mapping.grown(rows)) is not None:
             change.write("mapping", grown)
+        if coming or going:
+            came, went = [_told(plan) for plan in coming], list(going)
+            doors.audit().record("changed", place=place.told(place.skills), came=came, went=went)
         changed = change.commit()
     _agreed([subject for plan in coming if (subject := plan.consent)], doors)
     return changed
+
+
+def _told(plan: Plan) -> dict[str, str]:
+    receipt = plan.receipt
+    return {"name": receipt.name, "digest": receipt.digest, "origin": receipt.origin, "verdict": plan.verdict}
 
 
 def _agreed(subjects: Sequence[str], doors: Doors) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from navigator_kernel.ports import Unrecorded
+
 if TYPE_CHECKING:
     from navigator_kernel.adapters.repo_cache import RepoCache
-    from navigator_kernel.ports import Clock, Consents, Writer
+    from navigator_kernel.ports import Audit, Clock, Consents, Writer
     from navigator_kernel.skills.mapping import SkillMapping
     from navigator_kernel.skills.reading import Tree
     from navigator_kernel.skills.source import Source
@@ -20,7 +22,7 @@ Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic
 class Doors(NamedTuple):
     """What a change of the installed skills may reach. `private` are hosts that may be asked with the person's own
     credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query;
-    `consents` keep what the person agreed to by typing a command.
+    `consents` keep what the person agreed to by typing a command, `audit` what was done.
     """
 
     writer: Writer
@@ -32,6 +34,7 @@ class Doors(NamedTuple):
     reserved: Callable[[], Iterable[str]] = tuple
     rank: Callable[[Sequence[SkillDef], str], Sequence[str]] = lambda _skills, _query: ()
     consents: Callable[[], Consents | None] = lambda: None
+    audit: Callable[[], Audit] = Unrecorded
 
 
 class Options(NamedTuple):

@@ -22,6 +22,7 @@ from navigator_kernel.values.request import (
     Message,
     PreprocessingResult,
 )
+from navigator_kernel.values.words import split_words
 
 _PREFIX = re.compile(r"^\s*需求理解\s*[：:]\s*")
 _NAME = r"[^\W_][\w-]*"
@@ -33,10 +34,12 @@ _FILE = re.compile(
     re.MULTILINE,
 )
 # Chinese goes on right behind a file name: 统计@a.txt的字数
-_BEFORE_HAN = re.compile(r".+?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
+_BEFORE_HAN = re.compile(r".*?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
 _ASSIGNED = re.compile(r"(?:--)?[A-Za-z_][\w-]*=")
 _ESCAPED = re.compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
+MOST_FILES = 256  # that one message may name
+TOGETHER = 4 * 1024 * 1024  # characters of files that one message may take in, each mention counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,13 @@ class _Found:
     commands: list[CommandInstruction] = field(default_factory=list)
     references: dict[str, FileReference] = field(default_factory=dict)
     fenced: bool = False
+    _read: dict[str, tuple[Path, str] | KernelError] = field(default_factory=dict)  # a name is looked up once
+    _placed: set[str] = field(default_factory=set)
+    _room: int = TOGETHER
 
     def take_line(self, line: str) -> str | None:
         """The line, or None where it was an instruction as a whole."""
-        if line.lstrip().startswith("```"):
+        if line.lstrip(" \t").startswith("```"):
             self.fenced = not self.fenced
             return line
         if self.fenced:
@@ -109,35 +115,63 @@ class _Found:
                 full.append(part)
                 continue
             part = _QUOTED_SHELL.sub(self._quoted, part)
-            bare.append(_ESCAPED.sub("", _FILE.sub(lambda hit: self.take_file(hit)[0], part)))
+            bare.append(_ESCAPED.sub("", _FILE.sub(self.bare, part)))
             full.append(_with_files(part, self))
         return "".join(bare).strip(), "".join(full).strip()
 
-    def reference(self, written: str) -> FileReference | None:
+    def bare(self, hit: re.Match[str]) -> str:
+        """The path without its mark; as written where it is no file."""
+        written, tail, held = self._named(hit)
+        return hit.group() if held is None else written + tail
+
+    def full(self, hit: re.Match[str]) -> str:
+        """The file's text in place of its path. A file that is named again and again stands by its path once there is
+        no room."""
+        written, tail, held = self._named(hit)
+        if held is None:
+            return hit.group()
+        again = written in self._placed
+        if held.problem or (again and len(held.content) > self._room):
+            return written + tail
+        self._room -= len(held.content) if again else 0
+        self._placed.add(written)
+        return f'<file path="{written}">\n{held.content}\n</file>{tail}'
+
+    def _named(self, hit: re.Match[str]) -> tuple[str, str, FileReference | None]:
+        """The path, what follows it, and the file."""
+        written = hit["double"] or hit["single"] or hit["bare"].rstrip(".,;:!?")
+        if hit["bare"] and (short := _BEFORE_HAN.match(written)) and isinstance(self._outcome(written), NotFound):
+            written = short.group()
+        tail = "" if hit["bare"] is None else hit["bare"][len(written) :]
+        return written, tail, self._reference(written)
+
+    def _reference(self, written: str) -> FileReference | None:
         """The file behind `@written`; None where it does not look like a file and is none."""
         if written in self.references:
             return self.references[written]
-        try:
-            path, content = self.files.read(written)
-        except KernelError as error:
-            if "/" not in written and not re.search(r"\.\w{1,8}$", written):
-                return None
-            held = FileReference(
-                written=written, path=Path(written), problem=error.message, refused=isinstance(error, Refused)
-            )
+        if len(self.references) > MOST_FILES or _is_text(written, outcome := self._outcome(written)):
+            return None
+        path, content, problem, refused = Path(written), "", "", True
+        if len(self.references) == MOST_FILES:
+            problem = f"the message names over {MOST_FILES} files"
+        elif isinstance(outcome, KernelError):
+            problem, refused = outcome.message, isinstance(outcome, Refused)
+        elif len(outcome[1]) > self._room:
+            problem = f"{written!r} is too much: the files of the message are over {TOGETHER // 1024**2} MiB"
         else:
-            held = FileReference(written=written, path=path, content=content)
+            (path, content), refused = outcome, False
+            self._room -= len(content)
+        held = FileReference(written=written, path=path, content=content, problem=problem, refused=refused)
         self.references[written] = held
         return held
 
-    def _is_absent(self, written: str) -> bool:
-        try:
-            self.files.read(written)
-        except NotFound:
-            return True
-        except KernelError:
-            return False
-        return False
+    def _outcome(self, written: str) -> tuple[Path, str] | KernelError:
+        if written not in self._read:
+            try:
+                self._read[written] = self.files.read(written)
+            except KernelError as error:
+                self._read[written] = error
+        return self._read[written]
 
     def _call(self, hit: re.Match[str]) -> None:
         rest = _PREFIX.sub("", hit["rest"])
@@ -152,7 +186,7 @@ class _Found:
         name = _ASSIGNED.match(word)
         head = name.group() if name else ""
         hit = _FILE.fullmatch(word[len(head) :])
-        return head + self.take_file(hit)[0] if hit else _ESCAPED.sub("", word)
+        return head + self.bare(hit) if hit else _ESCAPED.sub("", word)
 
     def _shell(self, command: str, original: str) -> None:
         bare = command.removeprefix("`").removesuffix("`")
@@ -164,17 +198,12 @@ class _Found:
         self._shell(hit["cmd"].strip(), hit.group())
         return ""
 
-    def take_file(self, hit: re.Match[str]) -> tuple[str, str]:
-        """The bare path and the text in its place; both as written where it is no file."""
-        written = hit["double"] or hit["single"] or hit["bare"].rstrip(".,;:!?")
-        if hit["bare"] and (short := _BEFORE_HAN.match(written)) and self._is_absent(written):
-            written = short.group()
-        tail = "" if hit["bare"] is None else hit["bare"][len(written) :]
-        held = self.reference(written)
-        if held is None:
-            return hit.group(), hit.group()
-        block = f'<file path="{written}">\n{held.content}\n</file>' if not held.problem else written
-        return written + tail, block + tail
+
+def _is_text(written: str, outcome: tuple[Path, str] | KernelError) -> bool:
+    """Whether `@written` is a name like `@alice`: neither looks like a file nor is one; a folder is none."""
+    if not isinstance(outcome, KernelError) or "/" in written or re.search(r"\.\w{1,8}$", written):
+        return False
+    return isinstance(outcome, NotFound) or bool(outcome.data.get("folder"))
 
 
 def _with_files(part: str, found: _Found) -> str:
@@ -182,7 +211,7 @@ def _with_files(part: str, found: _Found) -> str:
     pieces: list[str] = []
     at = 0
     for hit in _FILE.finditer(part):
-        pieces += [_ESCAPED.sub("", part[at : hit.start()]), found.take_file(hit)[1]]
+        pieces += [_ESCAPED.sub("", part[at : hit.start()]), found.full(hit)]
         at = hit.end()
     return "".join([*pieces, _ESCAPED.sub("", part[at:])])
 
@@ -193,8 +222,7 @@ def words_of(text: str) -> list[str]:
     marked = re.sub(
         r"(?<!\S)@(?:\"([^\"\n]+)\"|'([^'\n]+)')", lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), kept
     )
-    try:
-        words = shlex.split(marked)
-    except ValueError:
+    words = split_words(marked)
+    if words is None:
         return text.split()
     return [f'@"{word[2:]}"' if word.startswith("\0@") else word.replace("\0", "") for word in words]

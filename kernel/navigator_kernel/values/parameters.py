@@ -13,8 +13,8 @@ from navigator_kernel.values.resource import ParamSpec
 _PAIR = re.compile(r"(?:--)?([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
 _FLAG = re.compile(r"--([A-Za-z][\w-]*)")
 _URL = re.compile(r"https?://[^\s<>\"'，。）)]+[^\s<>\"'，。）).,;:!?]")
-_EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
-_QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'|“([^”]+)”|「([^」]+)」|`([^`]+)`")
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]*\w")
+_QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'|“([^”“]+)”|「([^」「]+)」|`([^`]+)`")
 # Words for what the step before left, which is then meant and not these words
 _REFERS = re.compile(
     r"(?:(?:on|to|of|with|from|for|into|in)\s+)?(?:it|them|this|that|these|those|(?:the|its|their|that|this|these|those)\s+"

@@ -63,5 +63,9 @@ def receipt_from(raw: Mapping[str, Any]) -> Receipt:
         InstalledFile(path=item["path"], sha256=item["sha256"], mode=int(item["mode"], 8), size=item["size"])
         for item in raw["files"]
     )
-    names = ("name", "source", "ref", "commit", "subpath", "tree", "digest", "verdict", "installed_at", "v")
-    return Receipt(files=files, declared=raw.get("declared", ""), **{name: raw[name] for name in names})
+    names = ("name", "source", "ref", "commit", "subpath", "tree", "digest", "verdict", "installed_at")
+    texts = {name: raw[name] for name in names} | {"declared": raw.get("declared", "")}
+    words = [*texts.values(), *(word for file in files for word in (file.path, file.sha256))]
+    if not all(isinstance(word, str) for word in words) or not all(isinstance(file.size, int) for file in files):
+        raise TypeError("a text or a number is something else")
+    return Receipt(files=files, v=raw["v"], **texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 from navigator_kernel.adapters.files import read_bounded
@@ -37,7 +38,9 @@ def store(plan: WorkflowPlan, kernel: Kernel, language: Language) -> WorkflowPla
     path = kernel.root / plan.file
     if not path.exists():
         kernel.writer.make_folder(path.parent)
-        kernel.writer.write(path, written(plan, language).encode("utf-8", "replace"))
+        data = written(plan, language).encode("utf-8", "replace")
+        kernel.audit.record("wrote", path=plan.file, sha256=hashlib.sha256(data).hexdigest())
+        kernel.writer.write(path, data)
     return plan
 
 

@@ -22,6 +22,8 @@ _MASKED = pattern(
     re.DOTALL | re.IGNORECASE,
 )
 _JOINT = pattern(
+    r"(?:(?<![,;.!，。；、！\n])(?=[,;.!，。；、！\n])|(?<![\s,;.!，。；、！])(?=[^\S\n])"
+    r"|(?![\s,;.!，。；、！]))"
     r"(?P<stop>(?:[,;.!，。；、！\n]|\n[ \t]*[-*•]\s)*)\s*(?:"
     r"(?<![\w/-])(?:and\s+)?(?P<any>then|after\s+that|afterwards?|thereafter|subsequently)(?![\w/-])"
     r"|(?<![\w-])(?P<and>and\s+)?(?P<end>next|finally|lastly|last\s+of\s+all|once\s+(?:that's|that\s+is|it's|it\s+is)\s+done)(?![\w-])"

@@ -1,0 +1,147 @@
+"""No text makes a reader of messages take a time that grows much faster than the text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.routing.verbs import changes_skills
+from navigator_kernel.stages.preprocess import preprocess, words_of
+from navigator_kernel.stages.understand import is_release
+from navigator_kernel.text import clean, fold, language_of, shorten, without_secret
+from navigator_kernel.values.clauses import LIMIT, clauses, may_spell_out, parts
+from navigator_kernel.values.request import Message
+from stages.messages import project
+
+SMALL = 2_000  # characters
+TIMES = 4
+FACTOR = 9.0  # what is linear takes 4 times as long, what is a square of it 16 times
+NOISE = 0.02  # seconds; what takes a square of 8,000 steps takes more
+
+# What the patterns of these readers begin with, end with, or wait for
+PIECES = [
+    *[" ", "\t", "\n", "\r", "\u3000", "\u200b", "\x00", "\x1b", "\x1b[", "\x1b]", "\x1bP", "\x9b", "\x9d", "\x07"],
+    *["a", "A", "1", ".", ",", ";", ":", "!", "?", "@", "#", "/", "\\", "-", "_", "=", "|", "~", "%", "$", "<", "("],
+    *[
+        '"',
+        "'",
+        "`",
+        "```",
+        "“",
+        "「",
+        "[",
+        "]",
+        "{",
+        "}",
+        "的",
+        "再",
+        "和",
+        "，",
+        "：",
+        "。",
+        "并且",
+        "然后",
+        "需求理解：",
+    ],
+    *[
+        "a ",
+        "@a ",
+        '@"',
+        '@"a ',
+        "@'",
+        "@a.b的",
+        "a.b",
+        " @a.b",
+        "!`",
+        "!`a` ",
+        "/x ",
+        "/x\n",
+        "@@x ",
+        "#x\n",
+        "\\/",
+        " \\@",
+    ],
+    *[
+        "\n```",
+        "```\n",
+        "\n ",
+        "a-=",
+        "--a=@",
+        "'a' ",
+        '"\\" ',
+        "://",
+        "http://",
+        "://a@",
+        "a@b",
+        "please ",
+        "请",
+        "帮我",
+    ],
+    *["and ", "then ", "also ", "use ", "uninstall ", "删除", "stop", "停止", "\x1b]8;;", "\x1b\\", "\u202e", "\ud800"],
+]
+BEFORE = ("", "/word-count ", "@", "```\n")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ProjectFiles:
+    root = project(tmp_path)
+    return ProjectFiles(root, root)
+
+
+def seconds(use: Callable[[str], object], text: str, tries: int = 2) -> float:
+    """Of this process alone, the best of some."""
+    taken = []
+    for _ in range(tries):
+        began = time.process_time()
+        use(text)
+        taken.append(time.process_time() - began)
+    return min(taken)
+
+
+def slow(use: Callable[[str], object], small: int = SMALL, begins: Sequence[str] = ("",)) -> list[str]:
+    """The texts, as what stands before and what is repeated, whose time grows too fast."""
+    found = []
+    for before in begins:
+        for piece in PIECES:
+            large = before + (piece * (TIMES * small))[: TIMES * small]
+            if seconds(use, large, tries=1) < NOISE:
+                continue
+            if (taken := seconds(use, large)) > FACTOR * seconds(use, before + (piece * small)[:small]) + NOISE:
+                found.append(f"{before!r} {piece!r}: {taken:.2f} s")
+    return found
+
+
+@pytest.mark.parametrize(
+    "use",
+    [words_of, clean, lambda text: clean(text, lines=False), language_of, fold, lambda text: shorten(text, 80), without_secret, may_spell_out, changes_skills, is_release],
+    ids=["words_of", "clean", "clean-line", "language_of", "fold", "shorten", "without_secret", "may_spell_out", "changes_skills", "is_release"],
+)  # fmt: skip
+def test_the_time_for_a_text_grows_as_the_text(use: Callable[[str], object]) -> None:
+    assert slow(use, begins=BEFORE if use is words_of else ("",)) == []
+
+
+@pytest.mark.requirement("PRE-8")
+def test_the_time_to_take_a_message_apart_grows_as_the_message(files: ProjectFiles) -> None:
+    assert slow(lambda text: preprocess(Message(text=text), files), begins=BEFORE) == []
+
+
+def test_a_text_over_the_limit_of_clauses_costs_nothing() -> None:
+    assert slow(lambda text: (clauses(text), parts(text)), LIMIT + 1) == []
+
+
+@pytest.mark.parametrize("text", ["a" * 1_000_000, "a " * 100_000, "'" * 199_999, '\\"' * 100_000, '"\\\\' * 50_000])
+def test_words_of_a_whole_message_take_some_seconds_at_most(text: str) -> None:
+    assert seconds(words_of, text, tries=1) < 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["@a " * 100_000, " ".join(f"@a{n}.c" for n in range(50_000)), "@a.b的" * 50_000, f"@{'a/../' * 190_000}file"],
+    ids=["one-name", "many-files", "chinese", "winding"],
+)
+def test_files_of_a_whole_message_take_some_seconds_at_most(text: str, files: ProjectFiles) -> None:
+    assert seconds(lambda text: preprocess(Message(text=text), files), text, tries=1) < 8

@@ -1,0 +1,170 @@
+"""What was allowed, refused, run and written is on record, and a record that was changed says so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.support import MODULE, Place, below, environment, place_in, type_a
+from skill_repositories import make_repo
+
+pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
+
+MAKES = "open('made.txt', 'w').write('made')\nprint('done')\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    place = place_in(tmp_path)
+    place.write(below(".claude/skills/maker", type_a("maker", MAKES)))
+    return place
+
+
+def entries(place: Place, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = place.json("log", *words)["entries"]
+    return found
+
+
+def record(place: Place) -> Path:
+    return place.root / "mybox/state/audit.jsonl"
+
+
+def test_a_refusal_is_on_record_with_what_nobody_agreed_to(here: Place) -> None:
+    here.run("ask", "/maker")
+    (one,) = entries(here)
+    assert (one["event"], one["subject"].startswith("type_a:maker@sha256:")) == ("refused", True)
+
+
+def test_a_run_is_on_record_from_its_authorisation_to_the_files_that_it_left(here: Place) -> None:
+    here.said("ask", "/maker", "--yes")
+    authorised, started, ended = entries(here)
+    assert [one["event"] for one in (authorised, started, ended)] == ["authorised", "started", "ended"]
+    assert (authorised["by"], started["digest"][:7], ended["how"]) == ("--yes", "sha256:", "exit code 0")
+    assert ended["wrote"] == [{"path": "made.txt", "sha256": hashlib.sha256(b"made").hexdigest()}]
+    assert len({one["run"] for one in (authorised, started, ended)}) == 1
+
+
+def test_what_the_person_denies_is_on_record_with_its_rule(here: Place) -> None:
+    file = Path(here.json("config", "path")["user"])
+    file.parent.mkdir(parents=True)
+    file.write_text('[policy]\ndeny = ["skills"]\n')
+    here.run("ask", "/maker", "--yes")
+    assert "deny skills" in entries(here)[-1]["why"]
+
+
+def test_an_install_is_on_record_with_source_commit_and_digest(here: Place, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, below("skills/fetched", type_a("fetched", MAKES)))
+    here.said("skill", "install", f"file://{repo}", "--skill", "fetched")
+    here.said("skill", "uninstall", "fetched")
+    came, trusted, went = entries(here)
+    assert (came["event"], came["came"][0]["name"], came["came"][0]["verdict"]) == ("changed", "fetched", "ok")
+    assert came["came"][0]["origin"].startswith(f"file://{repo}#")
+    assert (trusted["event"], trusted["note"]) == ("trusted", "installed by command")
+    assert went["went"] == ["fetched"]
+
+
+def test_trust_and_its_end_are_on_record(here: Place) -> None:
+    here.said("skill", "trust", "maker")
+    here.said("skill", "distrust", "maker")
+    assert [one["event"] for one in entries(here)] == ["trusted", "distrusted"]
+
+
+def test_a_workflow_that_is_stored_is_on_record_with_its_digest(here: Place) -> None:
+    here.said("skill", "trust", "maker")
+    here.said("ask", "--yes", "first /maker a, then /word-count one two", "--format", "summary")
+    wrote = [one for one in entries(here, "--event", "wrote") if one["path"].startswith("mybox/workflows/")]
+    for one in wrote:
+        assert hashlib.sha256((here.root / one["path"]).read_bytes()).hexdigest() == one["sha256"]
+    assert len(wrote) == len(list((here.root / "mybox/workflows").glob("*.md")))
+
+
+@pytest.mark.parametrize("change", ["edited", "taken out", "put in", "no JSON"])
+def test_a_record_that_was_changed_says_so_and_where(here: Place, change: str) -> None:
+    here.said("skill", "trust", "maker")
+    here.said("ask", "/maker")
+    lines = record(here).read_bytes().splitlines(keepends=True)
+    match change:
+        case "edited":
+            lines[1] = lines[1].replace(b"authorised", b"authorized")
+        case "taken out":
+            del lines[1]
+        case "put in":
+            lines.insert(1, lines[0])
+        case _:
+            lines[1] = b"{}\n"
+    record(here).write_bytes(b"".join(lines))
+    done = here.run("log", "--json")
+    assert (done.code, done.document["error"]["line"] in {2, 3}) == (6, True)
+
+
+def test_two_processes_at_once_lose_no_entry_and_keep_the_chain(here: Place) -> None:
+    argv = [*MODULE, "ask", "/maker", "--yes"]
+    started = [
+        subprocess.Popen(
+            argv, cwd=here.root, env=environment(None), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(6)
+    ]
+    assert [process.wait(timeout=60) for process in started] == [0] * 6
+    assert [one["event"] for one in entries(here)].count("ended") == 6
+
+
+def test_a_half_written_last_line_is_told_and_the_next_entry_stands_on_its_own(here: Place) -> None:
+    here.said("skill", "trust", "maker")
+    with record(here).open("ab") as file:
+        file.write(b'{"v":1,"half')
+    assert here.run("log").code == 6
+    here.said("skill", "distrust", "maker")
+    last = record(here).read_bytes().splitlines()[-1]
+    assert json.loads(last)["event"] == "distrusted"
+
+
+def test_nothing_runs_that_cannot_be_recorded(here: Place) -> None:
+    record(here).parent.mkdir(parents=True, exist_ok=True)
+    record(here).mkdir()
+    done = here.run("ask", "/maker", "--yes")
+    assert (done.code, list(here.root.glob("mybox/workspace/*/made.txt"))) == (1, [])
+
+
+def test_no_secret_is_in_the_record(here: Place) -> None:
+    token = "ghp_" + "a1B2c3D4" * 5
+    here.run("ask", f"!echo {token}", "--yes")
+    assert (token in record(here).read_text(), "[redacted]" in record(here).read_text()) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "events"),
+    [
+        (("--event", "refused"), {"refused"}),
+        (("--about", "maker"), {"refused", "authorised", "started", "ended"}),
+        (("--last", "1"), {"ended"}),
+    ],
+)
+def test_the_record_can_be_narrowed_down(here: Place, words: tuple[str, ...], events: set[str]) -> None:
+    here.run("ask", "/maker")
+    here.said("ask", "/maker", "--yes")
+    assert {one["event"] for one in entries(here, *words)} == events
+
+
+def test_a_person_is_shown_one_line_an_entry(here: Place) -> None:
+    here.said("ask", "/maker", "--yes")
+    told = here.said("log").splitlines()
+    assert (len(told), "made.txt" in told[-1]) == (3, True)
+
+
+def test_the_question_shows_what_a_terminal_would_hide(here: Place) -> None:
+    hidden = "!echo ok \x1b]0 ;touch made; : \x07 done"
+    done = here.run("ask", "--json", "--", hidden)
+    told = done.document["report"]
+    assert (done.code, "touch made" in told["summary"], "\\x1b" in told["summary"]) == (9, True, True)
+
+
+def test_a_file_of_secrets_is_handed_to_no_skill_by_its_bare_name(here: Place) -> None:
+    here.write({"credentials.json": '[{"a": "hunter2hunter2"}]'})
+    done = here.run("ask", "/json-table credentials.json")
+    assert (done.code, "hunter2" in done.out + done.err) == (3, False)
