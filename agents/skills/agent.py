@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.errors import IntegrityMismatch
+from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.ports import Agent, AgentPorts, Executor
 from navigator_kernel.values.job import Job, Outcome
@@ -39,7 +39,8 @@ class SkillsAgent:
         request = str(packet.params.value("request", ""))
         arguments = [str(word) for word in packet.params.value("arguments", ())]
         if executor.skill.kind == "B":
-            return _prompt(executor, packet, executor.prompt(request, arguments, packet.params.required))
+            outputs = {command: await self._printed(executor, packet, command) for command in executor.dynamic}
+            return _prompt(executor, packet, executor.prompt(request, arguments, packet.params.required, outputs))
         argv = executor.argv(request, arguments, packet.params.required)
         workspace = self.ports.workspace(packet.context.run)
         before = _files(workspace)
@@ -56,6 +57,15 @@ class SkillsAgent:
             hint = f"navigator skill verify {name} names the files; navigator skill trust {name} accepts them"
             raise IntegrityMismatch(f"skill {name!r} was changed since it was installed", hint=hint)
 
+    async def _printed(self, executor: Executor, packet: Packet, command: str) -> str:
+        """What a command in the text of a skill prints; nothing of a message is in it (X-4)."""
+        outcome = await self._run(executor, packet, ("/bin/sh", "-c", command))
+        if outcome.exit_code != 0:
+            said = outcome.stderr.decode("utf-8", "replace").strip()[-MESSAGE_LIMIT:]
+            how = f"ended with {outcome.exit_code}" if outcome.exit_code else "took too long"
+            raise KernelError(f"{command!r} {how}: {said}", hint="it stands in the text of the skill")
+        return outcome.stdout.decode("utf-8", "replace").strip()
+
     async def _run(self, executor: Executor, packet: Packet, argv: tuple[str, ...]) -> Outcome:
         skill = executor.skill
         job = Job(
@@ -71,7 +81,7 @@ class SkillsAgent:
             wants=executor.wants,
             packages=executor.packages,
             reads=self._reads(executor, packet),
-            env=_environment(packet),
+            env={**_environment(packet), "SKILL_ROOT": str(skill.folder or skill.path.parent)},
         )
         return await self.ports.sandbox.run(job)
 

@@ -133,7 +133,17 @@ class Executor(Protocol):
     def consent(self) -> str:
         """The subject of a yes to its command: these bytes, from there, with what it wants."""
 
-    def prompt(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> str:
+    @property
+    def dynamic(self) -> tuple[str, ...]:
+        """Commands in its text whose output belongs there (X-4)."""
+
+    def prompt(
+        self,
+        request: str,
+        arguments: Sequence[str],
+        params: Mapping[str, Any],
+        outputs: Mapping[str, str] | None = None,
+    ) -> str:
         """The system text and the request in its template, substituted once (FMT-3, FMT-4, X-26)."""
 
     def argv(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.digest import file_digest, folder_digest
 from navigator_kernel.skills.place import INNER
 from navigator_kernel.skills.receipts import receipt_in
-from navigator_kernel.skills.template import Filling, fill, fill_argv
+from navigator_kernel.skills.template import Filling, commands_in, fill, fill_argv
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import Want, consent_subject
 
@@ -76,9 +76,20 @@ class SkillExecutor:
         """What a yes to its command is bound to."""
         return consent_subject("type_a", self.skill.name, self.digest, self.origin, self.wants)
 
-    def prompt(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> str:
+    @property
+    def dynamic(self) -> tuple[str, ...]:
+        """The commands in its text whose output belongs there, where its manifest says that there are any (X-4)."""
+        return commands_in(self.skill.sop) if self.skill.dynamic and self.skill.kind == "B" else ()
+
+    def prompt(
+        self,
+        request: str,
+        arguments: Sequence[str],
+        params: Mapping[str, Any],
+        outputs: Mapping[str, str] | None = None,
+    ) -> str:
         """System part, blank line, user part; without sections the whole text is the system part (FMT-4)."""
-        filling = self._filling(request, arguments, params)
+        filling = replace(self._filling(request, arguments, params), outputs=outputs or {})
         user = fill(self.skill.user_template or "{request}", filling)
         system = self.skill.system_prompt or ("" if self.skill.user_template else self.skill.sop)
         uses_arguments = "$ARGUMENTS" in system

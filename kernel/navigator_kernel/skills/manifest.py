@@ -27,8 +27,8 @@ _FALSE = {"false", "no", "off", "0", "否"}
 SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 OUR_KEYS = {
     "command", "required_params", "interrupt_on_missing", "keywords_cn", "tags", "category", "examples", "tools",
-    "enabled", "priority", "backend", "inherit_history", "effects", "network", "reads", "confirm", "idempotent",
-    "triggers", "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
+    "enabled", "priority", "backend", "inherit_history", "effects", "dynamic", "network", "reads", "confirm",
+    "idempotent", "triggers", "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
 }  # fmt: skip
 PACKAGES = "dependencies"  # stays as it is written: a comma may belong to a version
 _KEYS = SPEC_KEYS | OUR_KEYS
@@ -68,6 +68,7 @@ def read_manifest(
         backend=text_of(meta.get("backend")),
         effects=words_of(meta.get("effects")),
         reads=words_of(meta.get("reads")),
+        dynamic=_flag(meta.get("dynamic"), default=False),
         network=_flag(meta.get("network"), default=False),
         confirm=text_of(meta.get("confirm")),
         idempotent=_flag(meta.get("idempotent"), default=False),

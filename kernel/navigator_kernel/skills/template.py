@@ -11,29 +11,41 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.errors import NotLoadable, Refused
+from navigator_kernel.text import pattern
 
 _MARK = re.compile(
     r"\\(?P<escaped>\$)|\{\{\s*(?P<double>[\w-]+)\s*\}\}|\{(?P<single>[\w-]+)\}"
     r"|\$\{(?P<root>SKILL_ROOT)\}|\$(?P<all>ARGUMENTS)\b|\$(?P<number>[1-9]\d?)(?!\d)"
 )
+_SHELL = r"(?:(?<=\s)|^)!`(?P<shell>[^`\n]+)`"
+_WITH_SHELL = pattern(rf"{_SHELL}|{_MARK.pattern}", re.MULTILINE)
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filling:
-    """What placeholders stand for (PRE-10..12, FMT-3). `arguments` are `$1 $2 …`, `raw` is `$ARGUMENTS`."""
+    """What placeholders stand for (PRE-10..12, FMT-3). `arguments` are `$1 $2 …`, `raw` is `$ARGUMENTS`; `outputs` is
+    what each command in the text printed."""
 
     request: str = ""
     arguments: tuple[str, ...] = ()
     raw: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     root: Path | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+def commands_in(template: str) -> tuple[str, ...]:
+    """The commands that a text holds as `` !`cmd` ``, each once (X-4)."""
+    return tuple(dict.fromkeys(hit["shell"].strip() for hit in re.finditer(_SHELL, template, re.MULTILINE)))
 
 
 def fill(template: str, filling: Filling, *, braces: bool = True, numbers: bool = True) -> str:
     """`template` with every placeholder that has a value replaced; others stay as written, `\\$` becomes `$`."""
 
     def value(hit: re.Match[str]) -> str:
+        if filling.outputs and hit["shell"]:
+            return filling.outputs.get(hit["shell"].strip(), hit.group())
         if not numbers and hit["number"]:
             return hit.group()
         if not braces and (hit["double"] or hit["single"]):
@@ -41,7 +53,7 @@ def fill(template: str, filling: Filling, *, braces: bool = True, numbers: bool 
         found = _value(hit, filling)
         return hit.group() if found is None else found
 
-    return _MARK.sub(value, template)
+    return (_WITH_SHELL if filling.outputs else _MARK).sub(value, template)
 
 
 def fill_argv(command: str, filling: Filling) -> tuple[str, ...]:

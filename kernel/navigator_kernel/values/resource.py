@@ -56,7 +56,7 @@ class SkillDef:
     `sop` is the text below the metadata; `system_prompt` and `user_template` are its sections where it
     has them (FMT-2). `path` is the file, `folder` the folder that owns it (None for a one-file skill).
     `reads` holds `project` where its command looks at more of the project than the files that it is given, `network`
-    says that it reaches out.
+    says that it reaches out, `dynamic` that commands in its text are to be run.
     `extra` keeps every key that the kernel does not know; `idempotent` says that running it twice is as good as once.
     """
 
@@ -83,6 +83,7 @@ class SkillDef:
     effects: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     network: bool = False
+    dynamic: bool = False
     confirm: str = ""
     idempotent: bool = False
     enabled: bool = True
