@@ -19,7 +19,7 @@ from navigator_kernel.skills.dependencies import fingerprint
 from package_index import PASSWORD, USER, Index, made, sdist, serving, two, wheel
 from processes import working_in
 
-pytestmark = pytest.mark.requirement("SAF-3")
+pytestmark = [pytest.mark.requirement("SAF-3"), pytest.mark.ci]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.resource import SkillDef
 from package_index import Index, made, serving, two
 
-pytestmark = pytest.mark.requirement("SAF-3")
+pytestmark = [pytest.mark.requirement("SAF-3"), pytest.mark.ci]
 
 
 @pytest.fixture

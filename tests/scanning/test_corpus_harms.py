@@ -16,6 +16,8 @@ from scanning.playground import Playground, compiled, lacking, missing
 from scanning.samples import Sample, of
 from scanning.unguarded import STEPS
 
+pytestmark = pytest.mark.ci
+
 ENOUGH_MALICIOUS, ENOUGH_BENIGN, ENOUGH_OF_A_CATEGORY = 40, 20, 4
 SOURCES = sorted(Path(__file__).parent.rglob("*.py"))
 RESERVED = re.compile(r"(?:^|\.)(?:example\.(?:com|net|org)|example|test|invalid)$")

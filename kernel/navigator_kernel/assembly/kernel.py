@@ -35,7 +35,10 @@ from navigator_kernel.sandbox.servers import starter
 from navigator_kernel.settings import user_state
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.audit import AuditLog
+    from navigator_kernel.sandbox.consents import ConsentBook
     from navigator_kernel.settings import Settings
+    from navigator_kernel.skills.catalogue import ResourceCatalogue
 
 
 def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsafe: bool = False) -> Kernel:
@@ -48,20 +51,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
     allowed = scripts(root)
-    workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
-    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit)
-    ports = AgentPorts(
-        root=root,
-        catalogue=catalogue,
-        sandbox=gate,
-        consents=consents,
-        lifecycle=open_lifecycle(root),
-        mcp=StdioServers(servers=settings.servers, started=starter(gate.check, contained.argv), workspace=workspace),
-        clock=clock,
-        scripts=allowed,
-        shipped=shipped_digests(),
-        workspace=workspace,
-    )
+    ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
@@ -91,6 +81,33 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
         redact=redact,
         audit=audit,
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
+    )
+
+
+def _ports(
+    root: Path,
+    settings: Settings,
+    catalogue: ResourceCatalogue,
+    consents: ConsentBook,
+    audit: AuditLog,
+    clock: Clock,
+    *,
+    unsafe: bool,
+) -> AgentPorts:
+    """What agents may ask for; whatever they start goes through the gate."""
+    workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
+    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit)
+    return AgentPorts(
+        root=root,
+        catalogue=catalogue,
+        sandbox=gate,
+        consents=consents,
+        lifecycle=open_lifecycle(root),
+        mcp=StdioServers(servers=settings.servers, started=starter(gate.check, contained.argv), workspace=workspace),
+        clock=clock,
+        scripts=scripts(root),
+        shipped=shipped_digests(),
+        workspace=workspace,
     )
 
 

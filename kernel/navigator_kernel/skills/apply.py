@@ -81,17 +81,21 @@ def apply(
             _derive(place, change, receipts, folders, going if forget else (), doors)
         if place.mapping is not None and rows and (grown := doors.mapping.grown(rows)) is not None:
             change.write("mapping", grown)
-        if coming or going:
-            came, went = [_told(plan) for plan in coming], list(going)
-            doors.audit().record("changed", place=place.told(place.skills), came=came, went=went)
+        _recorded(place, coming, going, doors)
         changed = change.commit()
     _agreed([subject for plan in coming if (subject := plan.consent)], doors)
     return changed
 
 
-def _told(plan: Plan) -> dict[str, str]:
-    receipt = plan.receipt
-    return {"name": receipt.name, "digest": receipt.digest, "origin": receipt.origin, "verdict": plan.verdict}
+def _recorded(place: Place, coming: Sequence[Plan], going: Sequence[str], doors: Doors) -> None:
+    """Before it happens: what cannot be recorded does not."""
+    if coming or going:
+        came = [
+            {"name": one.name, "digest": one.digest, "origin": one.origin, "verdict": plan.verdict}
+            for plan in coming
+            for one in (plan.receipt,)
+        ]
+        doors.audit().record("changed", place=place.told(place.skills), came=came, went=list(going))
 
 
 def _agreed(subjects: Sequence[str], doors: Doors) -> None:

@@ -7,7 +7,9 @@ sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
+from navigator_kernel.skills.scan.deeds import hits as deeds
 from navigator_kernel.skills.scan.hidden import findings as hidden
 from navigator_kernel.skills.scan.passages import passages
 from navigator_kernel.skills.scan.rule import rules
@@ -42,10 +44,9 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
         yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
     for passage in passages(path, text):
         lowered = _lowered(passage.body)
-        for rule in rules():
-            for hit in rule.hits(passage, lowered):
-                line = passage.line(hit.at)
-                yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
+        for hit in chain(deeds(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())):
+            line = passage.line(hit.at)
+            yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
 
 
 def _lowered(text: str) -> str:

@@ -19,7 +19,9 @@ _NOTHING = "\u180e\u200b-\u200d\u2060-\u2064\u206a-\u206f\ufeff\u115f\u1160\u316
 _RUN = pattern(f"[{_NOTHING}]{{3,}}")
 _BETWEEN = pattern(f"(?<=[!-~])[{_NOTHING}]+(?=[!-~])")
 _BIDI = pattern("[\u202a-\u202e\u2066-\u2069]")
-_SCRIPTS = pattern(r"\w*(?:[A-Za-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][A-Za-z])\w*")
+# Greek letters that look like Latin ones, and Cyrillic
+_ALIKE = "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u0400-\u052f"
+_SCRIPTS = pattern(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
 _ESCAPES = pattern(r"[\x1b\x9b\x9d\x90][^\n]{0,40}")
 _STEERS = pattern(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
 _RECORDED = (".log", ".cast", ".ans", ".typescript")
@@ -72,7 +74,8 @@ def _reversed(path: str, text: str) -> Iterator[Hit]:
 def _mixed(path: str, text: str) -> Iterator[Hit]:
     """A name in code that is written in letters of several scripts is another name than it looks."""
     if kind_of(path, text) == "code" and (hit := _SCRIPTS.search(text)):
-        yield Hit("mixed-scripts", hit.start(), "error", f"the name {hit.group()!r} mixes letters that look alike")
+        around = " ".join(text[max(hit.start() - 20, 0) : hit.end() + 20].split("\n"))
+        yield Hit("mixed-scripts", hit.start(), "error", f"a name mixes letters that look alike: {around!r}")
 
 
 def _steering(path: str, text: str) -> Iterator[Hit]:

@@ -16,19 +16,20 @@ _CONFIG = (".json", ".jsonc", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf",
 _DATA = (".csv", ".tsv", ".svg", ".css", ".po", ".ics", ".geojson", ".lock", ".sum", ".map", ".log")
 _FRONT = re.compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
-_FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^[ \t>]*(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
 _INLINE = re.compile(r"`([^`\n]{3,400})`")
 _UNSEEN = re.compile(
     r"<!--(.*?)(?:-->|\Z)"  # a comment of HTML
-    r"|^\[[^\]\n]{1,40}\]:\s*(?:#|<>|about:blank)\s*[\"'(]([^\n]*)"  # a link that nothing refers to
-    r"|<(?:\w+)[^>]*(?:display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|line-height|max-height|height|width)\s*:\s*[01](?:px|pt|em)?\b"
-    r"|opacity\s*:\s*0(?!\.[1-9])|color\s*:\s*(?:#(?:f[a-f]?){3}\b|white|transparent|rgba?\([^)]*,\s*0\s*\))|left\s*:\s*-\d{3,}"
-    r"|text-indent\s*:\s*-\d{3,}|clip\s*:|\bhidden\b|aria-hidden)[^>]*>(.*?)(?:</|\Z)"
-    r"|<(?:template|noscript|metadata|desc|title)\b[^>]*>([^<]{40,})</"
-    r"|<meta[^>]+content\s*=\s*[\"']([^\"']{60,})[\"']"
-    r"|!?\[([^\]\n]{60,})\]\("  # an alternative text too long to be one
-    r"|\]\([^)\s\n]+\s+[\"']([^\"'\n]{40,})[\"']\)",  # a link's title
+    r"|^\[[^\]\n]{1,40}\]:\s{0,9}(?:#|<>|about:blank)\s{0,9}[\"'(]([^\n]*)"  # a link that nothing refers to
+    r"|<(?:\w{1,20})[^<>]{0,400}?(?:display\s?:\s?none|visibility\s?:\s?hidden|opacity\s?:\s?0(?!\.[1-9])"
+    r"|(?:font-size|line-height|max-height|height|width)\s?:\s?[01](?:px|pt|em)?\b|clip\s?:|\bhidden\b|aria-hidden"
+    r"|color\s?:\s?(?:#(?:f[a-f]?){3}\b|white|transparent|rgba?\([^()]{0,40},\s?0\s?\))|(?:left|text-indent)\s?:\s?-\d{3})"
+    r"[^<>]{0,400}>(.*?)(?:</|\Z)"
+    r"|<(?:template|noscript|metadata|desc|title)\b[^<>]{0,200}>([^<]{40,})</"
+    r"|<meta\b[^<>]{0,200}?content\s?=\s?[\"']([^\"'<>]{60,2000})[\"']"
+    r"|!?\[([^\[\]\n]{60,})\]\("  # an alternative text too long to be one
+    r"|\]\([^()\s]{1,400}\s{1,9}[\"']([^\"'\n]{40,})[\"']\)",  # a link's title
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 # Words of people who warn of something: what they quote is a warning's example

@@ -1,0 +1,54 @@
+"""What two places of a passage do together, however far apart: a file that is fetched or decoded, and then run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from navigator_kernel.skills.scan.passages import Passage, warned_of
+from navigator_kernel.skills.scan.rule import Hit, Level
+from navigator_kernel.text import pattern
+
+_KINDS = frozenset({"code", "fence", "config", "comment"})
+_FLAGS = re.IGNORECASE | re.MULTILINE
+_FILE = r"[\"']?(?P<file>[\w./~][\w./~@:-]{1,200}|\$[({]?\w{1,40}[)}]?(?:/[\w./-]{1,80})?)"
+_SAVED = pattern(
+    r"\b(?:curl|wget|fetch|iwr|invoke-webrequest)\b[^\n]{0,300}?"
+    rf"(?:\s-(?:o|-output|-output-document|outfile)[ =]?\s{{0,4}}|>\s{{0,4}}){_FILE}",
+    _FLAGS,
+)
+_NAMED = pattern(
+    r"\b(?:curl\s[^\n]{0,80}?-\w{0,8}O\b|wget\s)[^\n]{0,200}?https?://[^\s\"']{1,200}/(?P<file>[\w.-]{2,80})", _FLAGS
+)
+_DECODED = pattern(
+    rf"(?:base64\s+(?:-\w{{0,8}}d\w{{0,8}}|--decode)|xxd\s+-\w{{0,8}}r)[^\n]{{0,160}}?>\s{{0,4}}{_FILE}", _FLAGS
+)
+_RUNNERS = r"(?:(?:ba|z|da|k)?sh|python[\d.]*|node|perl|ruby|source|start-process|chmod\s+[+\w,=]{1,20})"
+_RUN = pattern(
+    rf"(?:\b{_RUNNERS}\s+(?:-\w+\s+){{0,4}}|(?:^|[;&|({{@])[ \t]{{0,40}}[@-]{{0,2}}(?:\.\s+)?(?!{_RUNNERS}\s)"
+    rf"|[\s\"'`](?=\./|/tmp/|~/|\$\{{?\w+\}}?/)){_FILE}",
+    _FLAGS,
+)
+_DEEDS = (
+    (_SAVED, "fetch-execute", "fetched"),
+    (_NAMED, "fetch-execute", "fetched"),
+    (_DECODED, "encoded-execute", "decoded"),
+)
+_NEEDLES = ("curl", "wget", "fetch", "iwr", "invoke-webrequest", "base64", "xxd")
+
+
+def hits(passage: Passage, lowered: str) -> Iterator[Hit]:
+    """One for each kind of deed; `lowered` is the passage's body in lower case."""
+    if passage.kind not in _KINDS or not any(needle in lowered for needle in _NEEDLES):
+        return
+    last = {_name(hit): hit.start("file") for hit in _RUN.finditer(passage.body)}
+    for held, code, how in _DEEDS:
+        made = (hit for hit in held.finditer(passage.body) if last.get(_name(hit), -1) > hit.end())
+        if hit := next(made, None):
+            level: Level = "warning" if warned_of(passage, hit.start()) else "error"
+            yield Hit(code, hit.start(), level, f"it runs a file that it has just {how}")
+
+
+def _name(hit: re.Match[str]) -> str:
+    """By which the same file is known later: its own name, or the variable that holds it."""
+    return hit["file"].rstrip("./").rpartition("/")[2] or hit["file"]
