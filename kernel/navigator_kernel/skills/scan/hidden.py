@@ -19,6 +19,7 @@ _NOTHING = "\u180e\u200b-\u200d\u2060-\u2064\u206a-\u206f\ufeff\u115f\u1160\u316
 _RUN = pattern(f"[{_NOTHING}]{{3,}}")
 _BETWEEN = pattern(f"(?<=[!-~])[{_NOTHING}]+(?=[!-~])")
 _BIDI = pattern("[\u202a-\u202e\u2066-\u2069]")
+_OVERRIDE = pattern("[\u202d\u202e]")
 # Greek letters that look like Latin ones, and Cyrillic
 _ALIKE = "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u0400-\u052f"
 _SCRIPTS = pattern(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
@@ -60,15 +61,19 @@ def _invisible(text: str, begin: int) -> Iterator[Hit]:
 
 
 def _reversed(path: str, text: str) -> Iterator[Hit]:
-    """In code none is needed; in prose they stand beside letters of scripts that are written from right to left."""
-    for hit in _BIDI.finditer(text):
-        line = text[text.rfind("\n", 0, hit.start()) + 1 : (text + "\n").find("\n", hit.start())]
-        mixed = kind_of(path, text) == "prose" and any(unicodedata.bidirectional(mark) in _RTL for mark in line)
-        override = hit.group() in "\u202d\u202e"
-        if not mixed or override:
-            level: Level = "warning" if mixed else "error"
-            yield Hit("bidi", hit.start(), level, "a control character changes the order in which text is shown")
-            return
+    """In code none is needed; in prose they stand beside letters of scripts that are written from right to left. The
+    first of a file is told."""
+    begin, prose = 0, kind_of(path, text) == "prose"
+    for line in text.split("\n"):
+        if hit := _BIDI.search(line):
+            mixed = prose and any(unicodedata.bidirectional(mark) in _RTL for mark in line)
+            override = _OVERRIDE.search(line)
+            if not mixed or override:
+                level: Level = "warning" if mixed else "error"
+                at = begin + (override or hit).start()
+                yield Hit("bidi", at, level, "a control character changes the order in which text is shown")
+                return
+        begin += len(line) + 1
 
 
 def _mixed(path: str, text: str) -> Iterator[Hit]:

@@ -1,0 +1,290 @@
+"""Secrets are replaced whole, everyday text is left as it is, and what a run leaves behind holds none (SAF-8)."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import string
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.support import Done, Place, below, environment, place_in, type_a
+from navigator_kernel.adapters import redaction
+from navigator_kernel.adapters.redaction import REDACTED, Redactor, secrets_of
+
+LETTERS, UPPER, HEX = string.ascii_letters + string.digits, string.ascii_uppercase + string.digits, "0123456789abcdef"
+LOWER = string.ascii_lowercase + string.digits
+PART = 6  # characters of a secret that must not be left
+SLOWER, NOISE = 8, 0.05
+
+
+def made(length: int, letters: str = LETTERS) -> str:
+    """Always the same ones for a length, so that nobody's real secret stands here."""
+    return "".join(random.Random(f"{length}{letters}").choices(letters, k=length))
+
+
+PLAIN_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtYWRlLXVwIn0."
+GITLAB = {"glpat": 20, "gldt": 20, "glft": 20, "glsoat": 20, "glrt": 20, "glcbt": 24, "glimt": 25, "glptt": 40}
+
+# The detector, the text around, and a secret of its kind in place of `@@`
+SECRETS = (
+    ("ArtifactoryDetector", "use @@", "AKC" + made(24)),
+    ("ArtifactoryDetector", "use @@", "APA" + made(16)),
+    ("AWSKeyDetector", "use @@ now", "AKIA" + made(16, UPPER)),
+    ("AWSKeyDetector", "use @@ now", "ASIA" + made(16, UPPER)),
+    ("AWSKeyDetector", 'aws_secret_access_key = "@@" there', made(40)),
+    ("AzureStorageKeyDetector", "use AccountKey=@@ now", made(86) + "=="),
+    ("BasicAuthDetector", "see https://ann:@@@host.example/path now", made(14)),
+    ("BasicAuthDetector", "see postgres://ann:@@@host.example/path now", made(14)),
+    ("CloudantDetector", "use cloudant_password=@@ now", made(64, HEX)),
+    ("DiscordBotTokenDetector", "use @@ now", f"M{made(23)}.{made(6)}.{made(27)}"),
+    *(("GitHubTokenDetector", "use @@ now", f"gh{kind}_{made(36)}") for kind in "pousr"),
+    *(("GitLabTokenDetector", "use @@ now", f"{kind}-{made(length)}") for kind, length in GITLAB.items()),
+    ("IbmCloudIamDetector", "ibm_cloud_iam_key = @@ there", made(44)),
+    ("IbmCosHmacDetector", "cos_hmac_secret_access_key = @@ there", made(48, HEX)),
+    ("JwtTokenDetector", "Bearer @@ now", PLAIN_TOKEN + made(43)),
+    ("JwtTokenDetector", "Bearer @@ now", PLAIN_TOKEN + made(40) + "-_-"),
+    ("KeywordDetector", 'password = "@@" there', made(12)),
+    ("KeywordDetector", "{'client_secret': '@@'} there", made(12)),
+    ("KeywordDetector", 'api_key: "@@" there', made(12)),
+    ("MailchimpDetector", "use @@ now", made(32, HEX) + "-us12"),
+    ("NpmDetector", "//registry.example/:_authToken=@@", "npm_" + made(36)),
+    ("OpenAIDetector", "use @@ now", f"sk-{made(20)}T3BlbkFJ{made(20)}"),
+    ("OpenAIDetector", "use @@ now", f"sk-proj-{made(40)}T3BlbkFJ{made(20)}"),
+    ("PypiTokenDetector", "use @@ now", "pypi-AgEIcHlwaS5vcmc" + made(90)),
+    ("SendGridDetector", "use @@ now", f"SG.{made(22)}.{made(43)}"),
+    ("SlackDetector", "use @@ now", f"xoxb-{made(12, string.digits)}-{made(12, string.digits)}-{made(24, LOWER)}"),
+    ("SlackDetector", "use @@ now", f"https://hooks.slack.com/services/T{made(8, UPPER)}/B{made(8, UPPER)}/{made(24)}"),
+    ("SoftlayerDetector", "softlayer_api_key = @@ there", made(64, LOWER)),
+    ("SquareOAuthDetector", "use @@ now", "sq0csp-" + made(43)),
+    ("StripeDetector", "use @@ now", "sk_live_" + made(24)),
+    ("StripeDetector", "use @@ now", "rk_live_" + made(24)),
+    ("TelegramBotTokenDetector", "use @@ now", f"{made(10, string.digits)}:{made(35)}"),
+    ("TwilioKeyDetector", "use @@ now", "AC" + made(32, LOWER)),
+    ("TwilioKeyDetector", "use @@ now", "SK" + made(32, LOWER)),
+)
+BLOCKS = ("RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "PRIVATE KEY", "PGP PRIVATE KEY BLOCK")
+EVERYDAY = (
+    "Please review the changes in src/main.py and tell me what could be better.",
+    "How do I sort a list of dictionaries by a key in Python?",
+    "The password must have twelve characters; tokens expire after an hour. What is a secret?",
+    "See https://docs.example.org/guide/tokens#keys and http://localhost:8080/ for more, or mail ann@example.org.",
+    "请检查这段代码，然后告诉我哪里可以改进。密码要十二个字符，令牌一小时后过期。",
+    "把 README.md 翻译成中文，保留所有链接：https://example.org/文档?页=2。",
+    "| name | count |\n| --- | ---: |\n| key | 12 |\n| token | 3 |\n",
+    "def total(items):\n    return sum(item.price for item in items if item.key in wanted)\n",
+    "PATH=/usr/bin:/bin LANG=C.UTF-8 make -j4 test && git push origin main\n",
+    "SELECT id, name FROM users WHERE token IS NULL ORDER BY name;\n",
+    f"sha256:{hashlib.sha256(b'1').hexdigest()}  dist/tool-1.0.tar.gz",
+    f"commit {hashlib.sha1(b'2').hexdigest()}\nAuthor: Ann <ann@example.org>\n",
+    "0b0d9a52-6c1e-4d3c-9a53-5f4f0ab7a1f9 and 123e4567-e89b-12d3-a456-426614174000",
+    "😀 done: 12 files changed, 340 insertions(+), 12 deletions(-) at 2026-01-02T03:04:05Z",
+)
+
+
+def redacted(text: str, *known: str) -> str:
+    return Redactor(known).text(text)
+
+
+def parts_left(secret: str, text: str) -> list[str]:
+    return [part for at in range(len(secret) - PART + 1) if (part := secret[at : at + PART]) in text]
+
+
+def name_of(secret: tuple[str, str, str]) -> str:
+    return f"{secret[0].removesuffix('Detector')}-{secret[2][:4]}"
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("secret", SECRETS, ids=name_of)
+def test_a_secret_is_replaced_whole_and_the_words_around_it_stay(secret: tuple[str, str, str]) -> None:
+    _, around, value = secret
+    shown = redacted(f"Then {around.replace('@@', value)}\nand go on.")
+    assert parts_left(value, shown) == []
+    assert shown.startswith("Then ") and shown.endswith("\nand go on.") and REDACTED in shown
+    assert [word for word in ("use", "now", "there", "see", "path") if word in around and word not in shown] == []
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=name_of)
+def test_the_cheap_look_sees_what_a_detector_would_find(secret: tuple[str, str, str]) -> None:
+    name, around, value = secret
+    line = around.replace("@@", value)
+    (search,) = (search for held, _, search in redaction._detectors() if held == name)
+    assert search(line) and redaction._MAYBE.search(line)
+
+
+def test_every_detector_has_an_example() -> None:
+    used = {name for name, _, _ in redaction._detectors()} - {"PrivateKeyDetector"}
+    assert {name for name, _, _ in SECRETS} == used
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "cut off"])
+def test_a_private_key_is_replaced_with_all_its_lines(kind: str, ended: bool) -> None:
+    body = "\n".join(made(64 + number) for number in range(5))
+    block = f"-----BEGIN {kind}-----\n{body}\n" + (f"-----END {kind}-----" if ended else "")
+    assert redacted(f"before\n{block}") == f"before\n{REDACTED}"
+    assert not ended or redacted(f"{block}\nbehind") == f"{REDACTED}\nbehind"
+
+
+@pytest.mark.parametrize(
+    "line", ["PASSWORD=@@", "export DB_PASSWORD='@@'", 'MY_API_KEY="@@"', "GITHUB_TOKEN=@@ make", "AWS_SECRET_KEY=@@"]
+)
+def test_what_is_assigned_to_a_secret_name_is_replaced(line: str) -> None:
+    assert redacted(line.replace("@@", made(12))) == line.replace("@@", REDACTED)
+
+
+@pytest.mark.parametrize(
+    "line", ["PASSWORD=$DB_PASSWORD", "TOKEN=", "SECRET=\nx", "PASSWORDS are 12 letters", "TOKEN=x"]
+)
+def test_what_names_no_value_is_left(line: str) -> None:
+    assert redacted(line) == line
+
+
+@pytest.mark.parametrize(
+    "name", ["GITHUB_TOKEN", "db_password", "APP_SECRET", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GH_PAT"]
+)
+def test_a_value_of_the_environment_is_a_secret_by_its_name(name: str) -> None:
+    assert list(secrets_of({name: "correct horse", "HOME": "/home/ann"})) == ["correct horse"]
+
+
+@pytest.mark.parametrize(
+    "name", ["HOME", "PATH", "LANG", "EDITOR", "KEYBOARD", "TOKENIZERS_PARALLELISM", "AUTHOR", "PATTERN"]
+)
+def test_a_variable_with_an_ordinary_name_is_no_secret(name: str) -> None:
+    assert list(secrets_of({name: "correct horse"})) == []
+
+
+@pytest.mark.parametrize("value", ["", "1", "true", "enabled"])
+def test_a_value_that_is_a_word_of_everyday_text_is_no_secret(value: str) -> None:
+    assert list(secrets_of({"SERVICE_TOKEN": value})) == []
+
+
+def test_a_known_secret_is_replaced_wherever_it_stands() -> None:
+    text = "a correct horse, 'correct horse'\nxcorrect horsex"
+    assert redacted(text, "correct horse") == f"a {REDACTED}, '{REDACTED}'\nx{REDACTED}x"
+
+
+def test_the_longer_of_two_known_secrets_is_replaced_first() -> None:
+    known = secrets_of({"A_TOKEN": "correct horse", "B_TOKEN": "correct horse battery"})
+    assert redacted("correct horse battery", *known) == REDACTED
+
+
+def test_values_keep_their_shape() -> None:
+    token = f"ghp_{made(36)}"
+    held = {"a": [f"x {token}", 1, 2.5, None, True], "b": ({"c": token}, "plain"), "d": {}, "e": 10**30}
+    shown = {"a": [f"x {REDACTED}", 1, 2.5, None, True], "b": ({"c": REDACTED}, "plain"), "d": {}, "e": 10**30}
+    assert Redactor().value(held) == shown
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=name_of)
+def test_what_was_redacted_stays_as_it_is(secret: tuple[str, str, str]) -> None:
+    once = redacted(secret[1].replace("@@", secret[2]))
+    assert redacted(once) == once
+
+
+@pytest.mark.parametrize("text", EVERYDAY, ids=range(len(EVERYDAY)))
+def test_everyday_text_is_left_as_it_is(text: str) -> None:
+    assert redacted(text) == text
+
+
+def test_everyday_text_costs_no_import_of_the_library() -> None:
+    code = f"""
+import sys
+from navigator_kernel.adapters.redaction import Redactor
+for text in {EVERYDAY!r}:
+    Redactor(("correct horse",)).value({{"a": [text]}})
+    assert "detect_secrets" not in sys.modules, text
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment())
+
+
+@pytest.mark.parametrize(
+    "unit", ["eyJ", "sk-", "secret", 'key=" ', "://a:b@ ", "TOKEN=aaaaaa\n", "-----BEGIN ", "1", "a\n", "\n"]
+)
+def test_four_times_the_text_takes_about_four_times_as_long(unit: str) -> None:
+    taken = []
+    redacted("eyJ")  # the library is there
+    for size in (250_000, 1_000_000):
+        text, began = unit * (size // len(unit)), time.process_time()
+        redacted(text)
+        taken.append(time.process_time() - began)
+    assert taken[1] < SLOWER * max(taken[0], NOISE), taken
+
+
+# ---- through the command line
+
+TOLD = "FAKE_SERVICE_TOKEN"
+SAYS = "print('known @known')\nprint('token @token')\n"
+LONG = f"{SAYS}for _ in range(2000):\n    print('filler filler filler')\n{SAYS}"
+SKILLS = {"short-leak": SAYS, "long-leak": LONG, "failing-leak": f"{LONG}raise SystemExit(3)\n"}
+KEEPS = "import hashlib, sys\nopen('given', 'w').write(hashlib.sha256(sys.argv[1].encode()).hexdigest())\n"
+
+
+@pytest.fixture
+def secrets() -> tuple[str, str]:
+    """A value that only this environment knows, and one that looks like a token of GitHub's; new ones each time."""
+    letters = random.SystemRandom().choices(LETTERS, k=56)
+    return "".join(letters[:20]), "ghp_" + "".join(letters[20:])
+
+
+@pytest.fixture
+def here(tmp_path: Path, secrets: tuple[str, str]) -> Place:
+    place = place_in(tmp_path)
+    for name, script in SKILLS.items():
+        script = script.replace("@known", secrets[0]).replace("@token", secrets[1])
+        place.write(below(f".claude/skills/{name}", type_a(name, script)))
+    keeper = type_a("keeper", KEEPS, extra="required_params: [{name: text, prompt: what}]\n")
+    keeper["SKILL.md"] = keeper["SKILL.md"].replace("/run.py", "/run.py {{text}}")
+    place.write(below(".claude/skills/keeper", keeper))
+    return place
+
+
+def asked(here: Place, secrets: tuple[str, str], *words: str) -> Done:
+    return here.run("ask", *words, env={TOLD: secrets[0]})
+
+
+def holders(here: Place, secrets: tuple[str, str], *names: str) -> list[str]:
+    """The files below mybox that hold one of them, of those whose names match."""
+    files = [path for name in names for path in (here.root / "mybox").rglob(name) if path.is_file()]
+    assert files, names
+    return [str(path) for path in files if any(one.encode() in path.read_bytes() for one in secrets)]
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize(("skill", "form"), [("short-leak", "detail"), ("short-leak", "raw"), ("long-leak", "raw")])
+@pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])
+def test_no_output_shows_a_secret(
+    here: Place, secrets: tuple[str, str], skill: str, form: str, more: tuple[str, ...]
+) -> None:
+    done = asked(here, secrets, "--yes", "--format", form, *more, f"/{skill} now")
+    assert (done.code, REDACTED in done.out) == (0, True), done
+    assert not any(one in done.out + done.err for one in secrets)
+
+
+@pytest.mark.requirement("SAF-8")
+def test_nothing_that_is_left_behind_holds_a_secret(here: Place, secrets: tuple[str, str]) -> None:
+    for skill in SKILLS:
+        asked(here, secrets, "--yes", "--session", "s", f"/{skill} now")
+    assert holders(here, secrets, "*.jsonl", "sessions.sqlite*", "step-*.json") == []
+    assert REDACTED in next((here.root / "mybox").rglob("step-*.json")).read_text()
+
+
+@pytest.mark.requirement("SAF-8")
+def test_what_waits_for_a_yes_is_done_as_it_was_asked(here: Place, secrets: tuple[str, str]) -> None:
+    token = secrets[1]
+    assert asked(here, secrets, "--session", "s", f"/keeper {token}").code == 9
+    assert asked(here, secrets, "--session", "s", "yes").code == 0
+    (given,) = (here.root / "mybox").rglob("given")
+    assert given.read_text() == hashlib.sha256(token.encode()).hexdigest()
+
+
+@pytest.mark.requirement("SAF-8")
+def test_what_a_person_said_is_kept_without_its_secret(here: Place, secrets: tuple[str, str]) -> None:
+    asked(here, secrets, "--yes", "--session", "s", f"/keeper {secrets[1]}")
+    shown = here.said("session", "show", "s")
+    assert "/keeper" in shown and secrets[1] not in shown
+    assert holders(here, secrets, "*.jsonl", "sessions.sqlite*") == []
