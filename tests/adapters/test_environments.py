@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import uv
 
 from navigator_kernel.adapters.environments import LOCK, Environments, activated, argv_in, python_of
 from navigator_kernel.adapters.files import FolderWriter
@@ -214,8 +214,7 @@ def test_packages_that_take_too_much_disk_are_refused(index: Index, folder: Path
 
 def test_without_uv_the_extra_is_named(index: Index, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index.add("part")
-    program = shutil.which("uv")
-    assert program
+    program = uv.find_uv_bin()
     monkeypatch.setitem(sys.modules, "uv", None)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(NotLoadable, match="uv") as caught:

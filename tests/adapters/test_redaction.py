@@ -205,6 +205,7 @@ for text in {EVERYDAY!r}:
 @pytest.mark.parametrize(
     "unit", ["eyJ", "sk-", "secret", 'key=" ', "://a:b@ ", "TOKEN=aaaaaa\n", "-----BEGIN ", "1", "a\n", "\n"]
 )
+@pytest.mark.ci
 def test_four_times_the_text_takes_about_four_times_as_long(unit: str) -> None:
     taken = []
     redacted("eyJ")  # the library is there

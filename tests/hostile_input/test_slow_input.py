@@ -17,6 +17,8 @@ from navigator_kernel.values.clauses import LIMIT, clauses, may_spell_out, parts
 from navigator_kernel.values.request import Message
 from stages.messages import project
 
+pytestmark = pytest.mark.ci
+
 SMALL = 2_000  # characters
 TIMES = 4
 FACTOR = 9.0  # what is linear takes 4 times as long, what is a square of it 16 times

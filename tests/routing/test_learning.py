@@ -229,6 +229,7 @@ def test_a_message_that_was_learned_goes_to_its_skill_from_then_on(company: Comp
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.ci
 def test_what_one_skill_is_taught_costs_no_other_its_messages(company: Company) -> None:
     before = company({})
     alone = [right(before, without=[one]) - right(company({one: ALL_TAUGHT[one]}), without=[one]) for one in DESKS]
@@ -240,6 +241,7 @@ def test_what_one_skill_is_taught_costs_no_other_its_messages(company: Company) 
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.ci
 def test_lessons_of_anothers_subject_draw_no_more_than_those_very_messages(company: Company) -> None:
     before, desks = company(ALL_TAUGHT), list(DESKS)
     drawn: list[float] = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import marshal
 import os
-import signal
+import secrets
 import subprocess
 import sys
 from contextlib import suppress
 from typing import Any
 
+from navigator_kernel.adapters.process import MARK, kill_tree
 from navigator_kernel.errors import KernelError, TimedOut
 from navigator_kernel.text import clean, shorten
 
@@ -21,17 +22,27 @@ def ask_helper(module: str, question: dict[str, Any], *, seconds: int, memory: i
     """The JSON object that `python -m module` answers, given `question` marshalled on stdin. `memory` in bytes of
     addresses. TimedOut after `seconds`, its process group dead; KernelError for one that fails or answers nonsense."""
     argv = [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)]
+    mark = secrets.token_hex(16)
     process = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        argv,
+        env={**os.environ, MARK: mark},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         out, err = process.communicate(marshal.dumps(question), timeout=seconds)
     except subprocess.TimeoutExpired as error:
         raise TimedOut(f"it took longer than {seconds} seconds", hint="leave the plugin out") from error
     finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_tree(process.pid, mark)
+        with suppress(ValueError, OSError, subprocess.TimeoutExpired):
+            process.communicate(timeout=1)  # what is left in the pipes, whose end somebody may hold open
         process.wait()
+        for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+            with suppress(OSError):
+                stream.close()
     if process.returncode:
         said = shorten(clean(err.decode("utf-8", "replace")[-_SAID:]), _SAID)
         raise KernelError(f"it ended with {process.returncode}: {said}", hint="leave the plugin out")

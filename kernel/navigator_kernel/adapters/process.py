@@ -81,7 +81,7 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
             contained.started(process.pid)
         ended = watch.until(started + job.timeout)
     finally:
-        _kill_tree(process.pid, "" if contained else mark)
+        kill_tree(process.pid, "" if contained else mark)
         exit_code = process.wait()
         watch.drain(time.perf_counter() + _GRACE)
         watch.close()
@@ -226,7 +226,7 @@ class _Watch:
         kept += chunk[: max(room, 0)]
 
 
-def _kill_tree(leader: int, mark: str) -> None:
+def kill_tree(leader: int, mark: str) -> None:
     """Every descendant, the process group, and every process that inherited the mark and left the group, until none is
     found. What a contained process leaves behind stays the leader's: that one goes last."""
     end = time.perf_counter() + _STUBBORN

@@ -6,7 +6,7 @@ Most text has none, so a cheap look decides whether the library (140 ms to impor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,22 +14,29 @@ from typing import Any, NamedTuple
 from navigator_kernel.text import pattern
 
 REDACTED = "[redacted]"
-LINE_LIMIT = 20_000  # characters of one line that the library is asked about
+LINE_LIMIT = 4_000  # characters of one line that the library is asked about at once
+AROUND = 200  # characters before what looks like a secret that may say what it is
+ROUNDS = 4
 
 _SHORTEST = 8  # characters of a value of the environment that is no word of everyday text
 _NAMED = pattern(
-    r"(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|_AUTH|_PAT)(?:_|$)", re.IGNORECASE
+    r"(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|_PAT)(?:_|$)|_AUTH$", re.IGNORECASE
 )
-_BLOCK = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*-----|\Z)", re.DOTALL)
+_BLOCK = re.compile(
+    r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?(?:-{4,5} ?END [A-Z0-9 ]{1,60}-{4,5}|\Z)", re.DOTALL
+)
 _ASSIGNED = pattern(
-    r"\b[A-Z0-9_]*(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)[A-Z0-9_]*=[\"']?(?P<value>[^\s\"'$]{6,})"
+    r"(?<![A-Z0-9_])(?=[A-Z0-9_]{1,80}=)[A-Z0-9_]{0,40}?(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)"
+    r"[A-Z0-9_]{0,40}=[\"']?(?P<value>[^\s\"'$]{6,})"
 )
 # What every detector of the library needs to be there: where none of it is, none of them finds anything
+_WORDS = r"(?:pass|pwd|secret|key|contrase|token|cred|aws)"
 _MAYBE = pattern(
-    r"A3T[A-Z0-9]|AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|AKC|AccountKey=|://[^\s/@:]*:[^\s/@]+@|gh[pousr]_|gl[a-z]{2,5}-|eyJ|_authToken"
-    r"|pypi-|SG\.|xox|hooks\.slack|\bsk[-_]|rk_live|sq0csp|\bAC[a-z0-9]{32}|\bSK[a-z0-9]{32}|\d{8,10}:[\w-]{35}|[MNO][\w-]{23,25}\.|-us\d"
-    r"|cloudant|softlayer|ibm|bluemix|hmac|\bAP[\dABCDEF]\w{8}"
-    r"|(?:pass\w*|pwd|secret|key|contrase\w*)[\"'\]]{0,2}\s*(?:[:=,(]|=>|<)[:=]?\s*[\"'`@]",
+    r"A3T[A-Z0-9]|A(?:KIA|BIA|CCA|SIA|GPA|IDA|ROA|IPA|NPA|NVA)[A-Z0-9]{8}|AKC|AccountKey=|://[^\s:@/]*:[^\s/@]+@|gh[pousr]_"
+    r"|gl[a-z]{2,5}-|GR1348941|eyJ|_authToken|pypi-|SG\.|xox|hooks\.slack|\bsk-|sk_live|T3BlbkFJ|rk_live|sq0csp"
+    r"|(?:AC|SK)[a-z0-9]{32}|\d{8,10}:[\w-]{35}|[MNO][\w-]{23,25}\.|-us\d|cloudant|softlayer|ibm|bluemix|hmac|\bAP[\dABCDEF]\w{8}"
+    rf"|{_WORDS}\w{{0,20}}\s{{0,3}}[:=]{{1,3}}\s{{0,3}}[\"']?[\w-]{{22}}|{_WORDS}\w{{0,30}}[\"'\]]{{0,2}}\s{{0,3}}[:=,(<!]{{0,3}}[=>]?\s{{0,3}}[\"'`@]"
+    rf"|[\"'`]\s{{0,3}}[=!]==?\s{{0,3}}\w{{0,40}}{_WORDS}",
     re.IGNORECASE,
 )
 _TOKEN = pattern(r"[\w+/=.~-]*")
@@ -58,12 +65,11 @@ class Redactor:
         for value in self.known:
             if value in text:
                 text = text.replace(value, REDACTED)
-        pieces, at = [], 0
-        for one in found(text):
-            if one.end > at:
-                pieces += [text[at : max(one.begin, at)], REDACTED]
-                at = one.end
-        return "".join([*pieces, text[at:]]) if pieces else text
+        for _ in range(ROUNDS):  # some detectors tell of one secret a line
+            before, text = text, _without(text, found(text))
+            if text == before:
+                break
+        return text
 
     def value(self, value: Any) -> Any:
         """The same for each text in a JSON value; names of keys stay."""
@@ -76,6 +82,15 @@ class Redactor:
                 return type(value)(self.value(held) for held in value)
             case _:
                 return value
+
+
+def _without(text: str, secrets: Sequence[Secret]) -> str:
+    pieces, at = [], 0
+    for one in secrets:
+        if one.end > at:
+            pieces += [text[at : max(one.begin, at)], REDACTED]
+            at = one.end
+    return "".join([*pieces, text[at:]]) if pieces else text
 
 
 def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
@@ -92,8 +107,10 @@ def found(text: str) -> list[Secret]:
     for hit in _MAYBE.finditer(text):
         if hit.start() < last:
             continue  # the line was looked at
-        begin, last = text.rfind("\n", 0, hit.start()) + 1, (text + "\n").find("\n", hit.start())
-        for one in _in_line(text[begin : min(last, begin + LINE_LIMIT)]):
+        begin, end = text.rfind("\n", 0, hit.start()) + 1, text.find("\n", hit.start())
+        begin, last = max(begin, hit.start() - AROUND), len(text) if end < 0 else end
+        last = min(last, hit.start() + LINE_LIMIT)
+        for one in _in_line(text[begin:last]):
             every.append(Secret(begin + one.begin, begin + one.end, one.kind))
     return sorted(every)
 

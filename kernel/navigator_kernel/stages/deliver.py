@@ -88,7 +88,10 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
 
 def _redacted(report: Report, redact: Redact) -> Report:
     """Before anything of it is kept, shown or handed on."""
-    return replace(report, summary=redact(report.summary), data=redact(report.data), raw=redact(report.raw))
+    effects = tuple(redact(list(report.effects)))
+    return replace(
+        report, summary=redact(report.summary), data=redact(report.data), raw=redact(report.raw), effects=effects
+    )
 
 
 def checked(packet: Packet, report: Report) -> Report:

@@ -11,7 +11,7 @@ from itertools import chain
 
 from navigator_kernel.skills.scan.deeds import hits as deeds
 from navigator_kernel.skills.scan.hidden import findings as hidden
-from navigator_kernel.skills.scan.passages import passages
+from navigator_kernel.skills.scan.passages import is_named_text, passages
 from navigator_kernel.skills.scan.rule import rules
 from navigator_kernel.skills.scan.shipped import findings as shipped
 from navigator_kernel.values.resource import Diagnostic
@@ -32,9 +32,9 @@ def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
 
 
 def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
-    if b"\x00" in data[:4096]:
+    text = _text(path, data)
+    if text is None:
         return
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
     if len(text) > TEXT_LIMIT:
         message = f"only its first {TEXT_LIMIT:,} characters were looked at"
         yield Diagnostic(code=NOT_WHOLE, level="warning", path=path, message=message)
@@ -49,9 +49,18 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
             yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
 
 
+def _text(path: str, data: bytes) -> str | None:
+    """None for what is no text: bytes with zeros under a name that promises none."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace").replace("\r\n", "\n")
+    if b"\x00" in data[:4096] and not (data.startswith(b"#!") or is_named_text(path)):
+        return None
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
 def _lowered(text: str) -> str:
-    """In lower case, each character where it was."""
-    lowered = text.lower()
+    """In lower case, each character where it was, a tab as a space."""
+    lowered = text.replace("\t", " ").lower()
     return (
         lowered if len(lowered) == len(text) else "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
     )

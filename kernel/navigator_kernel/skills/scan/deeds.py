@@ -14,7 +14,7 @@ _FLAGS = re.IGNORECASE | re.MULTILINE
 _FILE = r"[\"']?(?P<file>[\w./~][\w./~@:-]{1,200}|\$[({]?\w{1,40}[)}]?(?:/[\w./-]{1,80})?)"
 _SAVED = pattern(
     r"\b(?:curl|wget|fetch|iwr|invoke-webrequest)\b[^\n]{0,300}?"
-    rf"(?:\s-(?:o|-output|-output-document|outfile)[ =]?\s{{0,4}}|>\s{{0,4}}){_FILE}",
+    rf"(?:\s-(?:\w{{0,8}}o|-output|-output-document|outfile)[ =]?\s{{0,4}}|>\s{{0,4}}){_FILE}",
     _FLAGS,
 )
 _NAMED = pattern(

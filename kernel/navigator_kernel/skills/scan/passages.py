@@ -14,10 +14,15 @@ _ABOVE = 16  # lines above a passage in which somebody may warn of it
 _PROSE = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".adoc")
 _CONFIG = (".json", ".jsonc", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".plist", ".env", ".xml", ".service")
 _DATA = (".csv", ".tsv", ".svg", ".css", ".po", ".ics", ".geojson", ".lock", ".sum", ".map", ".log")
+_CODE = (
+    ".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd",
+    ".lua",
+)  # fmt: skip
 _FRONT = re.compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t>]*(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
+_CONTINUED = re.compile(r"\\\n|([|&])\n")
 _INLINE = re.compile(r"`([^`\n]{3,400})`")
 _UNSEEN = re.compile(
     r"<!--(.*?)(?:-->|\Z)"  # a comment of HTML
@@ -39,6 +44,12 @@ _WARNS = pattern(
     r"|regex(?:es)?|never run|bad example|forbidden|blocked|threats?|phishing|indicators?|compromised?|malware"
     r"|intrusions?|forensics?|must be reported)\b"
     r"|危险|恶意|可疑|攻击|避免使用|漏洞|检测|不安全|禁止",
+    re.IGNORECASE,
+)
+
+_WARNS_IN_CODE = pattern(  # what code does for a living makes its comments speak of detecting and avoiding
+    r"\b(?:malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|exploit\w*|signatures?|indicators?|malware"
+    r"|compromised?|intrusions?|forensics?|phishing)\b|恶意|可疑|攻击|漏洞",
     re.IGNORECASE,
 )
 
@@ -64,7 +75,11 @@ def passages(path: str, text: str) -> Iterator[Passage]:
     if kind == "prose":
         yield from _of_prose(path, text)
     else:
-        yield Passage(path, kind, text, 0, text)
+        yield Passage(path, kind, _joined(text), 0, text)
+
+
+def is_named_text(path: str) -> bool:
+    return path.lower().endswith((*_PROSE, *_CONFIG, *_DATA, *_CODE))
 
 
 def kind_of(path: str, text: str) -> Kind:
@@ -81,13 +96,14 @@ def warned_of(passage: Passage, at: int) -> bool:
     """Whether what stands at `at` is quoted by somebody who warns of it, by the words on its line and above it."""
     if passage.kind == "comment":
         return False  # who warns of something lets it be seen
+    warns = _WARNS_IN_CODE if passage.kind == "code" else _WARNS
     place = passage.start + at
     begin, end = place, passage.text.find("\n", place)
     for _ in range(_ABOVE):
         begin = passage.text.rfind("\n", 0, begin)
         if begin < 0:
             break
-    return bool(_WARNS.search(passage.text, max(begin, 0), end if end >= 0 else len(passage.text)))
+    return bool(warns.search(passage.text, max(begin, 0), end if end >= 0 else len(passage.text)))
 
 
 def _of_prose(path: str, text: str) -> Iterator[Passage]:
@@ -97,7 +113,7 @@ def _of_prose(path: str, text: str) -> Iterator[Passage]:
             yield Passage(path, "code", hit[1], hit.start(1), text)
     rest = text
     for hit in _FENCE.finditer(rest):
-        yield Passage(path, "fence", hit[2], hit.start(2), text)
+        yield Passage(path, "fence", _joined(hit[2]), hit.start(2), text)
     rest = _FENCE.sub(_blank, rest)
     for hit in _UNSEEN.finditer(rest):
         group = hit.lastindex or 0
@@ -106,6 +122,11 @@ def _of_prose(path: str, text: str) -> Iterator[Passage]:
     for hit in _INLINE.finditer(rest):
         yield Passage(path, "fence", hit[1], hit.start(1), text)
     yield Passage(path, "prose", _unwrapped(rest), 0, text)
+
+
+def _joined(text: str) -> str:
+    """Each command on one line, every character where it was."""
+    return _CONTINUED.sub(lambda hit: " " * len(hit.group()) if hit[1] is None else f"{hit[1]} ", text)
 
 
 def _unwrapped(text: str) -> str:

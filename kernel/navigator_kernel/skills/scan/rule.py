@@ -13,6 +13,7 @@ from navigator_kernel.skills.scan.passages import Passage, warned_of
 
 Level = Literal["warning", "error"]
 
+_ADDRESS = re.compile(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
 REACH = 4000  # characters over which a pattern of several lines may reach
 FEW = 4  # lines that are looked at one by one
 MANY = 20  # findings of one rule in one file; the rest of them say nothing new
@@ -56,8 +57,13 @@ class Rule(NamedTuple):
         begin, end = max(hit.start() - self.within, 0), hit.end() + self.within
         return any(_compiled(source).search(body, begin, end) for source in self.near)
 
+    def _is_known(self, text: str) -> bool:
+        """Whether every address in it is one of those."""
+        addresses = _ADDRESS.findall(text) if self.known else []
+        return bool(addresses) and all(any(_compiled(source).match(one) for source in self.known) for one in addresses)
+
     def _level(self, passage: Passage, hit: re.Match[str]) -> Level:
-        mild = passage.kind in self.soft or any(_compiled(source).search(hit.group()) for source in self.known)
+        mild = passage.kind in self.soft or self._is_known(hit.group())
         return "warning" if mild or (self.quoted and warned_of(passage, hit.start())) else "error"
 
 
