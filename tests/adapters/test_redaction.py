@@ -36,14 +36,20 @@ SECRETS = (
     ("ArtifactoryDetector", "use @@", "APA" + made(16)),
     ("AWSKeyDetector", "use @@ now", "AKIA" + made(16, UPPER)),
     ("AWSKeyDetector", "use @@ now", "ASIA" + made(16, UPPER)),
+    ("AWSKeyDetector", "use @@ now", "ABIA" + made(16, UPPER)),
+    ("AWSKeyDetector", "use @@ now", "ACCA" + made(16, UPPER)),
     ("AWSKeyDetector", 'aws_secret_access_key = "@@" there', made(40)),
+    ("AWSKeyDetector", 'aws_session_token = "@@" there', made(40)),
     ("AzureStorageKeyDetector", "use AccountKey=@@ now", made(86) + "=="),
     ("BasicAuthDetector", "see https://ann:@@@host.example/path now", made(14)),
     ("BasicAuthDetector", "see postgres://ann:@@@host.example/path now", made(14)),
     ("CloudantDetector", "use cloudant_password=@@ now", made(64, HEX)),
+    ("CloudantDetector", "use cl_key: @@ now", made(64, HEX)),
     ("DiscordBotTokenDetector", "use @@ now", f"M{made(23)}.{made(6)}.{made(27)}"),
     *(("GitHubTokenDetector", "use @@ now", f"gh{kind}_{made(36)}") for kind in "pousr"),
     *(("GitLabTokenDetector", "use @@ now", f"{kind}-{made(length)}") for kind, length in GITLAB.items()),
+    ("GitLabTokenDetector", "use @@ now", "GR1348941" + made(20)),
+    ("IbmCloudIamDetector", "api_key: @@ there", made(22, UPPER) + made(22, HEX)),
     ("IbmCloudIamDetector", "ibm_cloud_iam_key = @@ there", made(44)),
     ("IbmCosHmacDetector", "cos_hmac_secret_access_key = @@ there", made(48, HEX)),
     ("JwtTokenDetector", "Bearer @@ now", PLAIN_TOKEN + made(43)),
@@ -51,6 +57,11 @@ SECRETS = (
     ("KeywordDetector", 'password = "@@" there', made(12)),
     ("KeywordDetector", "{'client_secret': '@@'} there", made(12)),
     ("KeywordDetector", 'api_key: "@@" there', made(12)),
+    ("KeywordDetector", 'client_secret_value = "@@" there', made(12)),
+    ("KeywordDetector", 'if password === "@@" there', made(12)),
+    ("KeywordDetector", 'if password != "@@" there', made(12)),
+    ("KeywordDetector", 'if "@@" == my_password there', made(12)),
+    ("KeywordDetector", 'private_key "@@"; there', made(12)),
     ("MailchimpDetector", "use @@ now", made(32, HEX) + "-us12"),
     ("NpmDetector", "//registry.example/:_authToken=@@", "npm_" + made(36)),
     ("OpenAIDetector", "use @@ now", f"sk-{made(20)}T3BlbkFJ{made(20)}"),
@@ -60,9 +71,11 @@ SECRETS = (
     ("SlackDetector", "use @@ now", f"xoxb-{made(12, string.digits)}-{made(12, string.digits)}-{made(24, LOWER)}"),
     ("SlackDetector", "use @@ now", f"https://hooks.slack.com/services/T{made(8, UPPER)}/B{made(8, UPPER)}/{made(24)}"),
     ("SoftlayerDetector", "softlayer_api_key = @@ there", made(64, LOWER)),
+    ("SoftlayerDetector", "sl_api_key: @@ there", made(64, LOWER)),
     ("SquareOAuthDetector", "use @@ now", "sq0csp-" + made(43)),
     ("StripeDetector", "use @@ now", "sk_live_" + made(24)),
     ("StripeDetector", "use @@ now", "rk_live_" + made(24)),
+    ("StripeDetector", "use my_@@ now", "sk_live_" + made(24)),
     ("TelegramBotTokenDetector", "use @@ now", f"{made(10, string.digits)}:{made(35)}"),
     ("TwilioKeyDetector", "use @@ now", "AC" + made(32, LOWER)),
     ("TwilioKeyDetector", "use @@ now", "SK" + made(32, LOWER)),
@@ -130,6 +143,26 @@ def test_a_private_key_is_replaced_with_all_its_lines(kind: str, ended: bool) ->
     assert not ended or redacted(f"{block}\nbehind") == f"{REDACTED}\nbehind"
 
 
+def test_a_key_of_ssh2_is_replaced() -> None:
+    kind = "SSH2 ENCRYPTED PRIVATE KEY"
+    assert parts_left(made(64), redacted(f"---- BEGIN {kind} ----\n{made(64)}\n---- END {kind} ----")) == []
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("line", ['{"password": "@1", "secret": "@2"}', 'password = "@1"; api_key = "@2"', "gl @1 @2"])
+def test_every_secret_of_a_line_is_replaced(line: str) -> None:
+    pair = ("glpat-" + made(20), "glpat-" + made(21))
+    shown = redacted(line.replace("@1", pair[0]).replace("@2", pair[1]))
+    assert [parts_left(one, shown) for one in (pair[0], pair[1][6:])] == [[], []]
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("before", [19_990, 25_000, 400_000])
+def test_a_secret_far_behind_in_a_line_is_replaced(before: int) -> None:
+    token = f"ghp_{made(36)}"
+    assert redacted("x " * (before // 2) + token).endswith(f"x {REDACTED}")
+
+
 @pytest.mark.parametrize(
     "line", ["PASSWORD=@@", "export DB_PASSWORD='@@'", 'MY_API_KEY="@@"', "GITHUB_TOKEN=@@ make", "AWS_SECRET_KEY=@@"]
 )
@@ -152,7 +185,8 @@ def test_a_value_of_the_environment_is_a_secret_by_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["HOME", "PATH", "LANG", "EDITOR", "KEYBOARD", "TOKENIZERS_PARALLELISM", "AUTHOR", "PATTERN"]
+    "name",
+    ["HOME", "PATH", "LANG", "EDITOR", "KEYBOARD", "TOKENIZERS_PARALLELISM", "AUTHOR", "PATTERN", "SSH_AUTH_SOCK"],
 )
 def test_a_variable_with_an_ordinary_name_is_no_secret(name: str) -> None:
     assert list(secrets_of({name: "correct horse"})) == []
@@ -202,15 +236,16 @@ for text in {EVERYDAY!r}:
     subprocess.run([sys.executable, "-c", code], check=True, env=environment())
 
 
-@pytest.mark.parametrize(
-    "unit", ["eyJ", "sk-", "secret", 'key=" ', "://a:b@ ", "TOKEN=aaaaaa\n", "-----BEGIN ", "1", "a\n", "\n"]
-)
-@pytest.mark.ci
-def test_four_times_the_text_takes_about_four_times_as_long(unit: str) -> None:
+FEW = ["eyJ", "eyJ x\n", "sk-", 'key=" ', "://a:b@ ", "Asia\n"]  # the library is asked
+MANY = ["PASSWORD", "pass", "TOKEN=aaaaaa\n", "-----BEGIN ", "a\n"]
+
+
+@pytest.mark.parametrize(("unit", "size"), [*((unit, 100_000) for unit in FEW), *((unit, 1_000_000) for unit in MANY)])
+def test_four_times_the_text_takes_about_four_times_as_long(unit: str, size: int) -> None:
     taken = []
     redacted("eyJ")  # the library is there
-    for size in (250_000, 1_000_000):
-        text, began = unit * (size // len(unit)), time.process_time()
+    for length in (size // 4, size):
+        text, began = unit * (length // len(unit)), time.process_time()
         redacted(text)
         taken.append(time.process_time() - began)
     assert taken[1] < SLOWER * max(taken[0], NOISE), taken
@@ -289,3 +324,11 @@ def test_what_a_person_said_is_kept_without_its_secret(here: Place, secrets: tup
     shown = here.said("session", "show", "s")
     assert "/keeper" in shown and secrets[1] not in shown
     assert holders(here, secrets, "*.jsonl", "sessions.sqlite*") == []
+
+
+@pytest.mark.requirement("SAF-8")
+def test_the_names_of_files_that_a_failing_skill_made_show_no_secret(here: Place, secrets: tuple[str, str]) -> None:
+    script = f"open('{secrets[1]}.txt', 'w').write('x')\nraise SystemExit(3)\n"
+    here.write(below(".claude/skills/namer", type_a("namer", script)))
+    done = asked(here, secrets, "--yes", "--json", "/namer now")
+    assert (done.code, secrets[1] in done.out) == (1, False)
