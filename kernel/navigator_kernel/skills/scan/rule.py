@@ -15,6 +15,7 @@ Level = Literal["warning", "error"]
 
 _ADDRESS = re.compile(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
 REACH = 4000  # characters over which a pattern of several lines may reach
+BEFORE, LONG = 300, 1_000  # characters of a line before a needle, and from it on, that are looked at together
 FEW = 4  # lines that are looked at one by one
 MANY = 20  # findings of one rule in one file; the rest of them say nothing new
 
@@ -68,14 +69,14 @@ class Rule(NamedTuple):
 
 
 def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:
-    """Beginning and end of each line that holds one, in order."""
+    """Beginning and end of each line that holds one, in order; of a long line, of the part around it."""
     found: dict[int, int] = {}
     for needle in needles:
         at = lowered.find(needle)
         while at >= 0:
-            end = lowered.find("\n", at)
-            end = len(lowered) if end < 0 else end
-            found[lowered.rfind("\n", 0, at) + 1] = end
+            end = lowered.find("\n", at, at + LONG)
+            end = min(at + LONG, len(lowered)) if end < 0 else end
+            found[max(lowered.rfind("\n", 0, at) + 1, at - BEFORE)] = end
             at = lowered.find(needle, end)
     return sorted(found.items())
 
