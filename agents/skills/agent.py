@@ -42,10 +42,8 @@ class SkillsAgent:
             outputs = {command: await self._printed(executor, packet, command) for command in executor.dynamic}
             return _prompt(executor, packet, executor.prompt(request, arguments, packet.params.required, outputs))
         argv = executor.argv(request, arguments, packet.params.required)
-        workspace = self.ports.workspace(packet.context.run)
-        before = _files(workspace)
         outcome = await self._run(executor, packet, argv)
-        answer = _answer(executor, packet, outcome, sorted(_files(workspace).items() - before.items()))
+        answer = _answer(executor, packet, outcome)
         if answer["state"] == "success":
             self.ports.lifecycle.perform("record", {"name": executor.skill.name})
         return answer
@@ -115,17 +113,12 @@ def _prompt(executor: Executor, packet: Packet, text: str) -> Mapping[str, Any]:
     return {"state": "success", "summary": summary, "data": data, "raw": text}
 
 
-def _answer(
-    executor: Executor, packet: Packet, outcome: Outcome, written: Sequence[tuple[str, object]]
-) -> dict[str, Any]:
-    """Exit code 0 with some output is success; silence is an error (AGT-7), and partial output is kept.
-
-    `written` are the files that are new or changed, each with its stamp.
-    """
+def _answer(executor: Executor, packet: Packet, outcome: Outcome) -> dict[str, Any]:
+    """Exit code 0 with some output is success; silence is an error (AGT-7), and partial output is kept."""
     language, name = packet.context.language, executor.skill.name
     out = outcome.stdout.decode("utf-8", "replace").strip()
     err = outcome.stderr.decode("utf-8", "replace").strip()
-    files = [path for path, _ in written]
+    files = list(outcome.wrote)
     data: dict[str, Any] = {**_data(out), **({"files": files} if files else {})}
     data |= {"truncated": True} if outcome.truncated else {}
     if outcome.timed_out:
@@ -162,9 +155,3 @@ def _data(out: str) -> dict[str, Any]:
     except ValueError:
         return {"output": out} if out else {}
     return found if isinstance(found, dict) else {"output": found}
-
-
-def _files(folder: Path) -> dict[str, tuple[int, int]]:
-    """Each file below `folder` with its time and size."""
-    found = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.stat().st_size) for path in found}

@@ -40,15 +40,8 @@ class McpServer(NamedTuple):
     network: bool = False
 
 
-DENIABLE = (
-    "mcp",
-    "network",
-    "packages",
-    "project",
-    "script",
-    "shell",
-    "skills",
-)  # and tool:NAME, which may have a star in it
+# And tool:NAME, which may have a star in it
+DENIABLE = ("mcp", "network", "packages", "project", "script", "shell", "skills")
 
 
 class Policy(NamedTuple):

@@ -168,3 +168,21 @@ def test_a_file_of_secrets_is_handed_to_no_skill_by_its_bare_name(here: Place) -
     here.write({"credentials.json": '[{"a": "hunter2hunter2"}]'})
     done = here.run("ask", "/json-table credentials.json")
     assert (done.code, "hunter2" in done.out + done.err) == (3, False)
+
+
+def test_a_link_is_no_other_name_for_a_file_of_secrets(here: Place) -> None:
+    here.write({"credentials.json": '[{"a": "hunter2hunter2"}]'})
+    (here.root / "rows.json").symlink_to("credentials.json")
+    done = here.run("ask", "/json-table rows.json")
+    assert (done.code, "hunter2" in done.out + done.err, entries(here)[-1]["event"]) == (3, False, "refused")
+
+
+def test_a_record_that_a_stranger_made_a_link_takes_nothing_in_and_lets_nothing_run(
+    here: Place, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine")
+    record(here).parent.mkdir(parents=True, exist_ok=True)
+    record(here).symlink_to(outside)
+    codes = here.run("ask", "/maker", "--yes").code, here.run("log").code
+    assert (codes, outside.read_text()) == ((1, 3), "mine")

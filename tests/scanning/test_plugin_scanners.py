@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import plugins.conftest as packages
-from navigator_kernel.adapters import helper
+from navigator_kernel.adapters import module_call
 from navigator_kernel.assembly import scanners
 from navigator_kernel.cli.main import run
 from skill_repositories import skill_text
@@ -95,14 +95,14 @@ def judged(said: Callable[..., Any]) -> Callable[[], tuple[str, list[str], list[
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many scanners each question to the other process was answered by."""
     answers: list[int] = []
-    real = helper.ask_helper
+    real = module_call.call_module
 
     def ask(*given: Any, **limits: Any) -> dict[str, Any]:
         answer = real(*given, **limits)
         answers.append(answer["scanners"])
         return answer
 
-    monkeypatch.setattr(helper, "ask_helper", ask)
+    monkeypatch.setattr(module_call, "call_module", ask)
     return answers
 
 

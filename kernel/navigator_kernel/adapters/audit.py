@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from navigator_kernel.errors import Damaged
+from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.ports import Redact, same
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 LINE_LIMIT = 64 * 1024  # bytes of one line
+SIZE_LIMIT = 1024**3  # bytes of the whole record
 
 
 class Entry(NamedTuple):
@@ -82,14 +84,18 @@ class AuditLog:
 
     def _lines(self) -> list[bytes]:
         try:
-            return self.file.read_bytes().splitlines(keepends=True)
+            return read_bounded(self.file, SIZE_LIMIT).splitlines(keepends=True)
         except FileNotFoundError:
             return []
 
     @contextmanager
     def _held(self) -> Iterator[bytes]:
         """The last line; nobody else adds one meanwhile."""
-        handle = os.open(self.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            handle = os.open(self.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            message = f"nothing can be recorded in {str(self.file)!r}: {error.strerror}"
+            raise KernelError(message, hint="make it a plain file, or move it away") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             size = os.fstat(handle).st_size

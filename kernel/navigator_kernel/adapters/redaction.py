@@ -29,8 +29,8 @@ _ASSIGNED = pattern(
     r"(?<![A-Z0-9_])(?=[A-Z0-9_]{1,80}=)[A-Z0-9_]{0,40}?(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)"
     r"[A-Z0-9_]{0,40}=[\"']?(?P<value>[^\s\"'$]{6,})"
 )
-# What every detector of the library needs to be there: where none of it is, none of them finds anything
 _WORDS = r"(?:pass|pwd|secret|key|contrase|token|cred|aws)"
+# What every detector of the library needs to be there: where none of it is, none of them finds anything
 _MAYBE = pattern(
     r"A3T[A-Z0-9]|A(?:KIA|BIA|CCA|SIA|GPA|IDA|ROA|IPA|NPA|NVA)[A-Z0-9]{8}|AKC|AccountKey=|://[^\s:@/]*:[^\s/@]+@|gh[pousr]_"
     r"|gl[a-z]{2,5}-|GR1348941|eyJ|_authToken|pypi-|SG\.|xox|hooks\.slack|\bsk-|sk_live|T3BlbkFJ|rk_live|sq0csp"
@@ -40,9 +40,8 @@ _MAYBE = pattern(
     re.IGNORECASE,
 )
 _TOKEN = pattern(r"[\w+/=.~-]*")
-_NOISY = frozenset(
-    {"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"}
-)  # digests and addresses are facts
+# Digests and addresses are facts
+_NOISY = frozenset({"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"})
 _PARTS = frozenset({"BasicAuthDetector", "KeywordDetector", "PrivateKeyDetector"})  # a match holds more than the secret
 
 

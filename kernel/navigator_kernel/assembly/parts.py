@@ -68,12 +68,12 @@ def open_run_log(root: Path) -> JsonLinesLog:
     return JsonLinesLog(root / "mybox" / "logs" / "runs", writer_for("turn", root))
 
 
-def open_sessions(root: Path) -> SqliteSessions:
+def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSessions:
     from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.sessions import SqliteSessions
 
     file = root / "mybox" / "state" / "sessions.sqlite"
-    return SqliteSessions(file, writer_for("turn", root), SystemClock(), open_redaction())
+    return SqliteSessions(file, writer_for("turn", root), SystemClock(), open_redaction(settings))
 
 
 def open_journal(root: Path) -> SqliteJournal:

@@ -45,11 +45,7 @@ def _content(files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
     return findings(files)
 
 
-def _secrets(files: Mapping[str, bytes]) -> list[Diagnostic]:
-    return list(_secrets_in(files))
-
-
-def _secrets_in(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
+def _secrets(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     """One finding a line; what it is, and never the secret itself."""
     from navigator_kernel.adapters.redaction import found
 
@@ -64,10 +60,10 @@ def _secrets_in(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
 
 def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
     """What plugins' scanners found, None where no plugin has one."""
-    from navigator_kernel.adapters.helper import ask_helper
+    from navigator_kernel.adapters.module_call import call_module
 
     try:
-        told = ask_helper(CHILD, dict(files), seconds=SECONDS, memory=MEMORY)
+        told = call_module(CHILD, dict(files), seconds=SECONDS, memory=MEMORY)
         found = [_read(item) for item in told["findings"]]
         return None if not told["scanners"] else [*found, *(_failed(who, why, skill) for who, why in told["failures"])]
     except (KernelError, KeyError, TypeError, ValueError) as error:

@@ -59,7 +59,7 @@ class App:
         """The conversations, their file open until `close`."""
         from navigator_kernel.assembly.parts import open_sessions
 
-        store = open_sessions(self.root)
+        store = open_sessions(self.root, self.settings)
         self._open.enter_context(store.held())
         return store
 

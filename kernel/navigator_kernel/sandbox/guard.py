@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.project_files import holds_secrets
 from navigator_kernel.errors import Refused
 from navigator_kernel.ports import Unrecorded
+from navigator_kernel.sandbox.confinement import KERNELS
 from navigator_kernel.sandbox.policy import GIVEN, refusal
-from navigator_kernel.sandbox.traces import left, stamps
+from navigator_kernel.sandbox.traces import MOST, left, stamps
 from navigator_kernel.settings import Policy
 from navigator_kernel.text import clean, visible
 from navigator_kernel.values.job import ASKED
@@ -43,12 +46,12 @@ class ConsentGate:
             raise
         how = "timeout" if outcome.timed_out else outcome.exceeded or f"exit code {outcome.exit_code}"
         seconds, wrote = round(outcome.elapsed, 3), left(job.cwd, before)
-        self.audit.record("ended", run=job.run, subject=job.subject, how=how, seconds=seconds, wrote=wrote)
-        return outcome
+        self.audit.record("ended", run=job.run, subject=job.subject, how=how, seconds=seconds, wrote=wrote[:MOST])
+        return replace(outcome, wrote=tuple(one["path"] for one in wrote))
 
     def check(self, job: Job) -> None:
         """Refused where the person's policy denies what it asks for, ConsentNeeded where nobody agreed to it."""
-        _refuse_secrets(job)
+        self._refuse_secrets(job)
         denied = refusal(self.policy, job.actor, job.subject, job.wants)
         if denied is not None:
             message = f"{clean(job.subject, lines=False)!r} may not {denied.what}"
@@ -68,11 +71,14 @@ class ConsentGate:
         more = {"wants": list(job.wants), "packages": list(job.packages), "shipped": job.shipped}
         self.audit.record("started", run=job.run, **facts, **more, argv=list(job.argv))
 
-
-def _refuse_secrets(job: Job) -> None:
-    """A file of secrets is handed to nobody by its name, as it is not by `@` (PRE-8)."""
-    for path in job.reads:
-        parts = path.parts[-2:] if path.is_file() else ()
-        if holds_secrets(parts):
-            hint = "copy what is not secret into another file"
-            raise Refused(f"{visible(path.name)!r} is a file of secrets", hint=hint, reason="secrets")
+    def _refuse_secrets(self, job: Job) -> None:
+        """A file of secrets is handed to nobody by its name, as it is not by `@` (PRE-8); a link has two."""
+        cwd = Path(os.path.realpath(job.cwd))
+        root = next((folder.parent for folder in cwd.parents if folder.name == KERNELS), cwd)
+        for path in job.reads:
+            real = Path(os.path.realpath(path))
+            names = [one.relative_to(root).parts for one in (path, real) if one.is_relative_to(root)]
+            if real.is_file() and any(map(holds_secrets, names)):
+                self.audit.record("refused", run=job.run, subject=job.consent, why=f"{path.name} is a file of secrets")
+                hint = "copy what is not secret into another file"
+                raise Refused(f"{visible(path.name)!r} is a file of secrets", hint=hint, reason="secrets")

@@ -8,7 +8,7 @@ from pathlib import Path
 from navigator_kernel.adapters.files import Stamp, seal_file, stamp
 from navigator_kernel.errors import KernelError
 
-MOST = 100  # files that are told of
+MOST = 100  # files whose digests are taken
 SIZE_LIMIT = 16 * 1024 * 1024  # bytes of a file whose digest is taken
 
 Stamps = Mapping[str, Stamp]
@@ -21,9 +21,10 @@ def stamps(folder: Path) -> Stamps:
 
 
 def left(folder: Path, before: Stamps) -> list[dict[str, str]]:
-    """`[{path, sha256}]` of what is not as it was; no digest for what is large, or gone again."""
-    changed = sorted(set(stamps(folder).items()) - set(before.items()))[:MOST]
-    return [{"path": path, "sha256": _digest(folder / path, held[1])} for path, held in changed]
+    """`[{path, sha256}]` of what is not as it was; no digest for what is large, gone again, or not among the first."""
+    changed = sorted(set(stamps(folder).items()) - set(before.items()))
+    told = [{"path": path, "sha256": _digest(folder / path, held[1])} for path, held in changed[:MOST]]
+    return [*told, *({"path": path, "sha256": ""} for path, _ in changed[MOST:])]
 
 
 def _digest(path: Path, size: int) -> str:

@@ -90,11 +90,7 @@ def apply(
 def _recorded(place: Place, coming: Sequence[Plan], going: Sequence[str], doors: Doors) -> None:
     """Before it happens: what cannot be recorded does not."""
     if coming or going:
-        came = [
-            {"name": one.name, "digest": one.digest, "origin": one.origin, "verdict": plan.verdict}
-            for plan in coming
-            for one in (plan.receipt,)
-        ]
+        came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
         doors.audit().record("changed", place=place.told(place.skills), came=came, went=list(going))
 
 

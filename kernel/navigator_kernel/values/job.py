@@ -63,7 +63,8 @@ def is_lasting(subject: str) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """`exit_code` is 128 and more for a signal, as a shell has it, and None where it did not end by itself: time ran
-    out, or `exceeded` names the limit that it went over. `truncated` says output was cut."""
+    out, or `exceeded` names the limit that it went over. `truncated` says output was cut, `wrote` is what is new or
+    changed in its own folder."""
 
     exit_code: int | None
     stdout: bytes
@@ -72,3 +73,4 @@ class Outcome:
     timed_out: bool = False
     truncated: bool = False
     exceeded: Exceeded = ""
+    wrote: tuple[str, ...] = ()

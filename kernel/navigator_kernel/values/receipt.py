@@ -49,6 +49,11 @@ class Receipt:
         """Source, commit and folder in one text, for what is bound to them."""
         return f"{self.source}#{self.commit}:{self.subpath}"
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """What is on record of it: which skill, which bytes, and from where."""
+        return {"name": self.name, "digest": self.digest, "origin": self.origin}
+
     def to_dict(self) -> dict[str, Any]:
         base: dict[str, Any] = {"v": self.v, "name": self.name, "source": self.source, "ref": self.ref}
         base |= {"commit": self.commit, "subpath": self.subpath, "tree": self.tree, "digest": self.digest}

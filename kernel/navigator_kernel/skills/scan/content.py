@@ -1,7 +1,8 @@
 """Looks at the content of a skill's files, and says what an installer should know before it trusts them.
 
 It reads text by rules and runs nothing; what it does not find is not thereby safe. What it may miss is contained by the
-sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden` and `shipped`.
+sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden` and
+`unwanted_files`, what takes two places in `sequences`.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from navigator_kernel.skills.scan.deeds import hits as deeds
 from navigator_kernel.skills.scan.hidden import findings as hidden
 from navigator_kernel.skills.scan.passages import is_named_text, passages
 from navigator_kernel.skills.scan.rule import rules
-from navigator_kernel.skills.scan.shipped import findings as shipped
+from navigator_kernel.skills.scan.sequences import hits as sequences
+from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
 from navigator_kernel.values.resource import Diagnostic
 
 TEXT_LIMIT = 1024 * 1024  # characters of one file that are looked at
@@ -24,7 +25,7 @@ def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
     """Each thing found once a line, by path; `error` blocks an installation."""
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
     for path, data in sorted(files.items()):
-        for one in (*shipped(path, data, files), *_of_text(path, data)):
+        for one in (*unwanted(path, data, files), *_of_text(path, data)):
             key = (one.path, one.line, one.code)
             if key not in found or one.level == "error":
                 found[key] = one
@@ -44,7 +45,7 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
         yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
     for passage in passages(path, text):
         lowered = _lowered(passage.body)
-        for hit in chain(deeds(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())):
+        for hit in chain(sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())):
             line = passage.line(hit.at)
             yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
 
@@ -60,7 +61,8 @@ def _text(path: str, data: bytes) -> str | None:
 
 def _lowered(text: str) -> str:
     """In lower case, each character where it was, a tab as a space."""
-    lowered = text.replace("\t", " ").lower()
-    return (
-        lowered if len(lowered) == len(text) else "".join(one if len(one.lower()) > 1 else one.lower() for one in text)
-    )
+    text = text.replace("\t", " ")
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(one if len(one.lower()) > 1 else one.lower() for one in text)

@@ -41,7 +41,6 @@ class Rule(NamedTuple):
     known: Sequence[str] = ()
     kinds: Sequence[str] = ("code", "fence", "config", "comment")
     soft: Sequence[str] = ()
-    quoted: bool = True
     within: int = 0
 
     def hits(self, passage: Passage, lowered: str) -> Iterator[Hit]:
@@ -65,7 +64,7 @@ class Rule(NamedTuple):
 
     def _level(self, passage: Passage, hit: re.Match[str]) -> Level:
         mild = passage.kind in self.soft or self._is_known(hit.group())
-        return "warning" if mild or (self.quoted and warned_of(passage, hit.start())) else "error"
+        return "warning" if mild or warned_of(passage, hit.start()) else "error"
 
 
 def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from navigator_kernel.text import clean, shorten
 _SAID = 300  # characters of what it printed before it failed
 
 
-def ask_helper(module: str, question: dict[str, Any], *, seconds: int, memory: int) -> dict[str, Any]:
+def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: int) -> dict[str, Any]:
     """The JSON object that `python -m module` answers, given `question` marshalled on stdin. `memory` in bytes of
     addresses. TimedOut after `seconds`, its process group dead; KernelError for one that fails or answers nonsense."""
     argv = [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)]
