@@ -64,8 +64,6 @@ SECRETS = (
     ("KeywordDetector", 'private_key "@@"; there', made(12)),
     ("MailchimpDetector", "use @@ now", made(32, HEX) + "-us12"),
     ("NpmDetector", "//registry.example/:_authToken=@@", "npm_" + made(36)),
-    ("OpenAIDetector", "use @@ now", f"sk-{made(20)}T3BlbkFJ{made(20)}"),
-    ("OpenAIDetector", "use @@ now", f"sk-proj-{made(40)}T3BlbkFJ{made(20)}"),
     ("PypiTokenDetector", "use @@ now", "pypi-AgEIcHlwaS5vcmc" + made(90)),
     ("SendGridDetector", "use @@ now", f"SG.{made(22)}.{made(43)}"),
     ("SlackDetector", "use @@ now", f"xoxb-{made(12, string.digits)}-{made(12, string.digits)}-{made(24, LOWER)}"),
@@ -80,6 +78,22 @@ SECRETS = (
     ("TwilioKeyDetector", "use @@ now", "AC" + made(32, LOWER)),
     ("TwilioKeyDetector", "use @@ now", "SK" + made(32, LOWER)),
 )
+# What the library does not know
+MORE = (
+    ("use @@ now", "github_pat_" + made(22) + "_" + made(59)),
+    ("use @@ now", "sk-ant-api03-" + made(93)),
+    ("use @@ now", f"sk-{made(20)}T3BlbkFJ{made(20)}"),
+    ("use @@ now", f"sk-proj-{made(40)}T3BlbkFJ{made(20)}"),
+    ("use @@ now", "AIza" + made(35)),
+    ("use @@ now", "hf_" + made(34, LETTERS[:52])),
+    ("use @@ now", "npm_" + made(36)),
+    ("-H 'Authorization: Bearer @@' there", made(32)),
+    ('{"authorization": "Basic @@"} there', made(32)),
+    ("password: @@ there", made(14) + "7"),
+    ("db_password=@@ there", made(14) + "7"),
+    ("access-key: @@ there", made(24)),
+    ("see redis://:@@@cache.example:6379/0 now", made(14)),
+)
 BLOCKS = ("RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "PRIVATE KEY", "PGP PRIVATE KEY BLOCK")
 EVERYDAY = (
     "Please review the changes in src/main.py and tell me what could be better.",
@@ -92,6 +106,8 @@ EVERYDAY = (
     "def total(items):\n    return sum(item.price for item in items if item.key in wanted)\n",
     "PATH=/usr/bin:/bin LANG=C.UTF-8 make -j4 test && git push origin main\n",
     "SELECT id, name FROM users WHERE token IS NULL ORDER BY name;\n",
+    "token = read_token2(line)\npassword = settings.password1.value\nmax_tokens: 4096\ntoken: string\nsecret: ${DB_SECRET1}\n",
+    "from sk-learn import tree  # see sk-image-processing-tools and task-1234-of-the-long-list-of-tasks",
     f"sha256:{hashlib.sha256(b'1').hexdigest()}  dist/tool-1.0.tar.gz",
     f"commit {hashlib.sha1(b'2').hexdigest()}\nAuthor: Ann <ann@example.org>\n",
     "0b0d9a52-6c1e-4d3c-9a53-5f4f0ab7a1f9 and 123e4567-e89b-12d3-a456-426614174000",
@@ -109,6 +125,23 @@ def parts_left(secret: str, text: str) -> list[str]:
 
 def name_of(secret: tuple[str, str, str]) -> str:
     return f"{secret[0].removesuffix('Detector')}-{secret[2][:4]}"
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize(("around", "value"), MORE, ids=[around + value[:4] for around, value in MORE])
+def test_a_secret_whose_shape_the_library_does_not_know_is_replaced_whole(around: str, value: str) -> None:
+    shown = redacted(f"Then {around.replace('@@', value)}\nand go on.")
+    assert parts_left(value, shown) == []
+    assert shown.startswith("Then ") and shown.endswith(f"{around[-4:]}\nand go on.") and REDACTED in shown
+
+
+def test_the_word_after_a_secret_stays() -> None:
+    assert redacted(f"use AKC{made(24)} next") == f"use {REDACTED} next"
+
+
+@pytest.mark.parametrize("name", ["DB_PASS", "API_TOKENS", "MY_PWD", "KEY_PASSPHRASE", "AWS_CREDENTIALS", "GH_PAT"])
+def test_a_variable_whose_name_says_so_is_secret(name: str) -> None:
+    assert list(secrets_of({name: "plain-words-here"})) == ["plain-words-here"]
 
 
 @pytest.mark.requirement("SAF-8")

@@ -104,8 +104,16 @@ def test_a_skill_that_is_one_file_is_looked_at(here: Place) -> None:
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(["nothing-here"], 4), ([], 2), (["--all", "reader"], 2), (["/no/such/folder"], 7), (["--nonsense"], 2)],
-    ids=["unknown", "nothing", "both", "nowhere", "option"],
+    [
+        (["nothing-here"], 4),
+        ([], 2),
+        (["--all", "reader"], 2),
+        (["--all", "--skill", "x"], 2),
+        (["word-count", "--ref", "main"], 2),
+        (["/no/such/folder"], 7),
+        (["--nonsense"], 2),
+    ],
+    ids=["unknown", "nothing", "both", "choice of all", "choice of one", "nowhere", "option"],
 )
 def test_what_goes_wrong_has_its_exit_code_and_a_hint(here: Place, words: list[str], code: int) -> None:
     done = scan(here, *words)
@@ -200,8 +208,16 @@ def test_a_receipt_keeps_the_verdict(here: Place, source: Path, name: str, verdi
     assert (told["verdict"], receipt["verdict"], bool(told["findings"])) == (verdict, verdict, verdict == "warn")
 
 
-def test_with_a_blocked_skill_among_them_none_is_installed(here: Place, source: Path) -> None:
-    error = here.json("skill", "install", str(source), "--all")["error"]
+def test_a_blocked_skill_among_them_is_left_out_and_told_of(here: Place, source: Path) -> None:
+    told = here.json("skill", "install", str(source), "--all")
+    left = {one["name"]: [finding["code"] for finding in one["findings"]] for one in told["refused"]}
+    assert (told["exit_code"], left) == (1, {"grabber": ["fetch-execute"]})
+    assert {path.parent.name for path in here.root.glob(".claude/skills/*/SKILL.md")} == {"starter", "reader"}
+
+
+def test_with_a_blocked_skill_that_was_named_none_is_installed(here: Place, source: Path) -> None:
+    words = ["--skill", "reader", "--skill", "grabber"]
+    error = here.json("skill", "install", str(source), *words)["error"]
     assert (error["exit_code"], "'grabber'" in error["msg"]) == (3, True)
     assert not list(here.root.glob(".claude/skills/*/SKILL.md"))
 

@@ -15,33 +15,65 @@ from navigator_kernel.text import pattern
 
 REDACTED = "[redacted]"
 LINE_LIMIT = 4_000  # characters of one line that the library is asked about at once
-AROUND = 200  # characters before what looks like a secret that may say what it is
+BEFORE = 200  # characters before what looks like a secret that may say what it is
 ROUNDS = 4
 
 _SHORTEST = 8  # characters of a value of the environment that is no word of everyday text
 _NAMED = pattern(
-    r"(?:TOKEN|SECRET|PASSW(?:OR)?D|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?|_PAT)(?:_|$)|_AUTH$", re.IGNORECASE
+    r"(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_PASS|_PWD?|_PAT)S?(?:_|$)|_AUTH$",
+    re.IGNORECASE,
 )
 _BLOCK = re.compile(
     r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?(?:-{4,5} ?END [A-Z0-9 ]{1,60}-{4,5}|\Z)", re.DOTALL
 )
-_ASSIGNED = pattern(
-    r"(?<![A-Z0-9_])(?=[A-Z0-9_]{1,80}=)[A-Z0-9_]{0,40}?(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)"
-    r"[A-Z0-9_]{0,40}=[\"']?(?P<value>[^\s\"'$]{6,})"
+# What the library does not know the shape of, by what it is called here
+_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "Secret Keyword",
+        pattern(
+            r"(?<![A-Z0-9_])(?=[A-Z0-9_]{1,80}=)[A-Z0-9_]{0,40}?"
+            r"(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)[A-Z0-9_]{0,40}=[\"']?(?P<value>[^\s\"'$]{6,})"
+        ),
+    ),
+    (
+        "Secret Keyword",  # of settings: without quotes, and no name of code
+        pattern(
+            r"(?:passw(?:or)?d|passphrase|\bpwd|secret|token|(?:api|access|private)[_-]?key)[\"']?\s{0,3}[:=]\s{0,3}"
+            r"(?=[^\s]{0,200}\d)(?=[^\s]{0,200}[a-z])(?P<value>[\w~+/@!#%^&*-]{8,2000}={0,2})(?![\w(.\[])",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "Authorization Header",
+        pattern(
+            r"\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)\s{1,3}(?P<value>[\w.~+/=-]{8,})",
+            re.IGNORECASE,
+        ),
+    ),
+    ("Basic Auth Credentials", pattern(r"://[^\s:@/]{0,200}:(?P<value>[^\s/@:]{3,400})@(?=[\w.\[-])")),
+    ("OpenAI Token", pattern(r"(?<![\w-])sk-(?=[\w-]{0,200}\d)(?P<value>[\w-]{20,})")),
+    (
+        "Service Token",
+        pattern(
+            r"(?<![A-Za-z0-9])(?P<value>github_pat_\w{22,}|AIza[\w-]{35}|hf_[A-Za-z]{30,}|npm_[A-Za-z0-9]{36}"
+            r"|do[opr]_v1_[a-f0-9]{64}|AGE-SECRET-KEY-1[A-Z0-9]{50,}|ya29\.[\w-]{20,}|xapp-[\w-]{20,})"
+        ),
+    ),
 )
 _WORDS = r"(?:pass|pwd|secret|key|contrase|token|cred|aws)"
 # What every detector of the library needs to be there: where none of it is, none of them finds anything
 _MAYBE = pattern(
     r"A3T[A-Z0-9]|A(?:KIA|BIA|CCA|SIA|GPA|IDA|ROA|IPA|NPA|NVA)[A-Z0-9]{8}|AKC|AccountKey=|://[^\s:@/]*:[^\s/@]+@|gh[pousr]_"
-    r"|gl[a-z]{2,5}-|GR1348941|eyJ|_authToken|pypi-|SG\.|xox|hooks\.slack|\bsk-|sk_live|T3BlbkFJ|rk_live|sq0csp"
+    r"|gl[a-z]{2,5}-|GR1348941|eyJ|_authToken|pypi-|SG\.|xox|hooks\.slack|sk_live|rk_live|sq0csp"
     r"|(?:AC|SK)[a-z0-9]{32}|\d{8,10}:[\w-]{35}|[MNO][\w-]{23,25}\.|-us\d|cloudant|softlayer|ibm|bluemix|hmac|\bAP[\dABCDEF]\w{8}"
     rf"|{_WORDS}\w{{0,20}}\s{{0,3}}[:=]{{1,3}}\s{{0,3}}[\"']?[\w-]{{22}}|{_WORDS}\w{{0,30}}[\"'\]]{{0,2}}\s{{0,3}}[:=,(<!]{{0,3}}[=>]?\s{{0,3}}[\"'`@]"
     rf"|[\"'`]\s{{0,3}}[=!]==?\s{{0,3}}\w{{0,40}}{_WORDS}",
     re.IGNORECASE,
 )
+_QUOTES = " \t\"'"  # what a match may hold before and behind its secret
 _TOKEN = pattern(r"[\w+/=.~-]*")
-# Digests and addresses are facts
-_NOISY = frozenset({"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector"})
+# Digests and addresses are facts; OpenAI's takes a time that grows with the square, and `_SHAPES` has its shape
+_LEFT_OUT = frozenset({"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector", "OpenAIDetector"})
 _PARTS = frozenset({"BasicAuthDetector", "KeywordDetector", "PrivateKeyDetector"})  # a match holds more than the secret
 
 
@@ -101,13 +133,13 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
 def found(text: str) -> list[Secret]:
     """The secrets in `text`, in order; they may overlap."""
     every = [Secret(*hit.span(), "Private Key") for hit in _BLOCK.finditer(text)] if "PRIVATE KEY" in text else []
-    every += [Secret(*hit.span("value"), "Secret Keyword") for hit in _ASSIGNED.finditer(text)]
+    every += [Secret(*hit.span("value"), kind) for kind, shape in _SHAPES for hit in shape.finditer(text)]
     last = -1
     for hit in _MAYBE.finditer(text):
         if hit.start() < last:
             continue  # the line was looked at
         begin, end = text.rfind("\n", 0, hit.start()) + 1, text.find("\n", hit.start())
-        begin, last = max(begin, hit.start() - AROUND), len(text) if end < 0 else end
+        begin, last = max(begin, hit.start() - BEFORE), len(text) if end < 0 else end
         last = min(last, hit.start() + LINE_LIMIT)
         for one in _in_line(text[begin:last]):
             every.append(Secret(begin + one.begin, begin + one.end, one.kind))
@@ -117,6 +149,7 @@ def found(text: str) -> list[Secret]:
 def _in_line(line: str) -> Iterator[Secret]:
     for name, kind, search in _detectors():
         for begin, end in search(line):
+            begin, end = end - len(line[begin:end].lstrip(_QUOTES + "=:")), begin + len(line[begin:end].rstrip(_QUOTES))
             tail = _TOKEN.match(line, end)
             yield Secret(begin, tail.end() if tail and name not in _PARTS else end, kind)
 
@@ -129,7 +162,7 @@ def _detectors() -> tuple[tuple[str, str, Search], ...]:
     from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
 
     classes: Iterable[tuple[str, Any]] = get_mapping_from_secret_type_to_class().items()
-    return tuple((one.__name__, kind, _search(one())) for kind, one in classes if one.__name__ not in _NOISY)
+    return tuple((one.__name__, kind, _search(one())) for kind, one in classes if one.__name__ not in _LEFT_OUT)
 
 
 def _search(detector: Any) -> Search:

@@ -48,7 +48,14 @@ def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Optio
     chosen = _chosen(reader, wanted, options)
     refused: list[tuple[Found, KernelError]] = []
     left_out = None if wanted or len(chosen) < 2 else refused
-    made = [scanned(plan, doors.scan) for plan in plans(chosen, reader, doors.clock, options.rename, left_out)]
+    made: list[Plan] = []
+    for plan in plans(chosen, reader, doors.clock, options.rename, left_out):
+        try:
+            made.append(scanned(plan, doors.scan))
+        except Refused as error:
+            if left_out is None:
+                raise
+            left_out += [(found, error) for found in chosen if found.folder == plan.receipt.subpath]
     if refused and not made:
         raise refused[0][1]
     return Coming(made, refused, observed(reader), reader.tree.commit, reader.source.label)

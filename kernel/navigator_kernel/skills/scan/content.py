@@ -7,6 +7,7 @@ sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
@@ -19,6 +20,7 @@ from navigator_kernel.values.resource import Diagnostic
 
 TEXT_LIMIT = 1024 * 1024  # characters of one file that are looked at
 NOT_WHOLE = "scanned-in-part"
+_BLANK = re.compile(r"[^\S\n ]")
 
 
 def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
@@ -60,8 +62,8 @@ def _text(path: str, data: bytes) -> str | None:
 
 
 def _lowered(text: str) -> str:
-    """In lower case, each character where it was, a tab as a space."""
-    text = text.replace("\t", " ")
+    """In lower case, each character where it was, all blanks of a line as spaces."""
+    text = _BLANK.sub(" ", text)
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered

@@ -20,7 +20,14 @@ _CODE = (
 )  # fmt: skip
 _FRONT = re.compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
-_FENCE = re.compile(r"^[ \t>]*(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)?(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_UNFENCED = re.compile(
+    r"(?:\A|(?<=\n))(?:[ \t>]*\n|\A)((?:(?: {4}|\t)[^\n]*(?:\n|\Z))+)|<(?:pre|code)\b[^<>]{0,200}>(.*?)(?:</|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
 _CONTINUED = re.compile(r"\\\n|([|&])\n")
 _INLINE = re.compile(r"`([^`\n]{3,400})`")
@@ -121,6 +128,9 @@ def _of_prose(path: str, text: str) -> Iterator[Passage]:
     rest = _UNSEEN.sub(_blank, rest)
     for hit in _INLINE.finditer(rest):
         yield Passage(path, "fence", hit[1], hit.start(1), text)
+    for hit in _UNFENCED.finditer(rest):
+        group = hit.lastindex or 0
+        yield Passage(path, "fence", _joined(hit[group]), hit.start(group), text)
     yield Passage(path, "prose", _unwrapped(rest), 0, text)
 
 

@@ -47,7 +47,7 @@ class Rule(NamedTuple):
         """`lowered` is the passage's body in lower case, place by place."""
         if passage.kind not in self.kinds or (self.also and not any(word in lowered for word in self.also)):
             return
-        lines = _lines_with(self.needles, lowered)
+        lines = _lines_with(self.needles, lowered) if self.needles else [(0, len(lowered))]
         for source in self.any if lines else ():
             found = _found(source, passage.body, lines)
             for hit in islice((hit for hit in found if not self.near or self._is_near(passage.body, hit)), MANY):

@@ -29,8 +29,10 @@ def _scan(ground: Lifecycle, params: Params) -> Answer:
     if params.get("all"):
         if params.get("source"):
             raise UsageProblem("--all is for what is installed", hint="name a source, or say --all")
+        _refuse_choice(params)
         told = [row for one in ground.found(params)[0] for row in _of_installed(ground, one)]
     elif (held := ground.held(required(params, "source"))) is not None:
+        _refuse_choice(params)
         told = list(_of_installed(ground, held))
     elif _is_name(name := str(params["source"])) and ground.doors.mapping.find(name) is None:
         raise ground.unknown(name)
@@ -39,6 +41,12 @@ def _scan(ground: Lifecycle, params: Params) -> Answer:
     unsafe = sum(one["verdict"] in UNSAFE for one in told)
     blocked = sum(one["verdict"] == "block" for one in told)
     return {"count": len(told), "blocked": blocked, "skills": told, "exit_code": 1 if unsafe else 0}
+
+
+def _refuse_choice(params: Params) -> None:
+    """What is installed is one skill at one commit."""
+    if params.get("skill") or params.get("ref"):
+        raise UsageProblem("--skill and --ref choose from a source", hint="name the source that it came from")
 
 
 def _is_name(word: str) -> bool:
