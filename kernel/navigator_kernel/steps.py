@@ -154,7 +154,7 @@ def completed(step: BoundStep, answer: str, ground: Ground) -> BoundStep:
         named = bind(f"{step.text} {marked}", ground, after=step.after).request
         wrong = next((file for file in named.files if file.problem and file.refused), None)
         if wrong is not None:
-            return replace(step, result=Unknown(what="file", name=wrong.problem, refused=True))
+            return replace(step, result=Unknown(what="file", name=wrong.problem, hint=wrong.hint, refused=True))
         if named.files and not any(file.problem for file in named.files):
             return replace(step, text=f"{step.text} {marked}", request=named)
     held = _held(step, replace(step.request, answers=(answer,)), ground)

@@ -79,6 +79,8 @@ def test_a_hostile_message_makes_one_json_document_with_its_own_words(case: Case
     document = json.loads(done.out)
     assert (done.code, document["exit_code"], done.err) == (case.code, case.code, "")
     assert case.said in document["report"]["summary"]
+    if " @" in f" {case.text}" and case.code == 3:
+        assert document["report"]["data"]["hint"]
     prompt = document["report"]["data"].get("prompt", "")
     assert [kept for kept in case.kept if kept not in prompt] == []
 

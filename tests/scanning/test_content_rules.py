@@ -387,7 +387,9 @@ def test_long_lines_of_one_thing_take_no_longer_than_others(unit: str, path: str
     assert many < SLOWER * max(few, NOISE), (few, many)
 
 
-AGAIN = "npx  -|gem  -://|uvx  -git+|base64 -d > |xxd -r> .$x|socket.socketx .recv(xo |rm  ---  -urf".split("|")
+AGAIN = "clauDE_DesKToP_CoNfIGx|^ x for os.system |npx  -|gem  -://|uvx  -git+|base64 -d > |xxd -r> .$x|socket.socketx .recv(xo |rm  ---  -urf".split(
+    "|"
+)
 LINES = [("nc -", "c"), ("ssh -", "R"), ("truncate -s", " "), ("curl op read ", "readFile")]
 
 

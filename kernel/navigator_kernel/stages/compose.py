@@ -111,6 +111,7 @@ def _unknown(unknown: Unknown, told: Told, clock: Clock) -> Report:
     kind: type[KernelError] = SkillNotFound if unknown.what == "skill" else Refused if unknown.refused else NotFound
     data: dict[str, Any] = {"type": kind.__name__, "code": "refused" if unknown.refused else "not_found"}
     data |= {"exit_code": kind.exit_code, "msg": text, "suggestions": list(unknown.suggestions)}
+    data |= {"hint": unknown.hint} if unknown.hint else {}
     return _own("error", text, data, told, clock)
 
 

@@ -15,7 +15,10 @@ def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -
     unreadable = [file for file in request.files if file.problem]
     if unreadable:
         result: RouteResult = Unknown(
-            what="file", name="; ".join(file.problem for file in unreadable), refused=any(f.refused for f in unreadable)
+            what="file",
+            name="; ".join(file.problem for file in unreadable),
+            hint="; ".join(dict.fromkeys(file.hint for file in unreadable)),
+            refused=any(file.refused for file in unreadable),
         )
         return RouteDecision(result=result, tier="syntax", confidence=1.0, reason="unreadable")
     result = _result(intent, request, catalogue) if len(request.commands) < 2 else _one_at_a_time(request)

@@ -151,17 +151,17 @@ class _Found:
             return self.references[written]
         if len(self.references) > MOST_FILES or _is_text(written, outcome := self._outcome(written)):
             return None
-        path, content, problem, refused = Path(written), "", "", True
+        path, content, problem, hint, refused = Path(written), "", "", "name fewer of them, or parts", True
         if len(self.references) == MOST_FILES:
             problem = f"the message names over {MOST_FILES} files"
         elif isinstance(outcome, KernelError):
-            problem, refused = outcome.message, isinstance(outcome, Refused)
+            problem, hint, refused = outcome.message, outcome.hint, isinstance(outcome, Refused)
         elif len(outcome[1]) > self._room:
             problem = f"{written!r} is too much: the files of the message are over {TOGETHER // 1024**2} MiB"
         else:
-            (path, content), refused = outcome, False
+            (path, content), hint, refused = outcome, "", False
             self._room -= len(content)
-        held = FileReference(written=written, path=path, content=content, problem=problem, refused=refused)
+        held = FileReference(written=written, path=path, content=content, problem=problem, hint=hint, refused=refused)
         self.references[written] = held
         return held
 

@@ -42,12 +42,13 @@ class CommandInstruction:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileReference:
     """An `@path` of the message. `problem` is empty where `content` was read (PRE-8, PRE-9);
-    `refused` says that it is there and may not be read."""
+    `refused` says that it is there and may not be read, `hint` what can be done."""
 
     written: str
     path: Path
     content: str = ""
     problem: str = ""
+    hint: str = ""
     refused: bool = False
 
 

@@ -86,11 +86,12 @@ class Workflow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
     """Something was named and is not there (X-7, X-29): never guessed, never Direct. `refused` says that it is
-    there and may not be used."""
+    there and may not be used, `hint` what can be done."""
 
     what: Literal["skill", "script", "workflow", "file"]
     name: str
     suggestions: tuple[str, ...] = ()
+    hint: str = ""
     refused: bool = False
 
 
