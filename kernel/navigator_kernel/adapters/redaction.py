@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+from navigator_kernel.adapters.secret_shapes import MAYBE, SHAPES, hits
 from navigator_kernel.text import pattern
 
 REDACTED = "[redacted]"
@@ -21,53 +22,6 @@ ROUNDS = 4
 _SHORTEST = 8  # characters of a value of the environment that is no word of everyday text
 _NAMED = pattern(
     r"(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_PASS|_PWD?|_PAT)S?(?:_|$)|_AUTH$",
-    re.IGNORECASE,
-)
-_BLOCK = re.compile(
-    r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?(?:-{4,5} ?END [A-Z0-9 ]{1,60}-{4,5}|\Z)", re.DOTALL
-)
-# What the library does not know the shape of, by what it is called here
-_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        "Secret Keyword",
-        pattern(
-            r"(?<![A-Z0-9_])(?=[A-Z0-9_]{1,80}=)[A-Z0-9_]{0,40}?"
-            r"(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)[A-Z0-9_]{0,40}=[\"']?(?P<value>[^\s\"'$]{6,})"
-        ),
-    ),
-    (
-        "Secret Keyword",  # of settings: without quotes, and no name of code
-        pattern(
-            r"(?:passw(?:or)?d|passphrase|\bpwd|secret|token|(?:api|access|private)[_-]?key)[\"']?\s{0,3}[:=]\s{0,3}"
-            r"(?=[^\s]{0,200}\d)(?=[^\s]{0,200}[a-z])(?P<value>[\w~+/@!#%^&*-]{8,2000}={0,2})(?![\w(.\[])",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "Authorization Header",
-        pattern(
-            r"\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)\s{1,3}(?P<value>[\w.~+/=-]{8,})",
-            re.IGNORECASE,
-        ),
-    ),
-    ("Basic Auth Credentials", pattern(r"://[^\s:@/]{0,200}:(?P<value>[^\s/@:]{3,400})@(?=[\w.\[-])")),
-    ("OpenAI Token", pattern(r"(?<![\w-])sk-(?=[\w-]{0,200}\d)(?P<value>[\w-]{20,})")),
-    (
-        "Service Token",
-        pattern(
-            r"(?<![A-Za-z0-9])(?P<value>github_pat_\w{22,}|AIza[\w-]{35}|hf_[A-Za-z]{30,}|npm_[A-Za-z0-9]{36}"
-            r"|do[opr]_v1_[a-f0-9]{64}|AGE-SECRET-KEY-1[A-Z0-9]{50,}|ya29\.[\w-]{20,}|xapp-[\w-]{20,})"
-        ),
-    ),
-)
-_WORDS = r"(?:pass|pwd|secret|key|contrase|token|cred|aws)"
-# What every detector of the library needs to be there: where none of it is, none of them finds anything
-_MAYBE = pattern(
-    r"A3T[A-Z0-9]|A(?:KIA|BIA|CCA|SIA|GPA|IDA|ROA|IPA|NPA|NVA)[A-Z0-9]{8}|AKC|AccountKey=|://[^\s:@/]*:[^\s/@]+@|gh[pousr]_"
-    r"|gl[a-z]{2,5}-|GR1348941|eyJ|_authToken|pypi-|SG\.|xox|hooks\.slack|sk_live|rk_live|sq0csp"
-    r"|(?:AC|SK)[a-z0-9]{32}|\d{8,10}:[\w-]{35}|[MNO][\w-]{23,25}\.|-us\d|cloudant|softlayer|ibm|bluemix|hmac|\bAP[\dABCDEF]\w{8}"
-    rf"|{_WORDS}\w{{0,20}}\s{{0,3}}[:=]{{1,3}}\s{{0,3}}[\"']?[\w-]{{22}}|{_WORDS}\w{{0,30}}[\"'\]]{{0,2}}\s{{0,3}}[:=,(<!]{{0,3}}[=>]?\s{{0,3}}[\"'`@]"
-    rf"|[\"'`]\s{{0,3}}[=!]==?\s{{0,3}}\w{{0,40}}{_WORDS}",
     re.IGNORECASE,
 )
 _QUOTES = " \t\"'"  # what a match may hold before and behind its secret
@@ -132,17 +86,15 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
 
 def found(text: str) -> list[Secret]:
     """The secrets in `text`, in order; they may overlap."""
-    every = [Secret(*hit.span(), "Private Key") for hit in _BLOCK.finditer(text)] if "PRIVATE KEY" in text else []
-    every += [Secret(*hit.span("value"), kind) for kind, shape in _SHAPES for hit in shape.finditer(text)]
+    every = [Secret(*hit.span("value"), kind) for kind, hit in hits(SHAPES, text)]
     last = -1
-    for hit in _MAYBE.finditer(text):
-        if hit.start() < last:
+    for at in sorted(hit.start() for _, hit in hits(MAYBE, text)):
+        if at < last:
             continue  # the line was looked at
-        begin, end = text.rfind("\n", 0, hit.start()) + 1, text.find("\n", hit.start())
-        begin, last = max(begin, hit.start() - BEFORE), len(text) if end < 0 else end
-        last = min(last, hit.start() + LINE_LIMIT)
-        for one in _in_line(text[begin:last]):
-            every.append(Secret(begin + one.begin, begin + one.end, one.kind))
+        begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+        begin, last = max(begin, at - BEFORE), len(text) if end < 0 else end
+        last = min(last, at + LINE_LIMIT)
+        every += [Secret(begin + one.begin, begin + one.end, one.kind) for one in _in_line(text[begin:last])]
     return sorted(every)
 
 

@@ -30,8 +30,8 @@ def open_scan() -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic
                 found += scanner(files)
             except Exception as error:  # noqa: BLE001 - a scanner that fails must not pass for one that found nothing
                 found.append(_failed(name, f"{type(error).__name__}: {error}", skill.name))
-        if not idle and installed_plugins():
-            told = _plugins(files, skill.name)
+        if not idle:
+            told = _plugins(files, skill.name) if installed_plugins() else None
             idle = told is None
             found += told or ()
         return found

@@ -51,8 +51,13 @@ def _ahead() -> None:
         if "navigator_kernel.skills.install" not in sys.modules:
             importlib.import_module("navigator_kernel.skills.install")
         else:
-            importlib.import_module("yaml")
-            importlib.import_module("tinydb")
+            for name in (
+                "yaml",
+                "tinydb",
+                "navigator_kernel.skills.scan.content",
+                "navigator_kernel.adapters.redaction",
+            ):
+                importlib.import_module(name)
 
 
 @dataclass(slots=True)
