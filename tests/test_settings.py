@@ -53,7 +53,7 @@ def test_nothing_set_is_the_default(tmp_path: Path, key: str) -> None:
 def test_a_projects_file_grants_nothing(tmp_path: Path, text: str) -> None:
     put(tmp_path / PROJECT_FILE, text)
     held = load_settings(tmp_path, {"HOME": str(tmp_path / "home")})
-    assert (held.servers, held.aliases) == ({}, {})
+    assert (held.servers, held.models.aliases) == ({}, {})
     assert len(held.notes) == 1
 
 
@@ -66,7 +66,7 @@ def test_the_person_may_name_servers_and_models(tmp_path: Path) -> None:
     held = load_settings(tmp_path / "project", env)
     server = held.servers["files"]
     assert (server.command, server.args, dict(server.env)) == ("npx", ("a", "1"), {"KEY": "v"})
-    assert held.aliases == {"claude": "x:y"}
+    assert held.models.aliases == {"claude": "x:y"}
 
 
 @pytest.mark.parametrize("body", ["args = []", "command = 3", 'command = ["sh"]'])

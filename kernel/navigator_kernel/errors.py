@@ -95,6 +95,12 @@ class ConsentNeeded(KernelError):
     code, exit_code = "consent", 9
 
 
+class ModelFailed(KernelError):
+    """A model gave no answer that can be used. `data["kind"]` is one word for why, `data["model"]` which it was."""
+
+    code = "model_failed"
+
+
 class TimedOut(KernelError):
     """A time limit ran out."""
 

@@ -115,10 +115,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
+    """What one request to a model took; `cost` in US dollars, None where the price is not known. Phase 1 chooses,
+    phase 2 works, for `skill` where there is one."""
+
     model: str
     input_tokens: int
     output_tokens: int
     cost: float | None = None
+    cached_tokens: int = 0
+    phase: int = 2
+    skill: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

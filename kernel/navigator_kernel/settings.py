@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from navigator_kernel.errors import Damaged, UsageProblem
 
 PROJECT_FILE = "navigator.toml"
+MOST = 1e9  # of any number
 
 # Every setting: allowed words, or the type; default; one line of help. A project may set only what grants nothing.
 SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, str, bool]] = {
@@ -20,10 +21,18 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     "format": (("summary", "detail", "raw"), "detail", "how much of a report is shown", True),
     "timeout": (float, 60.0, "seconds that one step may take", True),
     "encoder": (("auto", "off"), "auto", "auto: choose by meaning, too, where the extra `semantic` is installed", True),
+    "router": (
+        ("cascade", "local_only", "llm_only"),
+        "cascade",
+        "cascade: a model chooses only where words and meaning leave doubt; llm_only: always, among 64 skills at most",
+        True,
+    ),
     "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; more than 3 is warned of", True),
 }
 TABLES: Mapping[str, str] = {
+    "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
+    "models.providers": "services of your own: url, kind (openai, anthropic, deepseek …), key; user level only",
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
     "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
@@ -38,6 +47,30 @@ class McpServer(NamedTuple):
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = MappingProxyType({})
     network: bool = False
+
+
+class ModelProvider(NamedTuple):
+    """A service that speaks the protocol of the provider `kind`; `key` is the variable that holds its key."""
+
+    url: str
+    kind: str = "openai"
+    key: str = ""
+
+
+class Models(NamedTuple):
+    """Which models are asked, in turn, and how long and how dear that may be: `connect` seconds to reach one, `first`
+    to its first word, `idle` between two of them; `turn_tokens` and `turn_cost` (US dollars) of one turn, 0 for any."""
+
+    default: str = ""
+    fallback: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = MappingProxyType({})
+    providers: Mapping[str, ModelProvider] = MappingProxyType({})
+    retries: int = 2
+    connect: float = 10.0
+    first: float = 60.0
+    idle: float = 60.0
+    turn_tokens: int = 0
+    turn_cost: float = 0.0
 
 
 # And tool:NAME, which may have a star in it
@@ -60,8 +93,9 @@ class Settings:
     format: str = "detail"
     timeout: float = 60.0
     encoder: str = "auto"
+    router: str = "cascade"
     steps: int = 3
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    models: Models = field(default_factory=Models)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
     policy: Policy = field(default_factory=Policy)
@@ -86,7 +120,7 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
     notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in SCALARS)
     return Settings(
         **values,
-        aliases={name: str(value) for name, value in _table(user, "models", "aliases").items()},
+        models=_models(user, env),
         servers={name: _server(name, body) for name, body in _table(user, "mcp", "servers").items()},
         private=frozenset(host.lower() for host in hosts if _table(user, "hosts", host).get("auth") is True),
         catalogues=_catalogues(_table(user, "search")),
@@ -154,6 +188,44 @@ def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
         if not isinstance(held, dict):
             raise UsageProblem(f"{'.'.join(path[: at + 1])!r} is no table", hint=f"write it as [{'.'.join(path)}]")
     return held  # type: ignore[no-any-return]  # a dict, as asked above
+
+
+def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
+    """NAVIGATOR_MODEL, where it is set, is the default and has no fallback."""
+    table, known = _table(user, "models"), set(Models._fields)
+    if unknown := sorted({*table} - known):
+        raise UsageProblem(f"{unknown[0]!r} is no word of [models]", hint=f"one of: {', '.join(sorted(known))}")
+    named, fallback = env.get("NAVIGATOR_MODEL", ""), table.get("fallback", [])
+    if not isinstance(fallback, list) or not all(isinstance(one, str) for one in fallback):
+        raise UsageProblem("'models.fallback' is no list of words", hint='fallback = ["provider:model"]')
+    return Models(
+        default=named or str(table.get("default", "")),
+        fallback=() if named else tuple(fallback),
+        aliases={name: str(value) for name, value in _table(user, "models", "aliases").items()},
+        providers={name: _provider(name, body) for name, body in _table(user, "models", "providers").items()},
+        retries=int(_number(table, "retries", 2)),
+        connect=_number(table, "connect", 10.0),
+        first=_number(table, "first", 60.0),
+        idle=_number(table, "idle", 60.0),
+        turn_tokens=int(_number(table, "turn_tokens", 0)),
+        turn_cost=_number(table, "turn_cost", 0.0),
+    )
+
+
+def _number(table: Mapping[str, Any], name: str, otherwise: float) -> float:
+    held = table.get(name, otherwise)
+    if isinstance(held, bool) or not isinstance(held, int | float) or not 0 <= held <= MOST:
+        raise UsageProblem(f"{held!r} is no value of 'models.{name}'", hint="a number, 0 or more")
+    return float(held)
+
+
+def _provider(name: str, body: Any) -> ModelProvider:
+    if not isinstance(body, dict) or not str(body.get("url", "")).startswith(("http://", "https://")):
+        raise UsageProblem(f"model provider {name!r} has no url", hint=f'[models.providers.{name}] url = "https://…"')
+    unknown = sorted({*body} - set(ModelProvider._fields))
+    if unknown or not all(isinstance(value, str) for value in body.values()):
+        raise UsageProblem(f"model provider {name!r} is not well written", hint="url, kind and key, each a text")
+    return ModelProvider(**body)
 
 
 def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:

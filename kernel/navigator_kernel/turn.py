@@ -88,6 +88,9 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     except BaseException as error:
         emit(_ending(error))
         raise
+    finally:
+        if kernel.models is not None:
+            await kernel.models.close()
     _finish(reply, kernel, emit)
     return reply
 
@@ -111,7 +114,7 @@ async def _routed(
         steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
         return _Routed(decision=_agreed(Direct(), "approved"), orders=Plan(steps=steps))
     request = without_flag(request)
-    intent = await understand(request, resumed.session, kernel.router)  # syntax, exact name, retrieval, model
+    intent = await understand(request, resumed.session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
     decision = decide(intent, request, kernel.catalogue) if work is None else work
     orders = plan(decision, request, kernel.catalogue, context)
     if isinstance(orders, NeedClarification):

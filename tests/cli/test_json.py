@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import click
 import pytest
 
 from cli.support import Place, below, place_in, type_a
+from models.wire_server import serving
 from navigator_kernel.assembly.parts import open_journal
 from navigator_kernel.cli.main import COMMANDS, navigator
 from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
@@ -20,6 +22,7 @@ from skill_repositories import skill_text
 from workflows.project import workflow_file
 
 Before = Callable[[Place], object]
+SERVING = ExitStack()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,14 @@ def broken(name: str) -> Before:
     return lambda place: place.write({name: "{ broken = "})
 
 
+def model_server(place: Place) -> None:
+    """A model that answers well, until the test run ends."""
+    url = SERVING.enter_context(serving()).url
+    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f'[models.providers.there]\nurl = "{url}"\n')
+
+
 def no_trust(place: Place) -> None:
     path = Path(os.environ["XDG_STATE_HOME"]) / "navigator" / "trust.json"
     path.parent.mkdir(parents=True)
@@ -104,6 +115,10 @@ CASES: Mapping[str, Case] = {
     "doctor": Case(),
     "gc": Case(),
     "init": Case(),
+    "model key": Case(words=["openai", "--remove"]),
+    "model list": Case(),
+    "model test": Case(words=["there:well"], before=model_server),
+    "model use": Case(words=["openai:gpt-5-mini"]),
     "plugin distrust": Case(words=["source"]),
     "plugin list": Case(),
     "plugin trust": Case(words=["source"]),

@@ -18,6 +18,7 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
     "format": ("summary", "raw", "detail"),
     "timeout": (5.0, 7.5, 9.0),
     "encoder": ("off", "auto", "off"),
+    "router": ("local_only", "cascade", "llm_only"),
     "steps": (2, 4, 5),
 }
 GRANTING = """\

@@ -13,6 +13,7 @@ from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
+from navigator_kernel.assembly.models import open_judge, open_models
 from navigator_kernel.assembly.parts import (
     open_audit,
     open_catalogue,
@@ -56,6 +57,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
+    models = open_models(settings)
     return Kernel(
         root=root,
         settings=settings,
@@ -80,6 +82,8 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
         finish_hook=lambda reply: _tell(extensions, reply),
         redact=redact,
         audit=audit,
+        models=models,
+        judge=open_judge(settings, models, catalogue),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
 

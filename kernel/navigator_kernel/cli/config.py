@@ -9,7 +9,6 @@ import click
 
 from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
-from navigator_kernel.errors import Damaged
 from navigator_kernel.settings import PROJECT_FILE, SCALARS, TABLES, checked, user_file
 
 user_option = click.option("--user", is_flag=True, help="At user level instead of the project's.")
@@ -29,7 +28,7 @@ def listed(app: App, *, as_json: bool) -> None:
     rows = [(key, getattr(held, key), held.origins[key], SCALARS[key][2]) for key in SCALARS]
     if as_json:
         values = {key: {"value": value, "origin": origin} for key, value, origin, _ in rows}
-        tables = {"aliases": dict(held.aliases), "servers": sorted(held.servers)}
+        tables = {"aliases": dict(held.models.aliases), "servers": sorted(held.servers)}
         document({"settings": values, **tables, "notes": list(held.notes)})
         return
     table(("setting", "value", "from", "what it is"), [(k, str(v), o, t) for k, v, o, t in rows])
@@ -84,19 +83,6 @@ def path_(app: App, *, as_json: bool) -> None:
 
 
 def _change(app: App, key: str, value: Any, *, user: bool) -> Path:
-    import tomlkit
-    from tomlkit.exceptions import ParseError
+    from navigator_kernel.cli.settings_file import changed
 
-    from navigator_kernel.assembly.parts import writer_for
-
-    path = user_file() if user else app.root / PROJECT_FILE
-    try:
-        held = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
-    except (ParseError, UnicodeDecodeError) as error:
-        raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="mend or remove the file") from error
-    if value is None:
-        held.pop(key, None)
-    else:
-        held[key] = value
-    writer_for("setup", app.root).write(path, tomlkit.dumps(held).encode())
-    return path
+    return changed(user_file() if user else app.root / PROJECT_FILE, [key], value, app.root)

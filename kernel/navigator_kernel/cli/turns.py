@@ -6,6 +6,7 @@ import asyncio
 import re
 import signal
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.cli.output import note
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from navigator_kernel.cli.app import App
     from navigator_kernel.events import Listener
     from navigator_kernel.values.reply import Reply
+
+
+RECALLED = 200  # entries of a history that a model may be shown
 
 
 def open_session(app: App, name: str | None) -> Session:
@@ -47,6 +51,8 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
         redact=kernel.redact,
     )
     ended_by: list[str] = []
+    if kernel.models is not None and session.turn:
+        session = replace(session, history=tuple(app.sessions.history(session.id, RECALLED)))
     try:
         reply = asyncio.run(_stoppable(run_turn(message, session, kernel, stream), ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:

@@ -11,6 +11,7 @@ from navigator_kernel.events import (
     SkillChosen,
     SkillsOffered,
     SkillsShortlisted,
+    Usage,
 )
 from navigator_kernel.values.route import Intent, NeedClarification, RouteDecision, Skills
 
@@ -24,6 +25,17 @@ def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[B
             candidates=tuple(candidate.to_dict() for candidate in found.candidates),
             band=found.band,
             reason=found.reason,
+        )
+    if intent.judged is not None:
+        judged = intent.judged
+        spent = judged.spent.to_dict()
+        yield Usage(
+            model=judged.model,
+            input_tokens=spent["input_tokens"],
+            output_tokens=spent["output_tokens"],
+            cached_tokens=spent["cached_tokens"],
+            cost=spent["cost"],
+            phase=1,
         )
     yield RouteDecided(decision=decision.to_dict(), trace=(decision.tier, decision.reason))
     if isinstance(decision.result, Skills):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from navigator_kernel.ports import Router
+from navigator_kernel.ports import Judge, Router
 from navigator_kernel.values.clauses import MOST, clauses, parts
 from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 from navigator_kernel.values.route import (
@@ -15,6 +15,7 @@ from navigator_kernel.values.route import (
     Complexity,
     Direct,
     Intent,
+    Judged,
     Mcp,
     Mode,
     NeedClarification,
@@ -26,6 +27,7 @@ from navigator_kernel.values.route import (
 )
 from navigator_kernel.values.wording import say
 
+ROUNDS = 2  # of questions about one message (X-10)
 FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without being told what to change
 SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
 CLEAR = 0.99  # confidence from which a message is one skill's, whatever its clauses say
@@ -39,9 +41,18 @@ _FOLLOW = re.compile(
 )
 
 
-async def understand(request: PreprocessingResult, session: Session, router: Router) -> Intent:
-    """The intent. The tier that asks a model joins here; without one this is `understand_locally`."""
-    return understand_locally(request, session, router)
+async def understand(
+    request: PreprocessingResult, session: Session, router: Router, judge: Judge | None = None
+) -> Intent:
+    """The intent. A model is asked only where retrieval leaves doubt, or where it is always to be (X-1)."""
+    intent = understand_locally(request, session, router)
+    found = intent.retrieval
+    if judge is None or found is None or intent.tier != "retrieval" or not judge.is_wanted(found):
+        return intent
+    judged = await judge.judge(request.need, found, session.history, request.language)
+    if judged.question and len(request.answers) >= ROUNDS:  # X-10
+        judged = replace(judged, question="", failure="asked_enough")
+    return _judged(intent, judged)
 
 
 def understand_locally(request: PreprocessingResult, session: Session, router: Router) -> Intent:
@@ -165,6 +176,22 @@ def _intent(action: Action, tier: Tier, reason: str) -> Intent:
         tier=tier,
         action=action,
     )
+
+
+def _judged(intent: Intent, judged: Judged) -> Intent:
+    """What a model chose; what it did not choose stands behind it."""
+    others = intent.retrieval.candidates if intent.retrieval else ()
+    names = tuple(one.name for one in others if one.name not in judged.skills)[:3]
+    if judged.skills:
+        action: Action = Skills(names=judged.skills)
+    elif judged.question:
+        action = NeedClarification(question=judged.question)
+    else:
+        action = Direct()
+    reason = "judged_failed" if judged.failure else "judged"
+    made = _intent(action, "model", reason)
+    likely = next((one.confidence for one in others if one.name in judged.skills), intent.confidence)
+    return replace(made, candidates=names, confidence=likely, retrieval=intent.retrieval, judged=judged)
 
 
 def _retrieved(found: Retrieval, request: PreprocessingResult) -> Intent:

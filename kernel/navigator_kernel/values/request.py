@@ -141,7 +141,7 @@ class Session:
     """What one turn leaves for the next. A turn returns a new one; none is changed in place.
 
     `failures` counts those in a row (SAF-5), `retry` are the orders that the last one left undone (SAF-7), `grants` is
-    what the person agreed to for as long as it lasts.
+    what the person agreed to for as long as it lasts. `history` is the last of what was said, read for this turn.
     """
 
     id: str
@@ -153,3 +153,4 @@ class Session:
     failures: int = 0
     retry: tuple[Packet, ...] = ()
     grants: tuple[str, ...] = ()
+    history: tuple[Said, ...] = ()

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from navigator_kernel.values.chat import Spent
+
 Mode = Literal["SKILL", "COMMAND", "AGENT", "PROMPT", "BACKEND"]
 Complexity = Literal["simple", "medium", "complex"]
 Tier = Literal["syntax", "exact", "retrieval", "model", "session", "none"]
@@ -123,6 +125,18 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a model said of a message (RTE-7): skills, a question, or neither, which is direct. `failure` is a word for
+    why it said nothing that can be used, `model` which it was."""
+
+    skills: tuple[str, ...] = ()
+    question: str = ""
+    failure: str = ""
+    model: str = ""
+    spent: Spent = field(default_factory=Spent)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
     """INT-2, with the defaults of INT-6; `action` is set where syntax or an exact match already says all."""
 
@@ -136,6 +150,7 @@ class Intent:
     tier: Tier = "none"
     action: Action | None = None
     retrieval: Retrieval | None = None
+    judged: Judged | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The seven documented fields and the tier."""

@@ -36,6 +36,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "reason.nothing_known": ("no skill knows a word of it", "没有技能与之相关"),
     "reason.unlikely": ("no skill is likely enough; best confidence {confidence}", "没有足够匹配的技能；最高置信度 {confidence}"),
     "reason.equal": ("several skills are equally likely; confidence {confidence}", "多个技能同样匹配；置信度 {confidence}"),
+    "reason.judged": ("a model chose among those that are likely", "由模型在候选中选择"),
+    "reason.judged_failed": ("a model was asked and could not choose", "已询问模型，但未能选择"),
     "reason.leader": ("a clear leader: {name}, confidence {confidence}", "明显领先：{name}，置信度 {confidence}"),
     "section.logic_trace": ("[Logic Trace]", "[Logic Trace] 路由逻辑"),
     "section.action_vector": ("[Action Vector]", "[Action Vector] 执行指令"),

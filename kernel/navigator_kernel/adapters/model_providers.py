@@ -1,0 +1,141 @@
+"""Who answers as `provider:model`, where, and by which key: never one of the project's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from navigator_kernel.errors import KernelError, NotFound, NotLoadable, UsageProblem
+from navigator_kernel.settings import ModelProvider, Models
+
+SERVICE = "navigator"  # under which the system's keyring keeps keys
+EXTRA = "pip install 'navigator-kernel[llm]'"
+NEVER = "none"  # in place of a key, to a service that asks for none
+
+# Servers on this machine, where nothing else is set
+LOCAL: Mapping[str, ModelProvider] = {
+    "llamacpp": ModelProvider("http://127.0.0.1:8080/v1"),
+    "lmstudio": ModelProvider("http://127.0.0.1:1234/v1"),
+    "ollama": ModelProvider("http://127.0.0.1:11434/v1", "ollama"),
+    "vllm": ModelProvider("http://127.0.0.1:8000/v1", "vllm"),
+}
+# Providers without a server here that are well known, for `model list`
+HOSTED = ("anthropic", "deepseek", "google", "groq", "mistral", "moonshotai", "openai", "openai-chat", "openrouter")
+
+
+class Key(NamedTuple):
+    """A key and where it was found: `environment`, `keyring`, or nowhere."""
+
+    value: str = ""
+    origin: str = ""
+    variable: str = ""
+
+
+def spelled_out(name: str, models: Models) -> tuple[str, str]:
+    """Provider and model of `provider:model`, or of an alias for one. UsageProblem for neither."""
+    named = models.aliases.get(name, name)
+    provider, _, model = named.partition(":")
+    if not provider or not model:
+        hint = "say provider:model, such as openai:gpt-5-mini, or an alias of [models.aliases]"
+        raise UsageProblem(f"{name!r} names no model", hint=hint)
+    return provider, model
+
+
+def served(provider: str, models: Models) -> ModelProvider | None:
+    """Where a provider's models are served, where that is no matter of course."""
+    return models.providers.get(provider) or LOCAL.get(provider)
+
+
+def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None) -> Key:
+    """From the variable that the settings name, else PROVIDER_API_KEY, else the system's keyring."""
+    held = models.providers.get(provider)
+    family = provider.removesuffix("-chat").removesuffix("-responses")
+    variable = (held.key if held else "") or f"{family.upper().replace('-', '_')}_API_KEY"
+    if value := (os.environ if env is None else env).get(variable, ""):
+        return Key(value, "environment", variable)
+    if value := _in_keyring(provider):
+        return Key(value, "keyring", variable)
+    return Key(variable=variable)
+
+
+def keep_key(provider: str, value: str) -> None:
+    """Into the system's keyring; an empty one is taken out. KernelError where there is none that keeps it."""
+    try:
+        import keyring
+    except ImportError as error:
+        raise NotLoadable("a keyring needs the extra `llm`", hint=EXTRA) from error
+    from keyring.errors import KeyringError, NoKeyringError, PasswordDeleteError
+
+    try:
+        if value:
+            keyring.set_password(SERVICE, provider, value)
+        else:
+            with suppress(NoKeyringError, PasswordDeleteError):
+                keyring.delete_password(SERVICE, provider)
+    except KeyringError as error:
+        hint = "set the key in the environment instead"
+        raise KernelError(f"this system's keyring keeps no key: {type(error).__name__}", hint=hint) from error
+
+
+def _in_keyring(provider: str) -> str:
+    """Empty where there is none, or no keyring at all."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return ""
+    try:
+        return keyring.get_password(SERVICE, provider) or ""
+    except (KeyringError, OSError):
+        return ""
+
+
+def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
+    """The model of the library that speaks the provider's protocol over the client `http`. NotFound without a key that
+    it needs, NotLoadable without its package, UsageProblem for a provider of which nothing is known."""
+    try:
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+        from pydantic_ai.providers import infer_provider_class
+    except ImportError as error:
+        raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
+    held = served(provider, models)
+    if held is None and not key.value:
+        hint = f"set {key.variable}, or say navigator model key {provider}"
+        raise NotFound(f"there is no key for {provider!r}", hint=hint)
+    try:
+        if held is not None and held.kind == "openai":
+            return _compatible(provider, model, held, key, http)
+        kind = held.kind if held else provider
+        made = _with_address(infer_provider_class(kind), held, key, http)
+        return infer_model(f"{kind}:{model}", provider_factory=lambda _: made)
+    except ImportError as error:
+        hint = f"pip install 'pydantic-ai-slim[{provider}]'"
+        raise NotLoadable(f"the package for {provider!r} is not installed", hint=hint) from error
+    except (UserError, ValueError) as error:
+        hint = f"one of {', '.join(HOSTED)}, or a table [models.providers.{provider}] with its url"
+        raise UsageProblem(f"no provider is called {provider!r}", hint=hint) from error
+
+
+def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: Any) -> Any:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    value = key.value or NEVER
+    made = OpenAICompatibleProvider(provider, base_url=held.url, api_key=value, http_client=http)
+    return OpenAIChatModel(model, provider=made)
+
+
+def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) -> Any:
+    import inspect
+
+    value = key.value or NEVER
+    if held is None:
+        return kind(api_key=value, http_client=http)
+    if "base_url" in inspect.signature(kind.__init__).parameters:
+        return kind(base_url=held.url, api_key=value, http_client=http)
+    from openai import AsyncOpenAI
+
+    return kind(openai_client=AsyncOpenAI(base_url=held.url, api_key=value, http_client=http, max_retries=0))

@@ -1,0 +1,49 @@
+"""Puts the models together that are set: each name a chain, opened when it is first asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue, ChatModel, Judge
+    from navigator_kernel.settings import Models, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShelf:
+    """Implements `ports.ModelShelf`."""
+
+    models: Models
+    _open: dict[str, ChatModel] = field(default_factory=dict)
+
+    def knows(self, name: str) -> bool:
+        return name in self.models.aliases or ":" in name
+
+    def chain(self, name: str = "") -> ChatModel:
+        wanted = name if name and self.knows(name) else self.models.default
+        if wanted not in self._open:
+            from navigator_kernel.adapters.chat_model import WireModel
+            from navigator_kernel.specialist.chain import ModelChain
+
+            others = [one for one in self.models.fallback if one != wanted]
+            self._open[wanted] = ModelChain([WireModel(one, self.models) for one in (wanted, *others)])
+        return self._open[wanted]
+
+    async def close(self) -> None:
+        for model in self._open.values():
+            await model.close()
+
+
+def open_models(settings: Settings) -> ModelShelf | None:
+    """None where no model is set."""
+    return ModelShelf(settings.models) if settings.models.default else None
+
+
+def open_judge(settings: Settings, models: ModelShelf | None, catalogue: Catalogue) -> Judge | None:
+    """None where a model must not choose, or where there is none."""
+    if models is None or settings.router == "local_only":
+        return None
+    from navigator_kernel.routing.phase_one import PhaseOne
+
+    return PhaseOne(models.chain(), catalogue, "llm_only" if settings.router == "llm_only" else "cascade")

@@ -1,0 +1,159 @@
+"""Phase 1: asks a model which of a few skills a message needs, where words and meaning leave doubt (X-1, RTE-4..28)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from navigator_kernel.errors import KernelError, ModelFailed
+from navigator_kernel.text import Language, clean, fold, shorten
+from navigator_kernel.values.chat import Asked, ChatMessage, Spent
+from navigator_kernel.values.resource import SkillDef
+from navigator_kernel.values.route import Judged, Retrieval
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue, ChatModel
+    from navigator_kernel.values.request import Said
+
+TEMPERATURE = 0.1  # RTE-14
+SHORTLIST, WHOLE = 12, 64  # skills that are shown
+DESCRIBED, RECALLED, READ = 400, 500, 4_000  # characters of a description, of a turn before, of a message
+TURNS = 2  # of text before the message (X-12)
+LIMIT = 30.0  # seconds
+TOKENS = 1_000  # of an answer, reasoning included
+SHAPE = {
+    "type": "object",
+    "properties": {
+        "skills": {"type": "array", "items": {"type": "string"}},
+        "direct": {"type": "boolean"},
+        "question": {"type": "string"},
+    },
+    "required": ["skills", "direct"],
+}
+
+Mode = Literal["cascade", "llm_only"]
+
+
+@dataclass(slots=True)
+class PhaseOne:
+    """Implements `ports.Judge`."""
+
+    model: ChatModel
+    catalogue: Catalogue
+    mode: Mode = "cascade"
+    _shaped: bool = field(default=True)
+
+    def is_wanted(self, found: Retrieval) -> bool:
+        """A sure match needs no model."""
+        return self.mode == "llm_only" or found.band != "route"
+
+    async def judge(self, text: str, found: Retrieval, said: Sequence[Said], language: Language) -> Judged:
+        """Every failure is `direct` with the reason why: a model's fault must not stop a message (RTE-11, RTE-12)."""
+        offered = self._offered(found)
+        messages = (
+            ChatMessage(role="system", text=prompt(offered, language)),
+            *(ChatMessage(role=one.role, text=shorten(one.text, RECALLED)) for one in said[-2 * TURNS :]),
+            ChatMessage(role="user", text=shorten(text, READ)),
+        )
+        try:
+            answer, spent = await self._answer(messages)
+        except KernelError as error:
+            logging.getLogger("navigator").warning("no model chose: %s", error.message)
+            return Judged(failure=str(error.data.get("kind", error.code)), model=self.model.name)
+        judged = parsed(answer, [skill.name for skill in offered])
+        return Judged(
+            skills=judged.skills, question=judged.question, failure=judged.failure, model=self.model.name, spent=spent
+        )
+
+    async def _answer(self, messages: tuple[ChatMessage, ...]) -> tuple[str, Spent]:
+        """A server that knows no shapes is asked without one from then on."""
+        if self._shaped:
+            try:
+                done = await self.model.complete(_asked(messages, SHAPE))
+                return done.message.text, done.spent
+            except ModelFailed as error:
+                if error.data.get("kind") != "rejected":
+                    raise
+                self._shaped = False
+        done = await self.model.complete(_asked(messages, None))
+        return done.message.text, done.spent
+
+    def _offered(self, found: Retrieval) -> Sequence[SkillDef]:
+        if self.mode == "llm_only":
+            every = [skill for skill in self.catalogue.list_resources() if skill.type == "skill" and skill.implicit]
+            if len(every) <= WHOLE:
+                return sorted(every, key=lambda skill: (-skill.priority, skill.name))
+        names = [candidate.name for candidate in found.candidates[:SHORTLIST]]
+        return [skill for name in names if (skill := self.catalogue.find(name)) is not None]
+
+
+def _asked(messages: tuple[ChatMessage, ...], shape: dict[str, Any] | None) -> Asked:
+    """No tools, for some models would call them (RTE-15)."""
+    return Asked(messages=messages, temperature=TEMPERATURE, shape=shape, tokens=TOKENS, limit=LIMIT)
+
+
+def prompt(skills: Sequence[SkillDef], language: Language) -> str:
+    """The system prompt: who it is, what it must not do, the list, the three forms and how to judge (RTE-4)."""
+    shown = [
+        {"name": skill.name, "description": _line(skill.description, DESCRIBED), "facts": _facts(skill)}
+        for skill in skills
+    ]
+    text: str = _template(language).render(skills=shown, language="中文" if language == "zh" else "English")
+    return f"{text.strip()}\n"
+
+
+def parsed(text: str, offered: Sequence[str]) -> Judged:
+    """The first JSON object in `text` that is one of the three forms; skills win over `direct` (RTE-9), names that were
+    not offered are none (RTE-27), and what cannot be decided is direct (RTE-13)."""
+    by_fold = {fold(name): name for name in offered}
+    for held in _objects(text):
+        named = held.get("skills")
+        names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+        known = [by_fold[fold(name)] for name in names if isinstance(name, str) and fold(name) in by_fold]
+        if known:
+            return Judged(skills=tuple(dict.fromkeys(known)))
+        question = held.get("question")
+        if not names and held.get("direct") is not True and isinstance(question, str) and question.strip():
+            return Judged(question=clean(question.strip()))
+        return Judged(failure="unknown_skill" if names else "")
+    return Judged(failure="unreadable")
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Each JSON object in `text` that has one of the three keys; prose and fences are passed over."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    while at >= 0:
+        try:
+            held, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            if isinstance(held, dict) and held.keys() & {"skills", "direct", "question"}:
+                yield held
+        at = text.find("{", end)
+
+
+def _facts(skill: SkillDef) -> str:
+    """INT-8: its tags, and its priority where that is not the usual one."""
+    facts = [f"tags: {_line(', '.join(skill.tags[:8]), DESCRIBED)}"] if skill.tags else []
+    facts += (
+        [f"priority: {skill.priority}"] if skill.priority != SkillDef.__dataclass_fields__["priority"].default else []
+    )
+    return f" [{'; '.join(facts)}]" if facts else ""
+
+
+def _line(text: str, most: int) -> str:
+    return shorten(" ".join(clean(text, lines=False).split()), most)
+
+
+@cache
+def _template(language: Language) -> Any:
+    from jinja2.sandbox import SandboxedEnvironment
+
+    text = (Path(__file__).parent / "prompts" / f"phase_one.{language}.md").read_text(encoding="utf-8")
+    return SandboxedEnvironment(autoescape=False, keep_trailing_newline=True).from_string(text)

@@ -1,0 +1,102 @@
+"""What is said to a model and what it answers, in words of no provider's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+Finish = Literal["stop", "length", "calls", "filtered", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """What a model wants done; `arguments` is the JSON text as it wrote it, well formed or not."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """One message. `call` and `name` say which call a tool's answer belongs to; `wire` is what a provider wants to see
+    again as it was, its reasoning among it, as JSON (RTE-33)."""
+
+    role: Role
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    call: str = ""
+    name: str = ""
+    wire: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        base: dict[str, Any] = {"role": self.role, "text": self.text}
+        base |= {"calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in self.calls]}
+        return {**base, "call": self.call, "name": self.name, "wire": self.wire}
+
+    @classmethod
+    def from_dict(cls, held: Mapping[str, Any]) -> ChatMessage:
+        calls = tuple(ToolCall(**one) for one in held.get("calls", ()))
+        return cls(**{**held, "calls": calls})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """A tool as a model sees it; `schema` is the JSON schema of its arguments, an object."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request. `temperature` is left out where a model takes none (X-25); `shape` is the JSON schema that the
+    answer must have, where the provider can see to that; `limit` is in seconds, from the first byte to the last."""
+
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    temperature: float | None = None
+    shape: Mapping[str, Any] | None = None
+    tokens: int | None = None
+    limit: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What requests took: tokens, of which `cached` the provider read from its cache, and US dollars. `priced` says
+    whether the price of all of them is known."""
+
+    requests: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: float = 0.0
+    priced: bool = True
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            requests=self.requests + other.requests,
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cached=self.cached + other.cached,
+            cost=self.cost + other.cost,
+            priced=self.priced and other.priced,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """`cost` is None where a price is not known."""
+        base: dict[str, Any] = {"requests": self.requests, "input_tokens": self.input, "output_tokens": self.output}
+        return {**base, "cached_tokens": self.cached, "cost": round(self.cost, 6) if self.priced else None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """An answer; `model` is `provider:model` of the one that gave it."""
+
+    message: ChatMessage
+    model: str
+    finish: Finish = "stop"
+    spent: Spent = field(default_factory=Spent)

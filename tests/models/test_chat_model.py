@@ -1,0 +1,270 @@
+"""Whatever a provider does ends in an answer or in one typed error, in time, after an exact number of requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from models.wire_server import HELLO, MODES, Said, WireServer, serving
+from navigator_kernel.adapters.chat_model import LONGEST_WAIT, WireModel
+from navigator_kernel.errors import KernelError, ModelFailed, NotFound, TimedOut, UsageProblem
+from navigator_kernel.settings import ModelProvider, Models
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolSpec
+
+KEY = "sk-made-up-key-0123456789"
+LIMITS = Models(retries=2, connect=0.5, first=0.5, idle=0.5)
+SLACK = 3.0  # seconds beyond a limit
+QUESTION = (ChatMessage(role="system", text="Be brief."), ChatMessage(role="user", text="How are you?"))
+
+# The mode, what comes of it, and after how many requests
+ENDINGS: tuple[tuple[str, str, int], ...] = (
+    ("well", "", 1),
+    ("limited-once", "", 2),
+    ("failed-once", "", 2),
+    ("overloaded-once", "", 2),
+    ("limited-for-an-hour", "", 2),
+    ("limited", "rate_limited", 3),
+    ("used-up", "quota_used_up", 1),
+    ("failed", "server_error", 3),
+    ("unavailable", "unavailable", 3),
+    ("key-refused", "key_refused", 1),
+    ("unknown", "unknown_model", 1),
+    ("too-long", "too_long", 1),
+    ("rejected", "rejected", 1),
+    ("hangs", "timeout", 1),
+    ("hangs-at-the-first-word", "timeout", 1),
+    ("hangs-between-words", "timeout", 1),
+    ("page", "unreadable", 1),
+    ("moved", "unreadable", 1),
+    ("page-of-an-error", "server_error", 3),
+    ("cut", "cut_off", 1),
+    ("ends-early", "cut_off", 1),
+    ("broken-json", "unreadable", 1),
+    ("no-choices", "cut_off", 3),
+    ("says-nothing", "empty", 1),
+    ("withheld", "filtered", 1),
+    ("error-in-stream", "unavailable", 1),
+)
+STREAMED_ONLY = {"hangs-at-the-first-word", "hangs-between-words", "ends-early", "error-in-stream"}
+KINDS = ("openai", "anthropic")
+WHOLE = {"cut": ("cut_off", 3), "no-choices": ("unreadable", 1)}  # where it is another ending without a stream
+OPENAI_ONLY = {"no-choices", "used-up", "too-long", "withheld", "broken-json"}
+
+
+@dataclass
+class Seen:
+    """What came of one request."""
+
+    kind: str
+    completion: Completion | None = None
+    error: KernelError | None = None
+    told: list[str] = field(default_factory=list)
+    waited: list[float] = field(default_factory=list)
+    took: float = 0.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[WireServer]:
+    with serving() as held:
+        yield held
+
+
+@pytest.fixture(autouse=True)
+def _fresh(server: WireServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.requests.clear()
+    monkeypatch.setenv("THERE_API_KEY", KEY)
+
+
+def models_of(server: WireServer, kind: str = "openai") -> Models:
+    url = server.url.removesuffix("/v1") if kind == "anthropic" else server.url
+    return LIMITS._replace(providers={"there": ModelProvider(url, kind)})
+
+
+def ask(models: Models, name: str, *, streamed: bool = True, asked: Asked | None = None) -> Seen:
+    """Waits between tries take no time here, and are kept."""
+    seen = Seen("")
+
+    async def sleep(seconds: float) -> None:
+        seen.waited.append(seconds)
+
+    async def run() -> Completion:
+        model = WireModel(f"there:{name}", models, sleep=sleep)
+        try:
+            return await model.complete(asked or Asked(messages=QUESTION), seen.told.append if streamed else None)
+        finally:
+            await model.close()
+
+    began = time.monotonic()
+    try:
+        seen.completion = asyncio.run(run())
+    except TimedOut as error:
+        seen.kind, seen.error = "timeout", error
+    except KernelError as error:
+        seen.kind, seen.error = str(error.data.get("kind", error.code)), error
+    seen.took = time.monotonic() - began
+    return seen
+
+
+def test_every_way_of_the_server_is_tried_here() -> None:
+    assert {mode for mode, _, _ in ENDINGS} | {"reasons", "calls"} == set(MODES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize(("mode", "ending", "requests"), ENDINGS, ids=[mode for mode, _, _ in ENDINGS])
+def test_a_request_ends_in_an_answer_or_one_typed_error(
+    server: WireServer, kind: str, streamed: bool, mode: str, ending: str, requests: int
+) -> None:
+    if (mode in STREAMED_ONLY and not streamed) or (mode in OPENAI_ONLY and kind != "openai"):
+        pytest.skip("there is no such thing")
+    if not streamed:
+        ending, requests = WHOLE.get(mode, (ending, requests))
+    seen = ask(models_of(server, kind), mode, streamed=streamed)
+    assert (seen.kind, server.asked(mode)) == (ending, requests), seen.error
+    assert seen.took < LIMITS.first + SLACK
+    if not ending:
+        assert seen.completion and seen.completion.message.text == HELLO.text
+        assert "".join(seen.told) == (HELLO.text if streamed else "")
+
+
+def test_waits_grow_and_are_those_that_were_asked_for(server: WireServer) -> None:
+    models = models_of(server)
+    assert ask(models, "limited-once").waited == [7.0]
+    assert ask(models, "failed").waited == [0.5, 1.0]
+    assert ask(models, "limited-for-an-hour").waited == [LONGEST_WAIT]
+
+
+def test_a_wait_that_is_longer_than_the_limit_is_none(server: WireServer) -> None:
+    seen = ask(models_of(server), "limited-for-an-hour", asked=Asked(messages=QUESTION, limit=30.0))
+    assert (seen.kind, seen.waited) == ("rate_limited", [])
+
+
+@pytest.mark.requirement("SAF-8")
+def test_a_key_that_a_provider_repeats_is_not_shown(server: WireServer) -> None:
+    seen = ask(models_of(server), "key-refused")
+    assert seen.error is not None and seen.error.__cause__ is None
+    assert "Incorrect API key provided: [redacted]" in seen.error.data["said"]
+    assert KEY not in json.dumps(seen.error.to_dict())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_whole_request_has_a_limit(server: WireServer, kind: str) -> None:
+    models = models_of(server, kind)._replace(first=60.0, idle=60.0)
+    seen = ask(models, "hangs-between-words", asked=Asked(messages=QUESTION, limit=1.0))
+    assert (seen.kind, seen.took < 1.0 + SLACK) == ("timeout", True)
+
+
+def test_where_nobody_listens_is_told_after_all_tries() -> None:
+    seen = ask(LIMITS._replace(providers={"there": ModelProvider("http://127.0.0.1:9/v1")}), "well")
+    assert (seen.kind, len(seen.waited)) == ("unreachable", LIMITS.retries)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+def test_a_call_of_a_tool_is_read_and_answered(server: WireServer, kind: str, streamed: bool) -> None:
+    models = models_of(server, kind)
+    tool = ToolSpec(
+        name="look_up",
+        description="Looks a word up",
+        schema={"type": "object", "properties": {"word": {"type": "string"}}},
+    )
+    asked = Asked(messages=QUESTION, tools=(tool,))
+    seen = ask(models, "calls", streamed=streamed, asked=asked)
+    assert seen.completion is not None
+    (call,) = seen.completion.message.calls
+    assert (call.name, json.loads(call.arguments), seen.completion.finish) == ("look_up", {"word": "moon"}, "calls")
+    answer = ChatMessage(role="tool", text="a ball of rock", call=call.id, name=call.name)
+    ask(models, "well", streamed=streamed, asked=replace(asked, messages=(*QUESTION, seen.completion.message, answer)))
+    told = json.dumps(server.requests[-1].body["messages"])
+    assert (call.id in told, "a ball of rock" in told, "look_up" in told) == (True, True, True)
+
+
+@pytest.mark.requirement("RTE-33")
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+def test_reasoning_is_handed_back_where_the_provider_wants_it(server: WireServer, streamed: bool) -> None:
+    models = models_of(server)._replace(providers={"there": ModelProvider(server.url, "deepseek")})
+    server.scripts["deepseek-reasoner"] = lambda messages, number: Said(
+        reasoning="the moon, then", calls=[("look_up", "{}")] if number == 1 else (), text="" if number == 1 else "done"
+    )
+    first = ask(
+        models,
+        "deepseek-reasoner",
+        streamed=streamed,
+        asked=Asked(messages=QUESTION, tools=(ToolSpec(name="look_up", description="d"),)),
+    )
+    assert first.completion is not None and first.completion.message.wire
+    held = ChatMessage.from_dict(json.loads(json.dumps(first.completion.message.to_dict())))
+    answer = ChatMessage(role="tool", text="rock", call=held.calls[0].id, name="look_up")
+    ask(models, "deepseek-reasoner", streamed=streamed, asked=Asked(messages=(*QUESTION, held, answer)))
+    said = next(one for one in server.requests[-1].body["messages"] if one["role"] == "assistant")
+    assert said["reasoning_content"] == "the moon, then"
+
+
+@pytest.mark.requirement("RTE-14")
+def test_a_temperature_is_sent_where_one_is_wanted(server: WireServer) -> None:
+    ask(models_of(server), "well", asked=Asked(messages=QUESTION, temperature=0.1))
+    assert server.requests[-1].body["temperature"] == 0.1
+    ask(models_of(server), "well")
+    assert "temperature" not in server.requests[-1].body
+
+
+def test_the_shape_of_an_answer_is_asked_for(server: WireServer) -> None:
+    shape = {"type": "object", "properties": {"direct": {"type": "boolean"}}, "required": ["direct"]}
+    ask(models_of(server), "well", asked=Asked(messages=QUESTION, shape=shape))
+    assert server.requests[-1].body["response_format"]["json_schema"]["schema"]["properties"] == shape["properties"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+def test_what_it_took_is_told_with_what_came_from_a_cache(server: WireServer, kind: str, streamed: bool) -> None:
+    seen = ask(models_of(server, kind), "well", streamed=streamed)
+    assert seen.completion is not None
+    spent = seen.completion.spent
+    assert (spent.requests, spent.input, spent.output, spent.cached) == (1, 120, 12, 100)
+    assert (spent.priced, spent.to_dict()["cost"]) == (False, None)  # nobody knows what a made-up model costs
+
+
+def test_a_known_price_is_told(server: WireServer) -> None:
+    server.scripts["gpt-4o-mini"] = lambda _messages, _number: HELLO
+    models = models_of(server)._replace(providers={"there": ModelProvider(server.url, "openai-chat")})
+    seen = ask(models, "gpt-4o-mini")
+    assert seen.completion is not None and 0 < (seen.completion.spent.to_dict()["cost"] or 0) < 0.01
+
+
+def test_it_can_be_stopped_in_the_middle(server: WireServer) -> None:
+    async def run() -> float:
+        begun = asyncio.Event()
+        model = WireModel("there:hangs-between-words", models_of(server)._replace(first=60.0, idle=60.0))
+        task = asyncio.create_task(model.complete(Asked(messages=QUESTION), lambda _text: begun.set()))
+        await begun.wait()
+        began = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await model.close()
+        return time.monotonic() - began
+
+    assert asyncio.run(run()) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("there", UsageProblem), ("nobody:x", KernelError), (":x", UsageProblem), ("deepseek:x", NotFound)],
+)
+def test_a_name_that_cannot_be_asked_is_told_with_a_hint(
+    name: str, error: type[KernelError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
+    with pytest.raises(error) as caught:
+        asyncio.run(WireModel(name, LIMITS).complete(Asked(messages=QUESTION)))
+    assert caught.value.hint
+
+
+def test_no_request_follows_a_redirection(server: WireServer) -> None:
+    assert isinstance(ask(models_of(server), "moved").error, ModelFailed)
+    assert server.asked("moved") == 1

@@ -1,0 +1,131 @@
+"""`navigator model`: which models are set, where their keys come from, and whether they answer."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.support import SOURCE, Done, Place, place_in
+from models.wire_server import WireServer, serving
+
+KEY = "sk-made-up-key-0123456789"
+
+
+@pytest.fixture
+def ring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a keyring that the commands use."""
+    file = tmp_path / "keyring.json"
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "file_keyring.Keyring")
+    monkeypatch.setenv("FILE_KEYRING", str(file))
+    return file
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[WireServer]:
+    with serving() as held:
+        yield held
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    return place_in(tmp_path)
+
+
+@pytest.fixture
+def mine(home: Path) -> Path:
+    file = home / ".config" / "navigator" / "config.toml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def there(server: WireServer) -> str:
+    return f'[models.providers.there]\nurl = "{server.url}"\n'
+
+
+def test_a_model_that_is_set_is_asked_from_then_on(here: Place, mine: Path, server: WireServer) -> None:
+    mine.write_text(f"# mine\n{there(server)}")
+    here.said("model", "use", "there:well")
+    told = here.json("model", "test")
+    assert (told["model"], told["answer"], told["input_tokens"]) == ("there:well", "Hello, all is well.", 120)
+    assert mine.read_text().startswith("# mine\n")
+    here.said("model", "use", "none")
+    assert here.json("model", "test")["error"]["exit_code"] == 4
+
+
+def test_the_environment_says_more_than_the_settings(
+    here: Place, mine: Path, server: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine.write_text(f'[models]\ndefault = "there:failed"\n{there(server)}')
+    monkeypatch.setenv("NAVIGATOR_MODEL", "there:well")
+    assert here.json("model", "test")["model"] == "there:well"
+
+
+@pytest.mark.requirement("RTE-35")
+def test_a_project_sets_no_model_and_no_key(here: Place, server: WireServer) -> None:
+    (here.root / "navigator.toml").write_text(f'[models]\ndefault = "there:well"\n{there(server)}')
+    assert here.json("model", "list")["models"] == []
+    assert here.json("model", "test")["error"]["exit_code"] == 4
+
+
+def test_an_alias_stands_for_a_model(here: Place, mine: Path, server: WireServer) -> None:
+    mine.write_text(f'[models.aliases]\nquick = "there:well"\n{there(server)}')
+    assert here.json("model", "test", "quick")["model"] == "there:well"
+    (row,) = here.json("model", "list")["models"]
+    assert (row["role"], row["model"]) == ("alias quick", "there:well")
+
+
+def test_a_key_of_the_keyring_is_used_and_never_shown(here: Place, mine: Path, server: WireServer, ring: Path) -> None:
+    def run(*words: str, stdin: str = "") -> Done:
+        """With the keyring of this test on Python's path."""
+        path = os.pathsep.join([str(SOURCE / "kernel"), str(Path(__file__).parent)])
+        return here.run("model", *words, stdin=stdin, env={"PYTHONPATH": path})
+
+    mine.write_text(there(server))
+    kept = run("key", "there", stdin=f"{KEY}\n")
+    assert (kept.code, json.loads(ring.read_text())) == (0, {"navigator/there": KEY})
+    listed = run("list", "--json")
+    (row,) = (one for one in listed.document["services"] if one["name"] == "there")
+    assert (row["key"], row["url"]) == ("keyring", server.url)
+    assert run("test", "there:well").code == 0
+    assert server.requests[-1].headers["authorization"] == f"Bearer {KEY}"
+    failed = run("test", "there:key-refused")
+    assert failed.code == 1 and [done for done in (kept, listed, failed) if KEY in done.out + done.err] == []
+    assert (run("key", "there", "--remove").code, json.loads(ring.read_text())) == (0, {})
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["test", "there:hangs"], 124),
+        (["test", "there:failed"], 1),
+        (["test", "nothing"], 2),
+        (["use", "nothing"], 2),
+        (["test", "deepseek:x"], 4),
+    ],
+)
+def test_what_goes_wrong_has_its_exit_code_and_a_hint(
+    here: Place, mine: Path, server: WireServer, words: list[str], code: int
+) -> None:
+    mine.write_text(f"[models]\nfirst = 0.3\nretries = 0\n{there(server)}")
+    error = here.json("model", *words)["error"]
+    assert (error["exit_code"], bool(error["hint"])) == (code, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[models]\nfallback = "x:y"\n',
+        "[models]\nretries = -1\n",
+        "[models]\nnonsense = 1\n",
+        "[models.providers.there]\nkind = 'openai'\n",
+        "[models.providers.there]\nurl = 'ftp://x'\n",
+        "[models.providers.there]\nurl = 'http://x'\nnonsense = 'y'\n",
+    ],
+)
+def test_a_setting_that_does_not_fit_is_told(here: Place, mine: Path, text: str) -> None:
+    mine.write_text(text)
+    assert here.json("model", "list")["error"]["exit_code"] == 2
