@@ -40,7 +40,7 @@ class SkillsAgent:
         arguments = [str(word) for word in packet.params.value("arguments", ())]
         if executor.skill.kind == "B":
             outputs = {command: await self._printed(executor, packet, command) for command in executor.dynamic}
-            return _prompt(executor, packet, executor.prompt(request, arguments, packet.params.required, outputs))
+            return _prompt(executor, packet, executor.parts(request, arguments, packet.params.required, outputs))
         argv = executor.argv(request, arguments, packet.params.required)
         outcome = await self._run(executor, packet, argv)
         answer = _answer(executor, packet, outcome)
@@ -101,14 +101,18 @@ def _environment(packet: Packet) -> dict[str, str]:
     return {"NAVIGATOR_PREVIOUS": previous} if previous else {}
 
 
-def _prompt(executor: Executor, packet: Packet, text: str) -> Mapping[str, Any]:
-    skill = executor.skill
+def _prompt(executor: Executor, packet: Packet, parts: tuple[str, str]) -> Mapping[str, Any]:
+    """`request` in the data is where the person's part of the prompt begins and ends."""
+    skill, (system, user) = executor.skill, parts
+    text = "\n\n".join(part for part in parts if part)
+    begin = len(system) + 2 if system and user else len(system)
     backend = executor.backend(str(packet.params.value("backend", "")))
     memory = [str(item) for item in packet.params.value("memory", ())]
     if memory:
         head = say("prompt.memory", packet.context.language)
         text = "\n".join([text, "", head, *(f"- {item}" for item in memory)])
     data: dict[str, Any] = {"skill": skill.name, "kind": "B", "backend": backend, "prompt": text}
+    data["request"] = [begin, begin + len(user)]
     summary = say("skills.prompt", packet.context.language, skill=skill.name)
     return {"state": "success", "summary": summary, "data": data, "raw": text}
 

@@ -11,16 +11,16 @@ if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: w
     from pathlib import Path
 
     from navigator_kernel.events import Event
+    from navigator_kernel.model_ports import Judge, ModelShelf, Specialist
     from navigator_kernel.settings import Settings
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.chat import Asked, Completion
+    from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.context import Memory
     from navigator_kernel.values.job import Job, Outcome, Want
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.report import Report
     from navigator_kernel.values.request import Said
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
-    from navigator_kernel.values.route import Action, Judged, Retrieval
+    from navigator_kernel.values.route import Action, Retrieval
     from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
 
 
@@ -147,7 +147,16 @@ class Executor(Protocol):
         params: Mapping[str, Any],
         outputs: Mapping[str, str] | None = None,
     ) -> str:
-        """The system text and the request in its template, substituted once (FMT-3, FMT-4, X-26)."""
+        """The two `parts` in one text."""
+
+    def parts(
+        self,
+        request: str,
+        arguments: Sequence[str],
+        params: Mapping[str, Any],
+        outputs: Mapping[str, str] | None = None,
+    ) -> tuple[str, str]:
+        """The system text, and the request in its template, substituted once (FMT-3, FMT-4, X-26)."""
 
     def argv(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ...]:
         """The command with each placeholder filled by one whole argument."""
@@ -210,39 +219,6 @@ class Router(Protocol):
 
     def retrieve(self, text: str, k: int = 12) -> Retrieval:
         """Tier 2: the resources nearest to `text`, calibrated."""
-
-
-class ChatModel(Protocol):
-    @property
-    def name(self) -> str:
-        """`provider:model`."""
-
-    async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
-        """One answer; with `told`, which is given each piece of its text as it comes, it is streamed. ModelFailed or
-        TimedOut within the request's limit, NotFound for no key, NotLoadable for no package."""
-
-    async def close(self) -> None: ...
-
-
-class ModelShelf(Protocol):
-    """The models that are set."""
-
-    def knows(self, name: str) -> bool:
-        """Whether `name` is an alias or `provider:model`."""
-
-    def chain(self, name: str = "") -> ChatModel:
-        """The model of that name with what stands in for it; the default for none, and for one that is not known
-        (X-32)."""
-
-    async def close(self) -> None: ...
-
-
-class Judge(Protocol):
-    def is_wanted(self, found: Retrieval) -> bool:
-        """Whether what retrieval found leaves enough doubt to ask a model (X-1)."""
-
-    async def judge(self, text: str, found: Retrieval, said: Sequence[Said], language: Language) -> Judged:
-        """Tier 3: which of the skills found are meant, if any, by a model that also sees what was `said` before."""
 
 
 class Lessons(Protocol):
@@ -396,3 +372,4 @@ class Kernel:
     audit: Audit = field(default_factory=Unrecorded)
     models: ModelShelf | None = None
     judge: Judge | None = None
+    specialist: Callable[[Sequence[Said], Spent], Specialist | None] = lambda _history, _spent: None

@@ -59,7 +59,8 @@ class ModelProvider(NamedTuple):
 
 class Models(NamedTuple):
     """Which models are asked, in turn, and how long and how dear that may be: `connect` seconds to reach one, `first`
-    to its first word, `idle` between two of them; `turn_tokens` and `turn_cost` (US dollars) of one turn, 0 for any."""
+    to its first word, `idle` between two of them; `turn_seconds`, `turn_tokens` and `turn_cost` (US dollars) that one
+    turn may take, 0 tokens or dollars for any."""
 
     default: str = ""
     fallback: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ class Models(NamedTuple):
     connect: float = 10.0
     first: float = 60.0
     idle: float = 60.0
+    turn_seconds: float = 300.0
     turn_tokens: int = 0
     turn_cost: float = 0.0
 
@@ -207,6 +209,7 @@ def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
         connect=_number(table, "connect", 10.0),
         first=_number(table, "first", 60.0),
         idle=_number(table, "idle", 60.0),
+        turn_seconds=_number(table, "turn_seconds", 300.0),
         turn_tokens=int(_number(table, "turn_tokens", 0)),
         turn_cost=_number(table, "turn_cost", 0.0),
     )

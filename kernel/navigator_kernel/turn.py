@@ -20,6 +20,7 @@ from navigator_kernel.events import (
     RunError,
     RunStarted,
 )
+from navigator_kernel.model_ports import Specialist
 from navigator_kernel.ports import Kernel
 from navigator_kernel.stages.compose import Told, compose
 from navigator_kernel.stages.decide import decide
@@ -31,12 +32,13 @@ from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.resume import Resumed, resume
 from navigator_kernel.stages.understand import matter, understand
 from navigator_kernel.text import language_of
+from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.reply import Reply
-from navigator_kernel.values.request import Message, PreprocessingResult, Session
+from navigator_kernel.values.request import Message, PreprocessingResult, Said, Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision
 from navigator_kernel.values.workflow import PLAN
 from navigator_kernel.work import Work, turned_down, with_answer, work_of
@@ -50,6 +52,8 @@ class _Routed:
     decision: RouteDecision
     orders: Plan = field(default_factory=lambda: Plan(steps=()))
     work: Work | None = None
+    history: tuple[Said, ...] = ()
+    spent: Spent = field(default_factory=Spent)
 
 
 async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emit) -> Reply:
@@ -112,7 +116,8 @@ async def _routed(
         return _Routed(decision=work.decision, work=work)
     if resumed.approved is not None:
         steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
-        return _Routed(decision=_agreed(Direct(), "approved"), orders=Plan(steps=steps))
+        decision = _agreed(Direct(), "approved")
+        return _Routed(decision=decision, orders=Plan(steps=steps), history=resumed.session.history)
     request = without_flag(request)
     intent = await understand(request, resumed.session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
     decision = decide(intent, request, kernel.catalogue) if work is None else work
@@ -121,12 +126,13 @@ async def _routed(
         decision, orders = replace(decision, result=orders), Plan(steps=())
     for body in narrate(intent, decision, kernel.catalogue.count()):
         emit(body)
-    return _Routed(decision=decision, orders=orders)
+    spent = intent.judged.spent if intent.judged else Spent()
+    return _Routed(decision=decision, orders=orders, history=resumed.session.history, spent=spent)
 
 
 async def _done(routed: _Routed, message: Message, context: TurnContext, kernel: Kernel, emit: Emit) -> Course:
     """The reports of what was ordered; none of a plan that nobody agreed to yet."""
-    delivery, work = _delivery(kernel), routed.work
+    delivery, work = _delivery(kernel, kernel.specialist(routed.history, routed.spent)), routed.work
     if work is None:
         if message.consent:
             kernel.consents.allow(context.run, "*")
@@ -177,6 +183,7 @@ def _context(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, run
         servers=tuple(kernel.settings.servers),
         memories=kernel.memory.recall(message.text),
         grants=resumed.session.grants,
+        has_model=kernel.models is not None,
     )
 
 
@@ -190,7 +197,7 @@ def _again(packet: Packet, run: str) -> Packet:
     return replace(packet, context=replace(packet.context, run=run, idempotency_key=key))
 
 
-def _delivery(kernel: Kernel) -> Delivery:
+def _delivery(kernel: Kernel, specialist: Specialist | None) -> Delivery:
     def offload(packet: Packet, text: str) -> str:
         """Where the whole output of a step is kept, relative to the project."""
         path = kernel.root / "mybox" / "workspace" / packet.context.run / f"step-{packet.context.step}.json"
@@ -208,14 +215,20 @@ def _delivery(kernel: Kernel) -> Delivery:
             return "", ""
 
     return Delivery(
-        dispatcher=kernel.dispatcher, clock=kernel.clock, offload=offload, describe=describe, redact=kernel.redact
+        dispatcher=kernel.dispatcher,
+        clock=kernel.clock,
+        offload=offload,
+        describe=describe,
+        redact=kernel.redact,
+        specialist=specialist,
     )
 
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
     if reply.session.approval is not None:
         emit(ApprovalRequested(subject=reply.session.approval.subject, detail=reply.question or reply.report.summary))
-    emit(RunContent(text=reply.report.summary))
+    if reply.report.data.get("usage") is None:  # what a model says is told as it comes
+        emit(RunContent(text=reply.report.summary))
     emit(RunCompleted(state=reply.report.state, summary=reply.report.summary))
     kernel.finish_hook(reply)
 

@@ -13,7 +13,7 @@ from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.assembly.models import open_judge, open_models
+from navigator_kernel.assembly.models import open_judge, open_models, open_specialist
 from navigator_kernel.assembly.parts import (
     open_audit,
     open_catalogue,
@@ -84,6 +84,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
         audit=audit,
         models=models,
         judge=open_judge(settings, models, catalogue),
+        specialist=open_specialist(settings, models, catalogue, clock),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
 

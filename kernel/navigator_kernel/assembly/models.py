@@ -6,8 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Catalogue, ChatModel, Judge
+    from collections.abc import Callable, Sequence
+
+    from navigator_kernel.model_ports import ChatModel, Judge, Specialist
+    from navigator_kernel.ports import Catalogue, Clock
     from navigator_kernel.settings import Models, Settings
+    from navigator_kernel.values.chat import Spent
+    from navigator_kernel.values.request import Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,32 @@ class ModelShelf:
 def open_models(settings: Settings) -> ModelShelf | None:
     """None where no model is set."""
     return ModelShelf(settings.models) if settings.models.default else None
+
+
+def open_specialist(
+    settings: Settings, models: ModelShelf | None, catalogue: Catalogue, clock: Clock
+) -> Callable[[Sequence[Said], Spent], Specialist | None]:
+    """What works on prompts in one turn; it gives None where there is no model."""
+
+    def specialist(history: Sequence[Said], spent: Spent) -> Specialist | None:
+        if models is None:
+            return None
+        from navigator_kernel.specialist.loop import Budget
+        from navigator_kernel.specialist.skill_tool import SkillTool
+        from navigator_kernel.specialist.specialist import Specialist as Working
+
+        held = settings.models
+        return Working(
+            models=models,
+            catalogue=catalogue,
+            tools=SkillTool(catalogue),
+            clock=clock,
+            history=history,
+            budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
+            spent=spent,
+        )
+
+    return specialist
 
 
 def open_judge(settings: Settings, models: ModelShelf | None, catalogue: Catalogue) -> Judge | None:

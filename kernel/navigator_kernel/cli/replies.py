@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from navigator_kernel.cli.output import document, lines, note, style_of
+from navigator_kernel.text import clean
 from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.workflow import MAX_STEPS, REPEAT, WorkflowView, outline
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from navigator_kernel.cli.app import App
     from navigator_kernel.text import Language
     from navigator_kernel.values.reply import Reply, Sections
-    from navigator_kernel.values.report import Format
+    from navigator_kernel.values.report import Format, Report, Style
 
 
 def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
@@ -28,12 +30,26 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
     if reply.workflow is not None and form != "raw":
         _workflow(reply.workflow, language)
         lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
-    lines(render_report(reply.report, form, style))
+    _answer(reply.report, form, style, language)
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
     _asked(reply, language)
     if form == "detail":
         lines(sections(reply.sections, language))
+
+
+def _answer(report: Report, form: Format, style: Style, language: Language) -> None:
+    """What a model wrote is shown as it wrote it, with what it took beside; all else as a report."""
+    usage = report.data.get("usage")
+    if form != "detail" or not isinstance(usage, Mapping) or report.raw is None:
+        lines(render_report(report, form, style))
+        return
+    lines(clean(report.raw))
+    if report.state != "success":
+        note(render_report(report, "summary", style))
+    cost = say("usage.unpriced", language) if usage["cost"] is None else f"${usage['cost']:.4f}"
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    note(say("usage.line", language, model=clean(str(report.data["model"])), tokens=tokens, cost=cost))
 
 
 def sections(held: Sections, language: Language) -> list[str]:

@@ -17,7 +17,8 @@ from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Judged, Retrieval
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Catalogue, ChatModel
+    from navigator_kernel.model_ports import ChatModel
+    from navigator_kernel.ports import Catalogue
     from navigator_kernel.values.request import Said
 
 TEMPERATURE = 0.1  # RTE-14

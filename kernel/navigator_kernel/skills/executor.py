@@ -88,15 +88,23 @@ class SkillExecutor:
         params: Mapping[str, Any],
         outputs: Mapping[str, str] | None = None,
     ) -> str:
-        """System part, blank line, user part; without sections the whole text is the system part (FMT-4)."""
+        return "\n\n".join(part for part in self.parts(request, arguments, params, outputs) if part)
+
+    def parts(
+        self,
+        request: str,
+        arguments: Sequence[str],
+        params: Mapping[str, Any],
+        outputs: Mapping[str, str] | None = None,
+    ) -> tuple[str, str]:
+        """System part and user part; without sections the whole text is the system part (FMT-4), which may hold the
+        person's words, so that the other is empty."""
         filling = replace(self._filling(request, arguments, params), outputs=outputs or {})
         user = fill(self.skill.user_template or "{request}", filling)
         system = self.skill.system_prompt or ("" if self.skill.user_template else self.skill.sop)
         uses_arguments = "$ARGUMENTS" in system
         system = fill(system, filling, braces=False, numbers=self.skill.type == "command")
-        if not system:
-            return user
-        return system if uses_arguments and not self.skill.user_template else f"{system}\n\n{user}"
+        return system, "" if system and uses_arguments and not self.skill.user_template else user
 
     def backend(self, asked: str = "") -> str:
         """FMT-5: what the call asks for, else what the file says, else `default`; an alias, looked up in the

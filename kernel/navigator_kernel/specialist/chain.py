@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from navigator_kernel.errors import KernelError, ModelFailed
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import ChatModel
+    from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.values.chat import Asked, Completion
 
 # What another model would not do better

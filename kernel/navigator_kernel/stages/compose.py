@@ -20,6 +20,7 @@ from navigator_kernel.values.wording import because, say
 from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
+DIRECT = "direct"  # the target of an answer without a skill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told
         decision=decision,
         report=report,
         reports=tuple(reports) or (report,),
-        sections=_sections(decision, plan, reports, session, told) if reports else Sections(),
+        sections=Sections() if _is_answer(reports) else _sections(decision, plan, reports, session, told),
         session=session,
         language=told.request.language,
         said=_said(report, session, told, clock),
@@ -57,6 +58,11 @@ def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told
         workflow=told.workflow,
         question=told.question,
     )
+
+
+def _is_answer(reports: Sequence[Report]) -> bool:
+    """Whether nothing was done but to answer (X-24)."""
+    return all(report.target == DIRECT for report in reports)
 
 
 def own_report(decision: RouteDecision, told: Told, clock: Clock) -> Report:
@@ -154,7 +160,8 @@ def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[S
         return ()
     now = clock.now()
     user = Said(role="user", text=told.asked, run=told.run, ts=now)
-    return (user, Said(role="assistant", text=report.summary, run=told.run, ts=now))
+    answered = report.raw if report.data.get("usage") is not None else None
+    return (user, Said(role="assistant", text=answered or report.summary, run=told.run, ts=now))
 
 
 def _approval(plan: Plan, reports: Sequence[Report], report: Report, now: str) -> PendingApproval | None:

@@ -17,12 +17,14 @@ from navigator_kernel.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
+from navigator_kernel.model_ports import Specialist
 from navigator_kernel.ports import Clock, Dispatcher, Redact, same
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.wording import say
 
+KERNEL = "kernel"  # whose orders are no subagent's: a message without a skill
 OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may carry
 
 
@@ -30,13 +32,14 @@ OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may car
 class Delivery:
     """What delivering needs. `offload` stores what is too large for a report and says where; `describe` tells the
     kind (A or B) and the digest of a skill by `type:name`, both empty where it is not there; `redact` takes secrets
-    out of what came back."""
+    out of what came back; `specialist` works on prompts that are ready, where there is a model."""
 
     dispatcher: Dispatcher
     clock: Clock
     offload: Callable[[Packet, str], str]
     describe: Callable[[str], tuple[str, str]]
     redact: Redact = same
+    specialist: Specialist | None = None
 
 
 async def deliver(plan: Plan, delivery: Delivery, emit: Emit) -> tuple[Report, ...]:
@@ -67,23 +70,36 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     number = packet.context.step
     started = emit(StepStarted(agent=packet.agent, packet=packet.to_dict()), step=number)
     _announce(packet, delivery, emit, started.seq)
-    task = await delivery.dispatcher.submit(packet)
-    try:
-        report = await delivery.dispatcher.result(task)
-    except BaseException:
-        await delivery.dispatcher.cancel(task)
-        raise
+    task, report = packet.context.idempotency_key, None
+    if packet.agent != KERNEL:
+        task = await delivery.dispatcher.submit(packet)
+        try:
+            report = await delivery.dispatcher.result(task)
+        except BaseException:
+            await delivery.dispatcher.cancel(task)
+            raise
+    if delivery.specialist is not None and (report is None or _is_ready(report)):
+        report = await delivery.specialist.work(packet, report, emit)
+    if report is None:
+        return _kernel_error("candidates.none", delivery, language=packet.context.language)
     report = _redacted(checked(packet, report), delivery.redact)
     report = _fitted(packet, _failed_as_asked(packet, report, delivery), delivery)
     report = replace(report, target=packet.task_spec.target)
     name = _skill_name(packet)
-    if name:
+    if packet.agent == KERNEL:
+        pass
+    elif name:
         emit(SkillUsed(skill=name, state=report.state), step=number, parent=started.seq)
     else:
         done = ToolCallCompleted(call=task, tool=_tool(packet), state=report.state, elapsed=report.meta.time)
         emit(done, step=number, parent=started.seq)
     emit(StepCompleted(agent=packet.agent, report=report.to_dict()), step=number, parent=started.seq)
     return report
+
+
+def _is_ready(report: Report) -> bool:
+    """Whether it is a prompt that a model can work on now."""
+    return report.state == "success" and report.data.get("kind") == "B" and "prompt" in report.data
 
 
 def _redacted(report: Report, redact: Redact) -> Report:
@@ -163,6 +179,8 @@ def _announce(packet: Packet, delivery: Delivery, emit: Emit, parent: int) -> No
         emit(SkillLoaded(skill=name, kind=kind, digest=digest), step=packet.context.step, parent=parent)
         activated = SkillActivated(skill=name, agent=packet.agent, digest=digest)
         emit(activated, step=packet.context.step, parent=parent)
+        return
+    if packet.agent == KERNEL:
         return
     call = packet.context.idempotency_key
     started = ToolCallStarted(call=call, tool=_tool(packet), args=dict(packet.params.required))

@@ -13,7 +13,16 @@ from navigator_kernel.values.parameters import Parameters, parameters
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.request import Handover, PreprocessingResult
 from navigator_kernel.values.resource import SkillDef
-from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteDecision, Script, Shell, Skills
+from navigator_kernel.values.route import (
+    Direct,
+    Lifecycle,
+    Mcp,
+    NeedClarification,
+    RouteDecision,
+    Script,
+    Shell,
+    Skills,
+)
 from navigator_kernel.values.wording import say
 
 SKILL_LIMIT = 90.0  # seconds (AGT-8)
@@ -34,6 +43,11 @@ def plan(
             return _one(_packet("worker", "shell", command, request, order, {"command": command}))
         case Mcp() as mcp:
             return _mcp(mcp, request, order)
+        case Direct(topic="") if order.has_model:
+            memory = [memory.text for memory in order.memories]
+            optional: dict[str, Any] = {"request": _cleaned(request) or request.need}
+            optional |= {"memory": memory} if memory else {}
+            return _one(_packet("kernel", "answer", "direct", request, order, {}, optional))
         case _:
             return Plan(steps=())
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from navigator_kernel.ports import Judge, Router
+from navigator_kernel.model_ports import Judge
+from navigator_kernel.ports import Router
 from navigator_kernel.values.clauses import MOST, clauses, parts
 from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 from navigator_kernel.values.route import (

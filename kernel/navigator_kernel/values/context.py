@@ -23,7 +23,7 @@ class TurnContext:
 
     `run` names the run that the orders belong to, `step` the first step's number, `attempt` which try it is, `timeout`
     is in seconds, `servers` are the configured MCP servers, `memories` what is recalled for the message,
-    `grants` what the person agreed to for the whole session.
+    `grants` what the person agreed to for the whole session, `has_model` whether a model can answer.
     """
 
     run: str
@@ -33,5 +33,6 @@ class TurnContext:
     servers: Sequence[str] = ()
     memories: tuple[Memory, ...] = ()
     grants: tuple[str, ...] = ()
+    has_model: bool = False
     step: int = 0
     attempt: int = 1

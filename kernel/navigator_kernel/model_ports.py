@@ -1,0 +1,64 @@
+"""The doors to models: what may be asked of one, and what it may have done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from navigator_kernel.events import Emit
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.chat import Asked, Completion, ToolSpec
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.request import Said
+    from navigator_kernel.values.route import Judged, Retrieval
+    from navigator_kernel.values.work import Assignment, ToolAnswer
+
+
+class ChatModel(Protocol):
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+
+    async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
+        """One answer; with `told`, which is given each piece of its text as it comes, it is streamed. ModelFailed or
+        TimedOut within the request's limit, NotFound for no key, NotLoadable for no package."""
+
+    async def close(self) -> None: ...
+
+
+class ModelShelf(Protocol):
+    """The models that are set."""
+
+    def knows(self, name: str) -> bool:
+        """Whether `name` is an alias or `provider:model`."""
+
+    def chain(self, name: str = "") -> ChatModel:
+        """The model of that name with what stands in for it; the default for none, and for one that is not known
+        (X-32)."""
+
+    async def close(self) -> None: ...
+
+
+class Judge(Protocol):
+    def is_wanted(self, found: Retrieval) -> bool:
+        """Whether what retrieval found leaves enough doubt to ask a model (X-1)."""
+
+    async def judge(self, text: str, found: Retrieval, said: Sequence[Said], language: Language) -> Judged:
+        """Tier 3: which of the skills found are meant, if any, by a model that also sees what was `said` before."""
+
+
+class Tools(Protocol):
+    """What a model may have done, and nothing else is done (JIT-5)."""
+
+    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]: ...
+
+    async def call(self, work: Assignment, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Whatever happens is an answer."""
+
+
+class Specialist(Protocol):
+    async def work(self, packet: Packet, prepared: Report | None, emit: Emit) -> Report:
+        """Phase 2: a model works on the prompt of a skill that is ready, or on a message without one."""

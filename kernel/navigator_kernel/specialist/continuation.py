@@ -1,0 +1,47 @@
+"""Whether a model that has answered is done: by rule, and by asking it only where no rule knows (X-27, JIT-7)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.text import Language
+from navigator_kernel.values.chat import Asked, ChatMessage
+from navigator_kernel.values.wording import say
+from navigator_kernel.values.work import Progress
+
+if TYPE_CHECKING:
+    from navigator_kernel.model_ports import ChatModel
+
+END = 200  # characters at the end of an answer that may announce more
+LIMIT = 20.0  # seconds
+_ANNOUNCES = re.compile(
+    r"\b(?:next,? i(?:['’]ll| will)|i(?:['’]ll| will) (?:now|then|next)|let me (?:now|next)|now i(?:['’]ll| will))\b"
+    r"[^.!?]*[.:…]*\s*$"
+    r"|(?:接下来|下一步|然后)[，,]?我?(?:将|会|要)[^。！？]*[。：…]*\s*$|(?:现在|让)我(?:来|将|再)[^。！？]*[。：…]*\s*$",
+    re.IGNORECASE,
+)
+_YES = re.compile(r'"continue"\s*:\s*true')
+
+
+async def goes_on(progress: Progress, model: ChatModel, language: Language) -> bool:
+    """An answer that was cut goes on; one that announces work, after some was done, is asked about; others are done."""
+    if progress.finish == "length":
+        return True
+    text = progress.messages[-1].text[-END:]
+    if not progress.rounds or not _ANNOUNCES.search(text):
+        return False
+    asked = Asked(
+        messages=(
+            ChatMessage(role="system", text=say("prompt.continue_check", language)),
+            ChatMessage(role="user", text=text),
+        ),
+        temperature=0.1,
+        tokens=200,
+        limit=LIMIT,
+    )
+    try:
+        return _YES.search((await model.complete(asked)).message.text) is not None
+    except KernelError:
+        return False

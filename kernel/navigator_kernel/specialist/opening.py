@@ -1,0 +1,49 @@
+"""What a model is told first: who it is, what was said, the skill, and what is wanted, in that order (X-14)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from navigator_kernel.specialist.window import past
+from navigator_kernel.text import Language
+from navigator_kernel.values.chat import ChatMessage
+from navigator_kernel.values.wording import say
+from navigator_kernel.values.work import Assignment
+
+SHOWN = 12  # digits of a digest that mark where a skill's text ends
+
+
+def opening(work: Assignment) -> tuple[ChatMessage, ...]:
+    """Identity and safety are the same bytes for every skill, so that a provider can keep them (JIT-3, X-40); what
+    changes from turn to turn stands behind the conversation."""
+    guide = suffix(work)
+    return (
+        ChatMessage(role="system", text=identity(work.language)),
+        *past(work.history),
+        *((ChatMessage(role="user", text=guide),) if guide else ()),
+        ChatMessage(role="user", text=work.request),
+    )
+
+
+def suffix(work: Assignment) -> str:
+    """The skill's text between marks that it cannot hold itself, for they are its digest; then memories, then the
+    time (RTE-24, RTE-25)."""
+    blocks: list[str] = []
+    if work.guide:
+        mark = work.digest.removeprefix("sha256:")[:SHOWN]
+        head = f'<skill name="{work.skill}" digest="{mark}">'
+        title = say("prompt.guide", work.language)
+        blocks.append(f"{title}\n\n---\n## Skill: {work.skill}\n{head}\n{work.guide}\n</skill {mark}>")
+    if work.memories:
+        blocks.append("\n".join([say("prompt.memory", work.language), *(f"- {one}" for one in work.memories)]))
+    if work.now:
+        blocks.append(
+            f"{say('prompt.environment', work.language)}\n- {say('prompt.time', work.language, now=work.now)}"
+        )
+    return "\n\n".join(blocks)
+
+
+@cache
+def identity(language: Language) -> str:
+    return (Path(__file__).parent / "prompts" / f"identity.{language}.md").read_text(encoding="utf-8")

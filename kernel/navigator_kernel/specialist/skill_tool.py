@@ -1,0 +1,50 @@
+"""The tool `skill(name)`: the text of another skill, for what routing missed (RTE-32)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.wording import say
+from navigator_kernel.values.work import Assignment, ToolAnswer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue
+
+NAME = "skill"
+MOST = 32_000  # characters of a skill's text
+_SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "description": "the skill's name"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SkillTool:
+    """Implements `ports.Tools` with one tool, which changes nothing."""
+
+    catalogue: Catalogue
+
+    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
+        return (ToolSpec(name=NAME, description=say("tool.skill", work.language), schema=_SCHEMA),)
+
+    async def call(self, work: Assignment, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        if name != NAME:
+            return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=NAME), failed=True)
+        wanted = str(arguments.get("name", ""))
+        found = self.catalogue.find(wanted)
+        if found is None:
+            near = ", ".join(self.catalogue.suggest(wanted)) or "-"
+            return ToolAnswer(text=say("tool.no_skill", work.language, name=wanted, near=near), failed=True)
+        try:
+            executor = self.catalogue.create_executor(found.namespace)
+        except KernelError as error:
+            return ToolAnswer(text=error.message, failed=True)
+        if found.kind == "A" or executor.is_changed:
+            return ToolAnswer(text=say("tool.not_text", work.language, name=found.name), failed=True)
+        return ToolAnswer(text=found.sop[:MOST] or found.system_prompt[:MOST])

@@ -1,0 +1,123 @@
+"""Phase 2 as a turn sees it: a prompt that is ready, or a message without a skill, becomes a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import KernelError, TimedOut
+from navigator_kernel.specialist.loop import Budget, End, Loop
+from navigator_kernel.text import clean
+from navigator_kernel.values.chat import ChatMessage, Spent
+from navigator_kernel.values.report import Meta, Report, State
+from navigator_kernel.values.wording import say
+from navigator_kernel.values.work import Assignment, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from navigator_kernel.events import Emit
+    from navigator_kernel.model_ports import ModelShelf, Tools
+    from navigator_kernel.ports import Catalogue, Clock
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.request import Said
+
+
+@dataclass(slots=True, kw_only=True)
+class Specialist:
+    """Implements `ports.Specialist` for one turn; `history` is what was said before, `spent` what its choice took."""
+
+    models: ModelShelf
+    catalogue: Catalogue
+    tools: Tools
+    clock: Clock
+    history: Sequence[Said] = ()
+    budget: Budget = field(default_factory=Budget)
+    spent: Spent = field(default_factory=Spent)
+
+    async def work(self, packet: Packet, prepared: Report | None, emit: Emit) -> Report:
+        """`prepared` is the report of a skill whose prompt is ready; None for a message that needs no skill."""
+        began = self.clock.monotonic()
+        work = self._assignment(packet, prepared)
+        loop = Loop(
+            work=work,
+            model=self.models.chain(work.model),
+            tools=self.tools,
+            clock=self.clock,
+            emit=emit,
+            budget=self.budget,
+            spent=self.spent,
+        )
+        try:
+            progress, end = await loop.run()
+        except KernelError as error:
+            return self._failed(error, work, began)
+        self.spent += progress.spent
+        return self._told(work, progress, end, began)
+
+    def _assignment(self, packet: Packet, prepared: Report | None) -> Assignment:
+        base = Assignment(
+            run=packet.context.run,
+            step=packet.context.step,
+            request=str(packet.params.value("request", packet.task_spec.intent)),
+            language=packet.context.language,
+            now=_local(self.clock.now()),
+            memories=tuple(str(one) for one in packet.params.value("memory", ())),
+            history=tuple(ChatMessage(role=one.role, text=one.text) for one in self.history),
+        )
+        if prepared is None:
+            return base
+        executor = self.catalogue.create_executor(packet.task_spec.target)
+        guide, request = parts(prepared)
+        return replace(
+            base,
+            request=request or base.request,
+            skill=executor.skill.name,
+            digest=executor.digest,
+            guide=guide,
+            tools=executor.skill.tools or (),
+            history=base.history if executor.skill.inherit_history else (),
+            model=str(prepared.data.get("backend", "")),
+        )
+
+    def _told(self, work: Assignment, progress: Progress, end: End, began: float) -> Report:
+        """`partial` where a limit ended it, with what there is."""
+        data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **progress.to_dict()}
+        text = clean(progress.text).strip()
+        if end == "done":
+            return Report(state="success", summary=_first(text), meta=self._meta(work, began), data=data, raw=text)
+        why = say(f"specialist.{end}", work.language)
+        state: State = "partial" if text else "error"
+        data |= {"reason": end, "msg": why} | ({} if text else {"type": "Unfinished"})
+        return Report(state=state, summary=why, meta=self._meta(work, began), data=data, raw=text or None)
+
+    def _failed(self, error: KernelError, work: Assignment, began: float) -> Report:
+        state: State = "timeout" if isinstance(error, TimedOut) else "error"
+        told = {key: value for key, value in error.to_dict().items() if value is not None}
+        data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **told}
+        return Report(state=state, summary=error.message, meta=self._meta(work, began), data=data)
+
+    def _meta(self, work: Assignment, began: float) -> Meta:
+        elapsed = round(self.clock.monotonic() - began, 3)
+        return Meta(agent="skills" if work.skill else "kernel", time=elapsed, ts=self.clock.now())
+
+
+def parts(prepared: Report) -> tuple[str, str]:
+    """The guide and the request within a prompt that is ready: `data["request"]` says where the request begins and
+    ends; one without it is all request."""
+    prompt, at = str(prepared.data.get("prompt", "")), prepared.data.get("request")
+    if not isinstance(at, list | tuple) or len(at) != 2:
+        return "", prompt
+    return prompt[: at[0]].strip(), prompt[at[0] : at[1]].strip()
+
+
+def _first(text: str) -> str:
+    """The first paragraph, which stands for the whole where there is room for one line only."""
+    return text.partition("\n")[0].strip() or text
+
+
+def _local(now: str) -> str:
+    """ISO 8601 in the time of this machine, with the day of the week, which "tomorrow" needs."""
+    held = datetime.fromisoformat(now).astimezone()
+    return f"{held.isoformat(timespec='minutes')} {held:%A}"

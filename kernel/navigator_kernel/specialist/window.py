@@ -1,0 +1,49 @@
+"""What of a conversation a model is shown: the newest, within a budget, never a call without its answer (X-15)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from navigator_kernel.values.chat import ChatMessage
+
+HISTORY = 8_000  # tokens of what was said in turns before
+WORK = 48_000  # tokens of what this turn has come to so far
+TURNS = 10  # of the conversation (JIT-4)
+
+
+def tokens(message: ChatMessage) -> int:
+    """Roughly: a token for four letters, one for each other character, four for the message itself."""
+    text = message.text + message.wire + "".join(call.name + call.arguments for call in message.calls)
+    wide = sum(not letter.isascii() for letter in text)
+    return 4 + wide + (len(text) - wide + 3) // 4
+
+
+def units(messages: Iterable[ChatMessage]) -> list[tuple[ChatMessage, ...]]:
+    """The messages in pieces that belong together: calls with all their answers, all else by itself."""
+    found: list[list[ChatMessage]] = []
+    for message in messages:
+        if message.role == "tool" and found and found[-1][0].calls:
+            found[-1].append(message)
+        else:
+            found.append([message])
+    return [tuple(one) for one in found]
+
+
+def newest(messages: Sequence[ChatMessage], budget: int) -> tuple[ChatMessage, ...]:
+    """The last whole units within `budget` tokens; an answer of a tool whose call is not there is left out."""
+    kept: list[tuple[ChatMessage, ...]] = []
+    for unit in reversed(units(messages)):
+        cost = sum(map(tokens, unit))
+        if cost > budget:
+            break
+        budget -= cost
+        if unit[0].role != "tool":
+            kept.append(unit)
+    return tuple(message for unit in reversed(kept) for message in unit)
+
+
+def past(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """The last turns, from a message of the person on."""
+    found = newest(history[-2 * TURNS :], HISTORY)
+    begin = next((at for at, message in enumerate(found) if message.role == "user"), len(found))
+    return found[begin:]
