@@ -21,6 +21,7 @@ from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import Handover, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteDecision, RouteResult, Script, Skills
 from navigator_kernel.values.wording import say
+from navigator_kernel.values.work import with_progress
 from navigator_kernel.values.workflow import (
     PLAN,
     REPEAT,
@@ -132,6 +133,9 @@ class Follower:
             self.kernel.journal.end(run.token, number, _attempt(last), order)
             return None, order
         packet = order.steps[0].packets[0]
+        if last is not None and last.report is not None and last.report.progress:
+            packet = with_progress(packet, last.report)
+            order = _orders([packet])
         if last is not None and last.report is None and agreed != REPEAT and not is_idempotent(packet, self.kernel):
             text = say("workflow.doubt", self.context.language, step=number, text=step.text)
             return packet, replace(self._own("pending", text, "in_doubt"), subject=REPEAT)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from navigator_kernel.model_ports import Tool
     from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Encoder, Router
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.resource import Diagnostic
@@ -33,6 +34,13 @@ def kernel_register_agents(ports: AgentPorts) -> Iterable[Agent]:
 @hookspec
 def kernel_register_sources(root: Path) -> Iterable[Path]:
     """Folders of skills that the plugin brings, for the project at `root`. All are taken."""
+    return ()
+
+
+@hookspec
+def kernel_register_tools(root: Path) -> Iterable[Tool]:
+    """Tools that models may call for skills which declare them, for the project at `root`. All are taken; of one name,
+    the first registered wins."""
     return ()
 
 

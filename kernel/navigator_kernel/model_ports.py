@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.report import Report
     from navigator_kernel.values.request import Said
     from navigator_kernel.values.route import Judged, Retrieval
+    from navigator_kernel.values.tool import Result
     from navigator_kernel.values.work import Assignment, ToolAnswer
 
 
@@ -50,13 +51,35 @@ class Judge(Protocol):
         """Tier 3: which of the skills found are meant, if any, by a model that also sees what was `said` before."""
 
 
+@runtime_checkable
+class Tool(Protocol):
+    """One thing that a model may have done."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """What is different once it has succeeded (see `values.tool.ToolDef`)."""
+
+    @property
+    def confirm(self) -> str:
+        """What is asked before each call; empty for nothing."""
+
+    async def run(self, arguments: Mapping[str, Any]) -> Result:
+        """Whatever happens is a result."""
+
+
 class Tools(Protocol):
     """What a model may have done, and nothing else is done (JIT-5)."""
 
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]: ...
 
     async def call(self, work: Assignment, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Whatever happens is an answer."""
+        """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
 
 
 class Specialist(Protocol):

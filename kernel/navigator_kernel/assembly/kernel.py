@@ -13,7 +13,7 @@ from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.assembly.models import open_judge, open_models, open_specialist
+from navigator_kernel.assembly.models import open_desk, open_judge, open_models, open_specialist
 from navigator_kernel.assembly.parts import (
     open_audit,
     open_catalogue,
@@ -28,6 +28,7 @@ from navigator_kernel.assembly.parts import (
 )
 from navigator_kernel.assembly.places import preference_pages, scripts, shipped_digests
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.planner.toolkit import PlannerPlugin
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
@@ -37,6 +38,7 @@ from navigator_kernel.settings import user_state
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
+    from navigator_kernel.model_ports import Tools
     from navigator_kernel.sandbox.consents import ConsentBook
     from navigator_kernel.settings import Settings
     from navigator_kernel.skills.catalogue import ResourceCatalogue
@@ -58,6 +60,11 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
     models = open_models(settings)
+    plugins.add(PlannerPlugin(writer, lambda: own.meaning.index.encoder if own.meaning else None), "planner")
+
+    def desk(always: Tools) -> Tools:
+        return open_desk(root, always, plugins, consents, audit, settings)
+
     return Kernel(
         root=root,
         settings=settings,
@@ -84,7 +91,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
         audit=audit,
         models=models,
         judge=open_judge(settings, models, catalogue),
-        specialist=open_specialist(settings, models, catalogue, clock),
+        specialist=open_specialist(settings, models, catalogue, clock, desk),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
 

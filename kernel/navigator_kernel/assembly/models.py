@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
-    from navigator_kernel.model_ports import ChatModel, Judge, Specialist
-    from navigator_kernel.ports import Catalogue, Clock
+    from navigator_kernel.model_ports import ChatModel, Judge, Specialist, Tools
+    from navigator_kernel.plugins import Plugins
+    from navigator_kernel.ports import Audit, Catalogue, Clock, Consents
     from navigator_kernel.settings import Models, Settings
     from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.request import Said
@@ -46,9 +49,13 @@ def open_models(settings: Settings) -> ModelShelf | None:
 
 
 def open_specialist(
-    settings: Settings, models: ModelShelf | None, catalogue: Catalogue, clock: Clock
+    settings: Settings,
+    models: ModelShelf | None,
+    catalogue: Catalogue,
+    clock: Clock,
+    desk: Callable[[Tools], Tools],
 ) -> Callable[[Sequence[Said], Spent], Specialist | None]:
-    """What works on prompts in one turn; it gives None where there is no model."""
+    """What works on prompts in one turn, with tools that `desk` hands out; it gives None where there is no model."""
 
     def specialist(history: Sequence[Said], spent: Spent) -> Specialist | None:
         if models is None:
@@ -61,7 +68,7 @@ def open_specialist(
         return Working(
             models=models,
             catalogue=catalogue,
-            tools=SkillTool(catalogue),
+            tools=desk(SkillTool(catalogue)),
             clock=clock,
             history=history,
             budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
@@ -78,3 +85,24 @@ def open_judge(settings: Settings, models: ModelShelf | None, catalogue: Catalog
     from navigator_kernel.routing.phase_one import PhaseOne
 
     return PhaseOne(models.chain(), catalogue, "llm_only" if settings.router == "llm_only" else "cascade")
+
+
+def open_desk(
+    root: Path, always: Tools, plugins: Plugins, consents: Consents, audit: Audit, settings: Settings
+) -> Tools:
+    """The tools that plugins bring, behind the fence; what is no tool is named as a failure."""
+    from navigator_kernel.model_ports import Tool
+    from navigator_kernel.tools.desk import Desk
+
+    @cache
+    def tools() -> Mapping[str, Tool]:
+        found: dict[str, Tool] = {}
+        for plugin, brought in plugins.all("kernel_register_tools", root):
+            for tool in brought:
+                if isinstance(tool, Tool):
+                    found.setdefault(tool.name, tool)
+                else:
+                    plugins.fail(plugin, "kernel_register_tools", TypeError(f"{type(tool).__name__} is no tool"))
+        return found
+
+    return Desk(tools=tools, always=always, consents=consents, audit=audit, policy=settings.policy)

@@ -72,7 +72,7 @@ def of_tool(tool: str, name: str, listed: tuple[str, ...] | None, policy: Policy
     if rule := _denial(policy, name, f"tool:{tool}"):
         return Decision(what, "deny", rule)
     if listed is None:
-        return Decision(what, "allow", "its manifest restricts no tools")
+        return Decision(what, "deny", "its manifest names no tools")
     if tool in listed:
         return Decision(what, "allow", "its manifest lists it in tools")
     return Decision(what, "deny", "its manifest does not list it in tools")

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from navigator_kernel.errors import ModelFailed, TimedOut
-from navigator_kernel.events import Emit, RunContent, ToolCallCompleted, ToolCallStarted, Usage
+from navigator_kernel.errors import ConsentNeeded, ModelFailed, TimedOut
+from navigator_kernel.events import Emit, RunContent, ToolCallCompleted, ToolCallStarted, UICommand, Usage
 from navigator_kernel.specialist.continuation import goes_on
 from navigator_kernel.specialist.opening import opening
 from navigator_kernel.specialist.window import WORK, newest
@@ -24,6 +24,14 @@ CONTINUATIONS = 3
 FAILURES = 2  # in a row (SAF-5)
 
 End = Literal["done", "rounds", "failures", "length"]
+
+
+class Waiting(Exception):
+    """The person has to agree to a call first; `progress` is how far it came, with the call still open."""
+
+    def __init__(self, progress: Progress, asked: ConsentNeeded) -> None:
+        super().__init__(asked.message)
+        self.progress, self.asked = progress, asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +54,16 @@ class Loop:
     emit: Emit
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)  # by what came before it in the same turn
+    commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the call that they came of
 
     async def run(self, progress: Progress | None = None) -> tuple[Progress, End]:
-        """How far it came and why it stopped there. KernelErrors of the model as they are."""
+        """How far it came and why it stopped there; one that waited goes on with the call that it waited for.
+
+        Waiting where the person has to agree, KernelErrors of the model as they are.
+        """
         began, progress = self.clock.monotonic(), progress or Progress()
+        if progress.open_calls:
+            progress = await self._called(progress, progress.open_calls)
         while True:
             left = self.budget.seconds - (self.clock.monotonic() - began)
             if left <= 0:
@@ -108,7 +122,10 @@ class Loop:
         """Each call is answered, in order, so that none is left open."""
         messages, failures = list(progress.messages), progress.failures
         for call in calls:
-            answer = await self._answered(call)
+            try:
+                answer = await self._answered(call)
+            except ConsentNeeded as asked:
+                raise Waiting(replace(progress, messages=tuple(messages), failures=failures), asked) from asked
             failures = failures + 1 if answer.failed else 0
             messages.append(ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name))
         return replace(progress, messages=tuple(messages), rounds=progress.rounds + 1, failures=failures)
@@ -121,9 +138,16 @@ class Loop:
         if arguments is None:
             answer = ToolAnswer(text=say("tool.no_json", self.work.language, tool=call.name), failed=True)
         else:
-            answer = await self.tools.call(self.work, call.name, arguments)
+            try:
+                answer = await self.tools.call(self.work, call.name, arguments)
+            except ConsentNeeded:
+                waits = ToolCallCompleted(call=call.id, tool=call.name, state="pending", elapsed=0.0)
+                self.emit(waits, step=step, parent=started.seq)
+                raise
         elapsed = round(self.clock.monotonic() - began, 3)
         state = "error" if answer.failed else "success"
+        if answer.commands:
+            self.commands[call.id] = answer.commands
         done = ToolCallCompleted(call=call.id, tool=call.name, state=state, elapsed=elapsed)
         self.emit(done, step=step, parent=started.seq)
         return answer

@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, TimedOut
-from navigator_kernel.specialist.loop import Budget, End, Loop
+from navigator_kernel.specialist.commands import without_commands
+from navigator_kernel.specialist.loop import Budget, End, Loop, Waiting
 from navigator_kernel.text import clean
 from navigator_kernel.values.chat import ChatMessage, Spent
 from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.wording import say
-from navigator_kernel.values.work import Assignment, Progress
+from navigator_kernel.values.work import PROGRESS, Assignment, Progress, progress_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,9 +51,15 @@ class Specialist:
             spent=self.spent,
         )
         try:
-            progress, end = await loop.run()
+            progress, end = await loop.run(_before(packet))
+        except Waiting as waiting:
+            self.spent += waiting.progress.spent
+            return self._waiting(waiting, work, began)
         except KernelError as error:
             return self._failed(error, work, began)
+        finally:
+            for command in (one for commands in loop.commands.values() for one in commands):
+                emit(command, step=work.step)
         self.spent += progress.spent
         return self._told(work, progress, end, began)
 
@@ -84,13 +91,23 @@ class Specialist:
     def _told(self, work: Assignment, progress: Progress, end: End, began: float) -> Report:
         """`partial` where a limit ended it, with what there is."""
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **progress.to_dict()}
-        text = clean(progress.text).strip()
+        text = without_commands(clean(progress.text)).strip()
         if end == "done":
             return Report(state="success", summary=_first(text), meta=self._meta(work, began), data=data, raw=text)
         why = say(f"specialist.{end}", work.language)
         state: State = "partial" if text else "error"
         data |= {"reason": end, "msg": why} | ({} if text else {"type": "Unfinished"})
         return Report(state=state, summary=why, meta=self._meta(work, began), data=data, raw=text or None)
+
+    def _waiting(self, waiting: Waiting, work: Assignment, began: float) -> Report:
+        """JIT-12: what is asked, with the arguments; the rest of it waits with the orders of the session."""
+        asked = waiting.asked
+        data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **asked.data}
+        data |= {"skill": work.skill} if work.skill else {}
+        question = say("ask.approve", work.language, what=asked.message)
+        meta, subject = self._meta(work, began), str(asked.data["subject"])
+        kept = waiting.progress.kept()
+        return Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
 
     def _failed(self, error: KernelError, work: Assignment, began: float) -> Report:
         state: State = "timeout" if isinstance(error, TimedOut) else "error"
@@ -101,6 +118,12 @@ class Specialist:
     def _meta(self, work: Assignment, began: float) -> Meta:
         elapsed = round(self.clock.monotonic() - began, 3)
         return Meta(agent="skills" if work.skill else "kernel", time=elapsed, ts=self.clock.now())
+
+
+def _before(packet: Packet) -> Progress | None:
+    """Where an order that waited for the person had come to."""
+    kept = packet.params.value(PROGRESS, "")
+    return progress_of(str(kept)) if kept else None
 
 
 def parts(prepared: Report) -> tuple[str, str]:

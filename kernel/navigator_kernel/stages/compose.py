@@ -17,6 +17,7 @@ from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, PreprocessingResult, Said, Session, Sticky
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.wording import because, say
+from navigator_kernel.values.work import with_progress
 from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
@@ -168,8 +169,9 @@ def _approval(plan: Plan, reports: Sequence[Report], report: Report, now: str) -
     """Orders that stopped for want of consent go on from where they stopped."""
     if report.state != "pending" or not report.subject:
         return None
-    left = plan.steps[len(reports) - 1 :]
-    return PendingApproval(packets=tuple(step.packets[0] for step in left), subject=report.subject, asked_at=now)
+    first, *rest = (step.packets[0] for step in plan.steps[len(reports) - 1 :])
+    packets = (with_progress(first, report), *rest)
+    return PendingApproval(packets=packets, subject=report.subject, asked_at=now)
 
 
 def _workflow(told: Told, now: str) -> PendingApproval | None:

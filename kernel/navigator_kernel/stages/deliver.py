@@ -23,6 +23,7 @@ from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.wording import say
+from navigator_kernel.values.work import PROGRESS
 
 KERNEL = "kernel"  # whose orders are no subagent's: a message without a skill
 OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may carry
@@ -68,7 +69,7 @@ async def _step(step: Step, delivery: Delivery, emit: Emit) -> Report:
 
 async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     number = packet.context.step
-    started = emit(StepStarted(agent=packet.agent, packet=packet.to_dict()), step=number)
+    started = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=number)
     _announce(packet, delivery, emit, started.seq)
     task, report = packet.context.idempotency_key, None
     if packet.agent != KERNEL:
@@ -95,6 +96,13 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
         emit(done, step=number, parent=started.seq)
     emit(StepCompleted(agent=packet.agent, report=report.to_dict()), step=number, parent=started.seq)
     return report
+
+
+def _shown(packet: Packet) -> dict[str, Any]:
+    """Without what it had come to before it waited, which stands in the log already."""
+    body = packet.to_dict()
+    body["params"]["optional"].pop(PROGRESS, None)
+    return body
 
 
 def _is_ready(report: Report) -> bool:

@@ -39,7 +39,8 @@ class Report:
     after which none may be tried (X-6).
 
     The rest are the kernel's own notes, in no rendering, which no agent can write: `target` is what the order was for,
-    `subject` what a yes is needed to before it can be done, `offloaded` the file with all of what was too long.
+    `subject` what a yes is needed to before it can be done, `offloaded` the file with all of what was too long,
+    `progress` how far work came that waits, as JSON.
     """
 
     state: State
@@ -52,6 +53,7 @@ class Report:
     target: str = ""
     subject: str = ""
     offloaded: str = ""
+    progress: str = ""
 
     @property
     def agent(self) -> str:
@@ -76,7 +78,8 @@ class Report:
 
 def report_to_dict(report: Report) -> dict[str, Any]:
     """The whole report with the kernel's own notes; `report_of` is its inverse."""
-    return {**report.to_dict(), "target": report.target, "subject": report.subject, "offloaded": report.offloaded}
+    own = {"target": report.target, "subject": report.subject, "offloaded": report.offloaded}
+    return {**report.to_dict(), **own, "progress": report.progress}
 
 
 def report_of(raw: Mapping[str, Any]) -> Report:
@@ -93,4 +96,5 @@ def report_of(raw: Mapping[str, Any]) -> Report:
         target=raw.get("target", ""),
         subject=raw.get("subject", ""),
         offloaded=raw.get("offloaded", ""),
+        progress=raw.get("progress", ""),
     )

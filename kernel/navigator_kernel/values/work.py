@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
-from navigator_kernel.values.chat import ChatMessage, Finish, Spent
+from navigator_kernel.values.chat import ChatMessage, Finish, Spent, ToolCall
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.report import Report
+
+PROGRESS = "progress"  # the parameter of an order that holds how far it had come before it waited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +54,51 @@ class Progress:
         return {**told, "usage": self.spent.to_dict()}
 
     @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last answer that nothing has answered yet."""
+        asked = next((at for at in reversed(range(len(self.messages))) if self.messages[at].role == "assistant"), None)
+        if asked is None:
+            return ()
+        answered = {message.call for message in self.messages[asked + 1 :]}
+        return tuple(call for call in self.messages[asked].calls if call.id not in answered)
+
+    def kept(self) -> str:
+        """All of it as JSON, from which `progress_of` goes on."""
+        body = {**self.to_dict(), "failures": self.failures, "finish": self.finish, "spent": asdict(self.spent)}
+        return json.dumps({**body, "messages": [one.to_dict() for one in self.messages]}, ensure_ascii=False)
+
+    @property
     def text(self) -> str:
         """All that the model said to the person."""
         return "".join(message.text for message in self.messages if message.role == "assistant")
 
 
+def progress_of(text: str) -> Progress:
+    """ValueError, KeyError or TypeError for what is none."""
+    held = json.loads(text)
+    return Progress(
+        messages=tuple(map(ChatMessage.from_dict, held["messages"])),
+        rounds=held["rounds"],
+        continuations=held["continuations"],
+        failures=held["failures"],
+        spent=Spent(**held["spent"]),
+        model=held["model"],
+        finish=held["finish"],
+    )
+
+
+def with_progress(packet: Packet, report: Report) -> Packet:
+    """The order, to be gone on with from where its report says that it waits."""
+    if not report.progress:
+        return packet
+    optional = {**packet.params.optional, PROGRESS: report.progress}
+    return replace(packet, params=replace(packet.params, optional=optional))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
-    """What a call came to: text for the model, and whether it failed."""
+    """What a call came to: text for the model, whether it failed, and `commands` for a user interface."""
 
     text: str
     failed: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    commands: tuple[UICommand, ...] = ()

@@ -1,0 +1,79 @@
+"""The tables of the planner, alike in SQLite and Postgres; every time in them is UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, DateTime, ForeignKey, LargeBinary, String, Text, TypeDecorator
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+DEFAULT_PROJECT = 1  # which cannot be deleted (JIT-13)
+
+
+class Moment(TypeDecorator[datetime]):
+    """A time with its zone. SQLite keeps none, so UTC goes in and comes out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, _dialect: Any) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time needs its zone: 2026-01-31T15:00:00+08:00")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, _dialect: Any) -> datetime | None:
+        return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Project(Base):
+    __tablename__ = "projects"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(200))
+
+
+class Task(Base):
+    __tablename__ = "tasks"
+    __table_args__ = (CheckConstraint("priority BETWEEN 1 AND 5", name="priority_1_to_5"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    title: Mapped[str] = mapped_column(String(500))
+    description: Mapped[str] = mapped_column(Text, default="")
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), default=DEFAULT_PROJECT)
+    priority: Mapped[int] = mapped_column(default=3)
+    status: Mapped[str] = mapped_column(String(20), default="open")
+    start_time: Mapped[datetime | None] = mapped_column(Moment)
+    end_time: Mapped[datetime | None] = mapped_column(Moment)
+    created_at: Mapped[datetime] = mapped_column(Moment, default=lambda: datetime.now(UTC))
+    updated_at: Mapped[datetime] = mapped_column(
+        Moment, default=lambda: datetime.now(UTC), onupdate=lambda: datetime.now(UTC)
+    )
+
+
+class Note(Base):
+    """`vector` is what the encoder `encoder` made of its text, as float32."""
+
+    __tablename__ = "notes"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    title: Mapped[str] = mapped_column(String(500))
+    content: Mapped[str] = mapped_column(Text, default="")
+    encoder: Mapped[str] = mapped_column(String(200), default="")
+    vector: Mapped[bytes | None] = mapped_column(LargeBinary)
+    created_at: Mapped[datetime] = mapped_column(Moment, default=lambda: datetime.now(UTC))
+
+
+class NoteLink(Base):
+    __tablename__ = "note_links"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    source_id: Mapped[int] = mapped_column(ForeignKey("notes.id"))
+    target_id: Mapped[int] = mapped_column(ForeignKey("notes.id"))
+    relation: Mapped[str] = mapped_column(String(100), default="related")

@@ -1,0 +1,56 @@
+"""The planner's tools as a registry, and the plugin that brings them (TOL-7, TOL-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.hookspecs import hookimpl
+from navigator_kernel.planner.store import open_sessions
+from navigator_kernel.tools.factory import ToolFactory
+from navigator_kernel.values.tool import ToolDef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from navigator_kernel.model_ports import Tool
+    from navigator_kernel.ports import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerPlugin:
+    """Registered by the kernel itself. `encoder` gives the one of routing, or None."""
+
+    writer: Writer
+    encoder: Callable[[], Any]
+
+    @hookimpl
+    def kernel_register_tools(self, root: Path) -> Sequence[Tool]:
+        try:
+            held = registry(self.encoder)
+        except ImportError:  # SQLAlchemy or pydantic is not installed: no tools, and `doctor` says why
+            return ()
+        file = root / "mybox" / "state" / "planner.sqlite"
+        sessions = open_sessions(file, lambda: self.writer.make_folder(file.parent))
+        return ToolFactory(sessions).registry(held)
+
+
+def registry(encoder: Callable[[], Any] = lambda: None) -> Mapping[str, ToolDef]:
+    """A new tool is one line here, and its name in the skills that may call it."""
+    from navigator_kernel.planner import schemas, service
+
+    notes, tasks = service.Notes(encoder), ("refresh:tasks", "toast")
+    ask = "Really delete the task {task_id}? / 确定要删除任务 {task_id} 吗？"
+    return {
+        "task_get": ToolDef(service.task_get, "Shows one task", schemas.TaskId),
+        "task_list": ToolDef(service.task_list, "Lists tasks", schemas.TaskList),
+        "task_create": ToolDef(service.task_create, "Creates a task", schemas.TaskCreate, tasks),
+        "task_update": ToolDef(service.task_update, "Changes fields of a task", schemas.TaskUpdate, tasks),
+        "task_delete": ToolDef(service.task_delete, "Deletes a task", schemas.TaskId, tasks, ask),
+        "task_snooze": ToolDef(service.task_snooze, "Postpones a task", schemas.TaskSnooze, tasks),
+        "note_search": ToolDef(notes.search, "Finds notes by what they mean", schemas.NoteSearch),
+        "note_create": ToolDef(notes.create, "Writes a note", schemas.NoteCreate, ("refresh:notes", "toast")),
+        "link_create": ToolDef(notes.link, "Links two notes", schemas.NoteLinkCreate, ("refresh:notes", "toast")),
+    }

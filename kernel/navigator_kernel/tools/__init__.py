@@ -1,0 +1,1 @@
+"""Tools for models: typed functions made callable, and the fence that decides which may be called."""

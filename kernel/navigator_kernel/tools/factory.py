@@ -1,0 +1,176 @@
+"""Makes tools of typed functions: a schema from the signature, a session injected, errors all alike (TOL-1..6)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import NotLoadable
+from navigator_kernel.text import clean, shorten
+from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.tool import Result, ToolDef
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+SAID = 500  # characters of an error
+SESSIONS = frozenset({"Session", "AsyncSession", "scoped_session"})  # of SQLAlchemy, by name: it need not be installed
+NAMED = frozenset({"db", "session"})  # parameters that are one where nothing else says what they are
+
+Sessions = Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionTool:
+    """Implements `ports.Tool` over one function. `injected` is the parameter that takes a session, `whole` the one that
+    takes the arguments as one value."""
+
+    name: str
+    definition: ToolDef
+    schema: type[BaseModel]
+    sessions: Sessions | None = None
+    injected: str = ""
+    whole: str = ""
+    effects: tuple[str, ...] = field(default=())
+    confirm: str = ""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Its schema as it is: nested models stay nested (TOL-5)."""
+        held = self.schema.model_json_schema()
+        return ToolSpec(name=self.name, description=self.definition.description, schema=held)
+
+    async def run(self, arguments: Mapping[str, Any]) -> Result:
+        """Whatever happens is a result. A function that blocks does so on a thread of its own."""
+        from pydantic import ValidationError
+
+        try:
+            held = self.schema.model_validate(dict(arguments))
+        except ValidationError as error:
+            wrong = ((".".join(map(str, one["loc"])) or "arguments", one["msg"]) for one in error.errors())
+            return Result(error="; ".join(f"{where}: {what}" for where, what in wrong))
+        try:
+            if inspect.iscoroutinefunction(self.definition.func):
+                with self._session() as more:
+                    value = await self.definition.func(**more, **self._given(held))
+                    return Result(_plain(value))
+            return await asyncio.to_thread(self._ran, held)
+        except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model is told, the turn goes on
+            return Result(error=shorten(clean(str(error) or type(error).__name__, lines=False), SAID))
+
+    def _ran(self, held: BaseModel) -> Result:
+        """The result is made plain while its session is open."""
+        with self._session() as more:
+            return Result(_plain(self.definition.func(**more, **self._given(held))))
+
+    def _given(self, held: BaseModel) -> dict[str, Any]:
+        if self.whole:
+            return {self.whole: held}
+        return {name: getattr(held, name) for name in type(held).model_fields}
+
+    @contextmanager
+    def _session(self) -> Iterator[dict[str, Any]]:
+        """One for each call: committed where it went well, rolled back where it did not, always closed (TOL-3)."""
+        if not self.injected or self.sessions is None:
+            yield {}
+            return
+        session = self.sessions()
+        try:
+            yield {self.injected: session}
+            session.commit()
+        except BaseException:
+            session.rollback()
+            raise
+        finally:
+            session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFactory:
+    """`sessions` opens a database session; functions that take one are given it, and a model never sees that."""
+
+    sessions: Sessions | None = None
+
+    def from_crud(
+        self,
+        func: Callable[..., Any],
+        name: str,
+        description: str,
+        args_schema: type[Any] | None = None,
+        *,
+        effects: tuple[str, ...] = (),
+        confirm: str = "",
+    ) -> FunctionTool:
+        """A function, or a method of a service (TOL-2, TOL-8). NotLoadable for one whose parameters say nothing."""
+        return self.made(name, ToolDef(func, description, args_schema, effects, confirm))
+
+    def registry(self, definitions: Mapping[str, ToolDef]) -> tuple[FunctionTool, ...]:
+        return tuple(self.made(name, definition) for name, definition in definitions.items())
+
+    def made(self, name: str, definition: ToolDef) -> FunctionTool:
+        parameters = _parameters(definition.func, name)
+        injected = next((one for one, (kind, _) in parameters.items() if _is_session(one, kind)), "")
+        if injected and self.sessions is None:
+            raise NotLoadable(f"tool {name!r} needs a database", hint="make the ToolFactory with one")
+        parameters.pop(injected, None)
+        schema = definition.args_schema
+        taken = [one for one, (kind, _) in parameters.items() if schema is not None and kind is schema]
+        whole = taken[0] if len(parameters) == 1 and taken else ""
+        return FunctionTool(
+            name=name,
+            definition=definition,
+            schema=schema or _schema(name, parameters),
+            sessions=self.sessions,
+            injected=injected,
+            whole=whole,
+            effects=definition.effects,
+            confirm=definition.confirm,
+        )
+
+
+def _parameters(func: Callable[..., Any], name: str) -> dict[str, tuple[Any, Any]]:
+    """`(type, default)` of each parameter by its name; `...` where it has none."""
+    try:
+        signature, kinds = inspect.signature(func), typing.get_type_hints(func)
+    except (TypeError, ValueError, NameError) as error:
+        raise NotLoadable(f"tool {name!r} cannot be read: {error}", hint="give its parameters types") from error
+    found: dict[str, tuple[Any, Any]] = {}
+    for one in signature.parameters.values():
+        if one.kind in {one.VAR_POSITIONAL, one.VAR_KEYWORD, one.POSITIONAL_ONLY}:
+            raise NotLoadable(f"tool {name!r} takes {one}", hint="name each parameter")
+        found[one.name] = (kinds.get(one.name, Any), ... if one.default is one.empty else one.default)
+    return found
+
+
+def _is_session(name: str, kind: Any) -> bool:
+    names = {held.__name__ for held in getattr(kind, "__mro__", ())}
+    return bool(names & SESSIONS) or (kind is Any and name in NAMED)
+
+
+def _schema(name: str, parameters: Mapping[str, tuple[Any, Any]]) -> type[BaseModel]:
+    """A model of the arguments that takes nothing else."""
+    from pydantic import ConfigDict, create_model
+
+    fields: dict[str, Any] = dict(parameters)
+    made: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """JSON values: of pydantic models, of SQLAlchemy's rows by their columns, of collections of them."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if hasattr(value, "__table__"):
+        return {column.key: _plain(getattr(value, column.key)) for column in value.__table__.columns}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(held) for key, held in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(held) for held in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,30 @@
+"""What a tool is declared to be (TOL-6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDef:
+    """One line of a registry of tools. `args_schema` is a pydantic model, or None for what the signature says.
+
+    `effects` say what is different once it has succeeded: `refresh:<what>`, `toast` or `toast:<text>`,
+    `navigate:<where>`, `modal:<what>`; `{name}` in them is a field of the result. `confirm` is a question that is asked
+    before each call, `{name}` in it an argument.
+    """
+
+    func: Callable[..., Any]
+    description: str
+    args_schema: type[Any] | None = None
+    effects: tuple[str, ...] = ()
+    confirm: str = ""
+
+
+class Result(NamedTuple):
+    """What a tool came to: `value` in JSON values, or what went wrong."""
+
+    value: Any = None
+    error: str = ""
