@@ -50,8 +50,7 @@ def task_create(db: Session, task: TaskCreate) -> Task:
     _project(db, task.project_id)
     made = Task(**task.model_dump())
     db.add(made)
-    db.flush()
-    return made
+    return _written(db, made)
 
 
 def task_update(db: Session, update: TaskUpdate) -> Task:
@@ -68,8 +67,7 @@ def task_update(db: Session, update: TaskUpdate) -> Task:
         setattr(task, name, value)
     if task.start_time and task.end_time and task.end_time < task.start_time:
         raise ValueError("end_time is before start_time")
-    db.flush()
-    return task
+    return _written(db, task)
 
 
 def task_snooze(db: Session, snooze: TaskSnooze) -> Task:
@@ -78,8 +76,7 @@ def task_snooze(db: Session, snooze: TaskSnooze) -> Task:
     if task.start_time and task.end_time:
         task.end_time = snooze.until + (task.end_time - task.start_time)
     task.start_time = snooze.until
-    db.flush()
-    return task
+    return _written(db, task)
 
 
 def task_delete(db: Session, wanted: TaskId) -> dict[str, Any]:
@@ -175,6 +172,13 @@ def _task(db: Session, number: int) -> Task:
     task = db.get(Task, number)
     if task is None:
         raise ValueError(f"there is no task {number}")
+    return task
+
+
+def _written(db: Session, task: Task) -> Task:
+    """As the database has it, times in UTC."""
+    db.flush()
+    db.refresh(task)
     return task
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 from navigator_kernel.errors import KernelError, NotLoadable
 
 URL = "NAVIGATOR_DATABASE_URL"
+TRIES = 3
+_DRIVEN = re.compile(r"^postgres(?:ql)?://")
 
 
 def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
@@ -21,43 +24,56 @@ def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
 
     @cache
     def factory() -> Any:
-        try:
-            from sqlalchemy import create_engine, event
-            from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-            from sqlalchemy.orm import Session, sessionmaker
-
-            from navigator_kernel.planner.tables import DEFAULT_PROJECT, Base, Project
-        except ImportError as error:
-            raise NotLoadable(
-                "the planner needs the extra `planner`", hint="pip install 'navigator-kernel[planner]'"
-            ) from error
         url = os.environ.get(URL, "")
         try:
-            if url:
-                engine = create_engine(
-                    url.replace("postgres://", "postgresql+psycopg://", 1).replace(
-                        "postgresql://", "postgresql+psycopg://", 1
-                    )
-                )
-            else:
-                prepare()
-                engine = create_engine("sqlite://", creator=lambda: _connected(file))
-                event.listen(engine, "connect", _prepared)
-            Base.metadata.create_all(engine)
-            with Session(engine) as session:
-                if session.get(Project, DEFAULT_PROJECT) is None:
-                    session.add(Project(id=DEFAULT_PROJECT, name="Default"))
-                    session.commit()
+            from sqlalchemy.exc import SQLAlchemyError
+            from sqlalchemy.orm import sessionmaker
+
+            engine = _engine(url, file, prepare)
         except ImportError as error:
-            raise NotLoadable(
-                f"the driver for that database is missing: {error}", hint="pip install 'navigator-kernel[postgres]'"
-            ) from error
-        except (SQLAlchemyError, ArgumentError) as error:
+            hint = f"pip install 'navigator-kernel[{'postgres' if url else 'planner'}]'"
+            raise NotLoadable(f"a package of the planner is missing: {error.name}", hint=hint) from error
+        except SQLAlchemyError as error:
             hint = f"check {URL}" if url else f"mend or move {str(file)!r}"
             raise KernelError(f"the planner's database cannot be used: {type(error).__name__}", hint=hint) from None
         return sessionmaker(engine, expire_on_commit=False)
 
     return lambda: factory()()
+
+
+def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
+    """One connection for each session: the kernel is one person's, and its processes are short."""
+    from sqlalchemy import create_engine, event
+    from sqlalchemy.pool import NullPool
+
+    if url:
+        engine = create_engine(_DRIVEN.sub("postgresql+psycopg://", url), poolclass=NullPool)
+    else:
+        prepare()
+        engine = create_engine("sqlite://", creator=lambda: _connected(file), poolclass=NullPool)
+        event.listen(engine, "connect", _prepared)
+    _made(engine)
+    return engine
+
+
+def _made(engine: Any) -> None:
+    """The tables and the default project, which another process may be making at the same moment."""
+    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+    from sqlalchemy.orm import Session
+
+    from navigator_kernel.planner.tables import DEFAULT_PROJECT, Base, Project
+
+    for left in reversed(range(TRIES)):
+        try:
+            Base.metadata.create_all(engine)
+            with Session(engine) as session:
+                if session.get(Project, DEFAULT_PROJECT) is None:
+                    session.add(Project(id=DEFAULT_PROJECT, name="Default"))
+                    session.commit()
+            return
+        except (IntegrityError, OperationalError, ProgrammingError):
+            if not left:
+                raise
 
 
 def _connected(file: Path) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, DateTime, ForeignKey, LargeBinary, String, Text, TypeDecorator
+from sqlalchemy import CheckConstraint, DateTime, ForeignKey, Identity, LargeBinary, String, Text, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 DEFAULT_PROJECT = 1  # which cannot be deleted (JIT-13)
@@ -33,9 +33,11 @@ class Base(DeclarativeBase):
 
 
 class Project(Base):
+    """The default one is there from the beginning; numbers of others begin behind it."""
+
     __tablename__ = "projects"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Identity(start=DEFAULT_PROJECT + 1), primary_key=True)
     name: Mapped[str] = mapped_column(String(200))
 
 

@@ -61,7 +61,8 @@ class FunctionTool:
                     return Result(_plain(value))
             return await asyncio.to_thread(self._ran, held)
         except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model is told, the turn goes on
-            return Result(error=shorten(clean(str(error) or type(error).__name__, lines=False), SAID))
+            said = str(error).partition("\n")[0] or type(error).__name__
+            return Result(error=shorten(clean(said, lines=False), SAID))
 
     def _ran(self, held: BaseModel) -> Result:
         """The result is made plain while its session is open."""

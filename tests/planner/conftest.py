@@ -1,0 +1,89 @@
+"""A planner on SQLite, and on a real Postgres that the test starts, where its programs are installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.planner.store import URL, open_sessions
+from navigator_kernel.planner.toolkit import registry
+from navigator_kernel.tools.factory import FunctionTool, ToolFactory
+
+Tools = Callable[[], dict[str, FunctionTool]]
+PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
+
+
+def found(program: str) -> str | None:
+    return shutil.which(program) or next((str(place / program) for place in PLACES if (place / program).exists()), None)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server of its own; run as `postgres` where the tests run as root, which it refuses to."""
+    initdb, server = found("initdb"), found("postgres")
+    if initdb is None or server is None:
+        pytest.skip("postgresql is not installed")
+    folder = tmp_path_factory.mktemp("postgres")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    before: list[str] = []
+    if os.getuid() == 0:
+        for place in (folder, *folder.parents[:3]):
+            place.chmod(0o755)
+        shutil.chown(folder, "postgres")
+        before = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    data = folder / "data"
+    subprocess.run(
+        [*before, initdb, "-D", str(data), "-U", "ann", "--auth=trust", "-E", "UTF8"], check=True, capture_output=True
+    )
+    words = [*before, server, "-D", str(data), "-p", str(port), "-k", str(folder), "-c", "fsync=off", "-h", "127.0.0.1"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            with socket.socket() as asked:
+                if asked.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.1)
+        yield f"postgresql://ann@127.0.0.1:{port}/postgres"
+    finally:
+        process.send_signal(signal.SIGINT)  # which waits for no client
+        process.wait(timeout=20)
+
+
+@pytest.fixture
+def planner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> dict[str, FunctionTool]:
+    """The tools by their names, on the database that the test is for."""
+    kind = getattr(request, "param", "sqlite")
+    if kind == "postgres":
+        monkeypatch.setenv(URL, request.getfixturevalue("postgres"))
+        _emptied(request.getfixturevalue("postgres"))
+    else:
+        monkeypatch.delenv(URL, raising=False)
+    sessions = open_sessions(tmp_path / "planner.sqlite", lambda: None)
+    return {tool.name: tool for tool in ToolFactory(sessions).registry(registry())}
+
+
+def _emptied(url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as database:
+        database.execute("DROP SCHEMA public CASCADE")
+        database.execute("CREATE SCHEMA public")
+
+
+def both(*, more: Any = ()) -> pytest.MarkDecorator:
+    """The test runs on SQLite, and in CI on Postgres."""
+    return pytest.mark.parametrize(
+        "planner", ["sqlite", pytest.param("postgres", marks=[pytest.mark.ci, *more])], indirect=True
+    )

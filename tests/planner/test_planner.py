@@ -1,0 +1,187 @@
+"""Tasks, notes and links, on SQLite and on Postgres: the same answers, the same refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.planner.schemas import NoteCreate, NoteSearch
+from navigator_kernel.planner.service import Notes, project_create, project_delete
+from navigator_kernel.planner.store import URL, open_sessions
+from navigator_kernel.planner.tables import Task
+from navigator_kernel.tools.factory import FunctionTool
+from planner.conftest import both
+
+WHEN, LATER = "2026-11-23T15:00:00+08:00", "2026-11-24T09:30:00+08:00"
+Planner = dict[str, FunctionTool]
+
+pytestmark = pytest.mark.requirement("TOL-7")
+
+
+def do(planner: Planner, name: str, **arguments: Any) -> Any:
+    """What the tool came to; its error as an error."""
+    result = asyncio.run(planner[name].run(arguments))
+    if result.error:
+        raise ValueError(result.error)
+    return result.value
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@both()
+@pytest.mark.requirement("JIT-13")
+def test_a_task_is_created_found_changed_postponed_and_deleted(planner: Planner) -> None:
+    made = do(planner, "task_create", title=" 会议准备 ", start_time=WHEN, end_time="2026-11-23T16:30:00+08:00")
+    assert (made["title"], made["priority"], made["project_id"], made["status"]) == ("会议准备", 3, 1, "open")
+    assert moment(made["start_time"]) == moment(WHEN)
+    changed = do(planner, "task_update", task_id=made["id"], changes={"priority": 5, "end_time": None})
+    assert (changed["priority"], changed["end_time"], changed["title"]) == (5, None, "会议准备")
+    do(planner, "task_update", task_id=made["id"], changes={"end_time": "2026-11-23T16:30:00+08:00"})
+    later = do(planner, "task_snooze", task_id=made["id"], until=LATER)
+    assert (moment(later["start_time"]), moment(later["end_time"])) == (
+        moment(LATER),
+        moment("2026-11-24T11:00:00+08:00"),
+    )
+    assert do(planner, "task_get", task_id=made["id"])["start_time"] == later["start_time"]
+    assert do(planner, "task_delete", task_id=made["id"]) == {"id": made["id"], "title": "会议准备", "deleted": True}
+    with pytest.raises(ValueError, match="there is no task"):
+        do(planner, "task_get", task_id=made["id"])
+
+
+@both()
+def test_a_list_is_by_time_and_narrowed_down(planner: Planner) -> None:
+    for title, start in (("Water the plants", None), ("Call 100% of Bob", LATER), ("Call Ann", WHEN)):
+        do(planner, "task_create", title=title, start_time=start)
+    do(planner, "task_update", task_id=2, changes={"status": "done"})
+
+    def titles(**wanted: Any) -> list[str]:
+        return [task["title"] for task in do(planner, "task_list", **wanted)]
+
+    assert titles() == ["Call Ann", "Call 100% of Bob", "Water the plants"]
+    assert titles(words="call", status="open") == ["Call Ann"]
+    assert titles(words="100%") == ["Call 100% of Bob"]
+    assert titles(before="2026-11-24T00:00:00Z") == ["Call Ann"]
+    assert (titles(limit=1), titles(project_id=2)) == (["Call Ann"], [])
+
+
+@pytest.mark.requirement("JIT-13")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("task_create", {"title": "x", "priority": 6}, "priority"),
+        ("task_create", {"title": "x", "priority": 0}, "priority"),
+        ("task_create", {"title": " "}, "title"),
+        ("task_create", {"title": "x", "start_time": "2026-11-23T15:00:00"}, "start_time"),
+        ("task_create", {"title": "x", "start_time": "tomorrow"}, "start_time"),
+        ("task_create", {"title": "x", "start_time": LATER, "end_time": WHEN}, "end_time is before start_time"),
+        ("task_create", {"title": "x", "project_id": 7}, "there is no project 7"),
+        ("task_update", {"task_id": 9, "changes": {"title": "x"}}, "there is no task 9"),
+        ("task_update", {"task_id": 1, "changes": {}}, "changes"),
+        ("task_update", {"task_id": 1, "changes": {"title": None}}, "changes.title"),
+        ("task_update", {"task_id": 1, "changes": {"id": 2}}, "changes.id"),
+        ("task_snooze", {"task_id": 1}, "until"),
+        ("task_delete", {"task_id": "one"}, "task_id"),
+        ("link_create", {"source_id": 1, "target_id": 1}, "itself"),
+        ("link_create", {"source_id": 1, "target_id": 2}, "there is no note"),
+    ],
+)
+def test_what_cannot_be_is_told_and_nothing_changes(
+    planner: Planner, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    do(planner, "task_create", title="first")
+    with pytest.raises(ValueError, match=words):
+        do(planner, tool, **arguments)
+    assert [task["title"] for task in do(planner, "task_list")] == ["first"]
+
+
+@both()
+@pytest.mark.requirement("JIT-13")
+def test_the_default_project_stays_and_takes_in_the_tasks_of_others(planner: Planner) -> None:
+    sessions = planner["task_get"].sessions
+    assert sessions is not None
+    with sessions() as session:
+        other = project_create(session, "Garden")
+        session.add(Task(title="x", project_id=other.id))
+        session.commit()
+        project_delete(session, other.id)
+        session.commit()
+        with pytest.raises(ValueError, match="cannot be deleted"):
+            project_delete(session, 1)
+    assert [task["project_id"] for task in do(planner, "task_list")] == [1]
+
+
+@both()
+def test_notes_are_found_by_their_words_and_linked(planner: Planner) -> None:
+    for title, content in (("Bread", "flour, water and salt"), ("Boats", "oars and sails"), ("面包", "面粉和盐")):
+        do(planner, "note_create", title=title, content=content)
+    assert do(planner, "note_search", query="flour and salt")[0]["title"] == "Bread"
+    assert [note["title"] for note in do(planner, "note_search", query="面粉")] == ["面包"]
+    link = do(planner, "link_create", source_id=1, target_id=3, relation="same as")
+    assert (link["source_id"], link["target_id"], link["relation"]) == (1, 3, "same as")
+
+
+def test_notes_are_found_by_what_they_mean(tmp_path: Path) -> None:
+    from navigator_kernel.adapters.files import FolderWriter
+    from navigator_kernel.adapters.use_encoder import UseEncoder
+
+    kept = tmp_path / "encoders"
+    encoder = UseEncoder(kept, lambda: FolderWriter([kept]))
+    notes = Notes(lambda: encoder)
+    with open_sessions(tmp_path / "planner.sqlite", lambda: None)() as session:
+        for title, content in (("Baking", "flour, yeast, an oven"), ("Sailing", "wind, oars and a harbour")):
+            notes.create(session, NoteCreate(title=title, content=content))
+        found = notes.search(session, NoteSearch(query="how do I make bread?"))
+        assert found[0]["title"] == "Baking"
+        assert notes.search(session, NoteSearch(query="怎么划船出海"))[0]["title"] == "Sailing"
+
+
+def test_many_at_once_lose_nothing(planner: Planner) -> None:
+    do(planner, "task_list")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda at: do(planner, "task_create", title=f"task {at}"), range(40)))
+    assert len(do(planner, "task_list", limit=200)) == 40
+
+
+def test_two_processes_that_begin_at_once_both_get_in(tmp_path: Path) -> None:
+    words = (
+        "import sys; from pathlib import Path; from navigator_kernel.planner.store import open_sessions; "
+        "from navigator_kernel.planner.tables import Project; "
+        "print(open_sessions(Path(sys.argv[1]), lambda: None)().get(Project, 1).name)"
+    )
+    argv = [sys.executable, "-c", words, str(tmp_path / "planner.sqlite")]
+    running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    assert [process.communicate(timeout=60)[0] for process in running] == ["Default\n"] * 6
+
+
+def test_times_are_kept_in_utc(planner: Planner) -> None:
+    made = do(planner, "task_create", title="x", start_time=WHEN)
+    assert moment(made["start_time"]).astimezone(UTC).hour == 7
+
+
+def test_a_strangers_link_is_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(URL, raising=False)
+    (tmp_path / "outside").write_bytes(b"")
+    (tmp_path / "planner.sqlite").symlink_to(tmp_path / "outside")
+    with pytest.raises(KernelError):
+        open_sessions(tmp_path / "planner.sqlite", lambda: None)()
+    assert (tmp_path / "outside").read_bytes() == b""
+
+
+@pytest.mark.parametrize("url", ["postgresql://ann@127.0.0.1:9/x", "nonsense", "sqlite:////no/such/folder/x.sqlite"])
+def test_a_database_that_cannot_be_used_is_told_without_its_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv(URL, url)
+    with pytest.raises(KernelError) as caught:
+        open_sessions(tmp_path / "x", lambda: None)()
+    assert caught.value.hint and url not in caught.value.message

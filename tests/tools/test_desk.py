@@ -1,0 +1,200 @@
+"""The fence offers what a skill declares and a person allows, asks where a tool says so, and tells of what is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from navigator_kernel.errors import ConsentNeeded
+from navigator_kernel.events import UICommand
+from navigator_kernel.settings import Policy
+from navigator_kernel.specialist.commands import without_commands
+from navigator_kernel.text import Language
+from navigator_kernel.tools.desk import Desk, filled, subject_of
+from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.tool import Result
+from navigator_kernel.values.work import Assignment, ToolAnswer
+from specialist.at_work import WORK, Table
+
+
+@dataclass
+class Tool:
+    name: str
+    result: Result = field(default_factory=Result)
+    effects: tuple[str, ...] = ()
+    confirm: str = ""
+    ran: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(name=self.name, description=self.name)
+
+    async def run(self, arguments: Mapping[str, Any]) -> Result:
+        self.ran.append(arguments)
+        return self.result
+
+
+@dataclass
+class Book:
+    """Consents that know one subject."""
+
+    agreed: str = ""
+    asked: list[str] = field(default_factory=list)
+
+    def allow(self, run: str, subject: str) -> None:
+        self.agreed = subject
+
+    def require(self, run: str, subject: str, detail: str, **facts: Any) -> None:
+        self.asked.append(detail)
+        if subject != self.agreed:
+            raise ConsentNeeded(detail, subject=subject, **facts)
+
+    def trusted(self, subject: str) -> bool:
+        return False
+
+    def trust(self, *subjects: str, note: str) -> None: ...
+
+    def distrust(self, subject: str) -> None: ...
+
+
+@dataclass
+class Record:
+    entries: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+
+    def record(self, event: str, /, **facts: Any) -> None:
+        self.entries.append((event, facts))
+
+
+def desk(*tools: Tool, policy: Policy | None = None, book: Book | None = None, record: Record | None = None) -> Desk:
+    held = {tool.name: tool for tool in tools}
+    return Desk(
+        tools=lambda: held, always=Table(), consents=book or Book(), audit=record or Record(), policy=policy or Policy()
+    )
+
+
+def work(*tools: str, language: Language = "en") -> Assignment:
+    return replace(WORK, skill="sailor", tools=tools, language=language)
+
+
+def call(held: Desk, order: Assignment, name: str, **arguments: Any) -> ToolAnswer:
+    return asyncio.run(held.call(order, name, arguments))
+
+
+def offered(held: Desk, order: Assignment) -> list[str]:
+    return [spec.name for spec in held.offered(order)]
+
+
+@pytest.mark.requirement("JIT-1", "JIT-5")
+def test_a_skill_sees_what_it_declares_and_nothing_else() -> None:
+    held = desk(Tool("row"), Tool("sail"), Tool("sink"))
+    assert offered(held, work("sail", "row", "no-such-tool", "sail")) == ["look_up", "sail", "row"]
+    assert offered(held, work()) == ["look_up"]
+
+
+@pytest.mark.requirement("JIT-5")
+def test_the_same_skill_and_policy_make_the_same_tools() -> None:
+    held = desk(Tool("row"), Tool("sail"))
+    assert [held.offered(work("sail", "row")) for _ in range(3)] == [held.offered(work("sail", "row"))] * 3
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(deny=frozenset({"tool:sink"})),
+        Policy(deny=frozenset({"tool:si*"})),
+        Policy(skills={"sailor": frozenset({"tool:sink"})}),
+    ],
+)
+def test_what_the_person_denies_is_neither_offered_nor_called(policy: Policy) -> None:
+    sink, record = Tool("sink"), Record()
+    held = desk(sink, Tool("row"), policy=policy, record=record)
+    assert offered(held, work("sink", "row")) == ["look_up", "row"]
+    assert (call(held, work("sink"), "sink").failed, sink.ran) == (True, [])
+    assert [event for event, _ in record.entries] == ["refused"]
+
+
+@pytest.mark.requirement("JIT-12", "SAF-1")
+def test_one_that_asks_runs_only_after_a_yes_to_the_same_arguments() -> None:
+    sink, book = Tool("sink", confirm="Sink {boat}?"), Book()
+    held = desk(sink, book=book)
+    with pytest.raises(ConsentNeeded) as caught:
+        call(held, work("sink"), "sink", boat="Ann")
+    assert caught.value.message == 'Sink Ann? sink {"boat": "Ann"}'
+    assert (caught.value.data["arguments"], sink.ran) == ({"boat": "Ann"}, [])
+    book.allow("run-1", caught.value.data["subject"])
+    assert not call(held, work("sink"), "sink", boat="Ann").failed
+    with pytest.raises(ConsentNeeded):
+        call(held, work("sink"), "sink", boat="Bob")
+    assert sink.ran == [{"boat": "Ann"}]
+
+
+def test_a_subject_is_its_arguments_in_any_order() -> None:
+    assert subject_of("t", {"a": 1, "b": 2}) == subject_of("t", {"b": 2, "a": 1}) != subject_of("t", {"a": 2, "b": 1})
+
+
+@pytest.mark.requirement("TOL-4")
+@pytest.mark.parametrize(
+    ("result", "language", "text"),
+    [
+        (Result(value={"id": 1}), "en", '{"id": 1}'),
+        (Result(value="well"), "en", "well"),
+        (Result(), "en", "done"),
+        (Result(), "zh", "操作成功"),
+        (Result(value=[]), "zh", "操作成功: []"),
+        (Result(value=0), "en", "0"),
+        (Result(value=False), "en", "false"),
+        (Result(error="no wind"), "en", "failed: no wind"),
+        (Result(error="没有风"), "zh", "操作失败: 没有风"),
+        (Result(value="a\x1b[31mb"), "en", "ab"),
+    ],
+)
+def test_every_answer_has_one_form(result: Result, language: Language, text: str) -> None:
+    answer = call(desk(Tool("sail", result)), work("sail", language=language), "sail")
+    assert (answer.text, answer.failed) == (text, bool(result.error))
+
+
+@pytest.mark.requirement("EVT-2", "EVT-3")
+def test_commands_come_of_declared_effects_after_success() -> None:
+    effects = ("refresh:boats", "toast:{name} sails", "navigate:/boats/{id}", "modal:boat", "toast", "nonsense:x")
+    answer = call(desk(Tool("sail", Result(value={"id": 3, "name": "Ann"}), effects)), work("sail"), "sail")
+    assert answer.commands == (
+        UICommand(type="refresh", payload={"target": "boats"}),
+        UICommand(type="toast", payload={"message": "Ann sails", "type": "success"}),
+        UICommand(type="navigate", payload={"target": "/boats/3"}),
+        UICommand(type="modal", payload={"target": "boat"}),
+        UICommand(type="toast", payload={"message": "sail: done", "type": "success"}),
+    )
+    assert call(desk(Tool("sail", Result(error="no"), effects)), work("sail"), "sail").commands == ()
+
+
+@pytest.mark.requirement("EVT-7")
+def test_each_call_is_on_record() -> None:
+    record = Record()
+    call(desk(Tool("sail"), record=record), work("sail"), "sail", to="sea")
+    assert [(event, facts["subject"] == subject_of("sail", {"to": "sea"})) for event, facts in record.entries] == [
+        ("started", True),
+        ("ended", True),
+    ]
+
+
+def test_a_field_is_filled_once() -> None:
+    assert filled("{a} {b} {c}", {"a": "{b}", "b": 2}) == "{b} 2 {c}"
+
+
+@pytest.mark.requirement("EVT-2")
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('Done. {"type": "refresh", "payload": {"target": "tasks"}}', "Done. "),
+        ('```json\n{"payload": {}, "type": "toast"}\n```\nGood.', "Good."),
+        ('{"type": "refresh"} stays', '{"type": "refresh"} stays'),
+        ('{"type": "boat", "payload": {}} stays', '{"type": "boat", "payload": {}} stays'),
+        ('{"type": "refresh", "payload": {broken', '{"type": "refresh", "payload": {broken'),
+    ],
+)
+def test_what_looks_like_a_command_is_taken_out_of_text(text: str, kept: str) -> None:
+    assert without_commands(text) == kept
