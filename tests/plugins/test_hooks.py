@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from models.wire_server import Said, serving
 from navigator_kernel import hookspecs
 from navigator_kernel.assembly.kernel import assemble
 from navigator_kernel.assembly.lifecycle import open_lifecycle
@@ -94,6 +95,16 @@ from navigator_kernel.values.reply import Notice
 def kernel_precheck(count):
     return Notice(code="mine", count=count)
 """
+TOOLS = """
+from navigator_kernel.tools.factory import ToolFactory
+
+def greet(name: str) -> str:
+    return f"Hello {name}"
+
+@hookimpl
+def kernel_register_tools(root):
+    return [ToolFactory().from_crud(greet, "greet", "Greets"), object()]
+"""
 FINISH = """
 told = []
 
@@ -136,6 +147,25 @@ def test_kernel_register_sources_adds_a_folder_of_skills(root: Path, install: An
     install(f"@hookimpl\ndef kernel_register_sources(root):\n    return [{str(folder.parent)!r}]\n")
     found = kernel_at(root).catalogue.find("plugin-skill")
     assert (found.level, found.path) == ("plugin", folder / "SKILL.md")
+
+
+def test_kernel_register_tools_adds_a_tool_that_a_skill_may_declare(
+    root: Path, install: Any, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    name = install(TOOLS)
+    skill = root / ".claude" / "skills" / "greeter" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: greeter\ndescription: Greets people\ntools: [greet]\n---\n# Greeter\n\nGreet.\n")
+    with serving() as server:
+        config = home / ".config" / "navigator" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(f'[models]\ndefault = "there:x"\n[models.providers.there]\nurl = "{server.url}"\n')
+        calls = [("greet", '{"name": "Ann"}')]
+        server.scripts["x"] = lambda _messages, number: Said(calls=calls) if number == 1 else Said(text="done")
+        kernel = kernel_at(root)
+        assert turn(kernel, "/greeter Ann").report.state == "success"
+        assert server.requests[1].body["messages"][-1]["content"] == "Hello Ann"
+    assert [(one["plugin"], one["hook"]) for one in kernel.failures()] == [(name, "kernel_register_tools")]
 
 
 def test_kernel_register_routers_replaces_the_router(root: Path, install: Any) -> None:

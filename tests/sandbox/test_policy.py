@@ -63,7 +63,7 @@ def test_a_prompt_starts_nothing(here: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "verdict"), [("", "allow"), ("tools: [read_file]\n", "deny"), ("tools: [write_file]\n", "allow")]
+    ("tools", "verdict"), [("", "deny"), ("tools: [read_file]\n", "deny"), ("tools: [write_file]\n", "allow")]
 )
 def test_a_tool_is_told_by_what_the_manifest_lists(here: Place, tools: str, verdict: str) -> None:
     manifest = here.root / ".claude/skills/looker/SKILL.md"

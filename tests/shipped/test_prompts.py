@@ -87,7 +87,7 @@ def test_a_task_that_is_told_is_not_asked_for(place: Place, text: str, task: str
         "a whole number from 1 to 5, default 3",
         "the task must exist",
         "Confirm a second time",
-        '{"type": "refresh", "payload": {"target": "tasks"}}',
+        "After a change the list is refreshed by the kernel; write no command for it",
         "task_create",
         "task_snooze",
     ],

@@ -61,12 +61,17 @@ def _skills(
         held = parameters(
             found.required_params if found else (), skills.arguments, request, named=decision.tier != "retrieval"
         )
-        if held.missing:
+        if held.missing and not _asks_itself(found, order):
             return _question(name, found, held, order.language)
         packets = [_skill_packet(name, found, held, request, order, at, said=" ".join(skills.arguments))]
         packets += _fallbacks(decision, request, catalogue, order, at) if not skills.direct_call else []
         steps.append(Step(packets=tuple(packets)))
     return Plan(steps=tuple(steps))
+
+
+def _asks_itself(skill: SkillDef | None, order: TurnContext) -> bool:
+    """Whether a model works on it, which reads the message and asks for what is not in it (X-10)."""
+    return order.has_model and skill is not None and skill.kind == "B"
 
 
 def _fallbacks(
@@ -120,7 +125,8 @@ def _skill_packet(
         optional |= {"memory": [memory.text for memory in order.memories]} if order.memories else {}
     limit = min(skill.timeout or order.timeout, SKILL_LIMIT) if skill else order.timeout
     kind = f"{skill.type}:{skill.name}" if skill else f"skill:{name}"
-    return _packet("skills", "run", kind, request, order, dict(held.values), optional, at=at, timeout=limit)
+    required = {**{spec.name: "" for spec in held.missing}, **held.values}
+    return _packet("skills", "run", kind, request, order, required, optional, at=at, timeout=limit)
 
 
 def _block(handed: Handover | None) -> list[str]:
