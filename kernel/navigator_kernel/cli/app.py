@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -45,6 +45,11 @@ class App:
         from navigator_kernel.assembly.kernel import assemble
 
         return assemble(self.root, self.settings, unsafe=self.unsafe)
+
+    def use_model(self, name: str) -> None:
+        """Asks the model `name` from now on; the kernel is put together anew when it is next needed."""
+        self.settings = replace(self.settings, models=self.settings.models._replace(default=name))
+        self.__dict__.pop("kernel", None)
 
     @cached_property
     def consents(self) -> ConsentBook:

@@ -7,9 +7,9 @@ import sys
 import click
 
 from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.chat_stream import Shown
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.errors import Interrupted, KernelError
-from navigator_kernel.events import Event, SkillActivated, StepStarted
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
 
@@ -17,6 +17,9 @@ HELP = """\
 /help            this page
 /skills          the skills that are installed
 /why             why the last turn chose what it chose
+/cost            what models took in this conversation, by skill
+/model [name]    which model is asked; with a name, that one from now on
+/skill           the skill that a follow-up goes to
 /quit            leave (Ctrl-D does, too)
 /name words      run the skill called name          @path    put a file into the message
 !command         a shell command, asked first       #name    a stored workflow
@@ -39,16 +42,18 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
 
     tidy(app.root)
     session, replies, code = open_session(app, session_name), list[Reply](), 0
+    shown = Shown(quiet=as_json)
     while (text := read_message()) is not None:
         if not text.strip():
             continue
-        if text.strip() in _WORDS:
-            if text.strip() in {"/quit", "/exit"}:
+        word, _, rest = text.strip().partition(" ")
+        if word in _WORDS and (not rest or word == "/model"):
+            if word in {"/quit", "/exit"}:
                 break
-            _own(app, text.strip(), replies)
+            _own(app, word, rest.strip(), session, shown, replies)
             continue
         try:
-            reply = _turn(app, text, session, quiet=as_json)
+            reply = _turn(app, text, session, shown)
         except Interrupted as error:
             if error.data.get("signal"):
                 raise
@@ -65,7 +70,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     return code if not sys.stdin.isatty() else 0
 
 
-_WORDS = frozenset({"/help", "/quit", "/exit", "/skills", "/why"})
+_WORDS = frozenset({"/help", "/quit", "/exit", "/skills", "/why", "/cost", "/model", "/skill"})
 
 
 def read_message() -> str | None:
@@ -105,35 +110,33 @@ def _block() -> str:
     return "\n".join(kept)
 
 
-def _turn(app: App, text: str, session: Session, *, quiet: bool) -> Reply:
+def _turn(app: App, text: str, session: Session, shown: Shown) -> Reply:
     from navigator_kernel.cli.replies import show
     from navigator_kernel.cli.turns import take_turn
     from navigator_kernel.values.report import FORMATS
 
     message = Message(text=text, interactive=True, language=app.language)
-    reply = take_turn(app, message, session, listeners=() if quiet else (progress,), keep=True)
-    if not quiet:
-        show(app, reply, form=FORMATS[app.settings.format], as_json=False)
+    try:
+        reply = take_turn(app, message, session, listeners=(shown,), keep=True)
+    finally:
+        streamed = shown.end()
+    if not shown.quiet:
+        show(app, reply, form=FORMATS[app.settings.format], as_json=False, streamed=streamed)
     return reply
 
 
-def progress(event: Event) -> None:
-    """What is under way, on a terminal only."""
-    if not sys.stderr.isatty():
-        return
-    match event.body:
-        case SkillActivated(skill=skill):
-            note(f"… {skill}")
-        case StepStarted(agent=agent) if agent != "skills":
-            note(f"… {agent}")
-
-
-def _own(app: App, word: str, replies: list[Reply]) -> None:
+def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies: list[Reply]) -> None:
     match word:
         case "/help":
             from navigator_kernel.workflows.orchestrator import COMMAND
 
             lines([HELP, f"/{COMMAND.name} need", f"                 {COMMAND.description}"])
+        case "/cost":
+            lines(list(shown.costs()))
+        case "/model":
+            _model(app, rest)
+        case "/skill":
+            lines([session.sticky.target if session.sticky else "none: the next message chooses"])
         case "/skills":
             lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
         case "/why" if replies:
@@ -143,3 +146,17 @@ def _own(app: App, word: str, replies: list[Reply]) -> None:
             lines([line for event in events for line in told(event)])
         case _:
             note("nothing yet")
+
+
+def _model(app: App, name: str) -> None:
+    """For this conversation only; `navigator model use` is for good."""
+    if name:
+        from navigator_kernel.adapters.model_providers import spelled_out
+
+        try:
+            spelled_out(name, app.settings.models)
+        except KernelError as error:
+            note(f"error: {error.message}\nhint: {error.hint}")
+            return
+        app.use_model(name)
+    lines([app.settings.models.default or "none: navigator model use PROVIDER:MODEL"])

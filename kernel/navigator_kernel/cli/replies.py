@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from navigator_kernel.values.report import Format, Report, Style
 
 
-def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
-    """The report on stdout; notice and, below `detail`, the sections on stderr where they are not asked for."""
+def show(app: App, reply: Reply, *, form: Format, as_json: bool, streamed: bool = False) -> None:
+    """The report on stdout; notice and, below `detail`, the sections on stderr where they are not asked for. With
+    `streamed` a model's answer is there already."""
     if as_json:
         document(reply.to_dict())
         return
@@ -30,7 +31,7 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
     if reply.workflow is not None and form != "raw":
         _workflow(reply.workflow, language)
         lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
-    _answer(reply.report, form, style, language)
+    _answer(reply.report, form, style, language, streamed=streamed)
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
     _asked(reply, language)
@@ -38,13 +39,14 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool) -> None:
         lines(sections(reply.sections, language))
 
 
-def _answer(report: Report, form: Format, style: Style, language: Language) -> None:
+def _answer(report: Report, form: Format, style: Style, language: Language, *, streamed: bool) -> None:
     """What a model wrote is shown as it wrote it, with what it took beside; all else as a report."""
     usage = report.data.get("usage")
     if form != "detail" or not isinstance(usage, Mapping) or report.raw is None:
         lines(render_report(report, form, style))
         return
-    lines(clean(report.raw))
+    if not streamed:
+        lines(clean(report.raw))
     if report.state != "success":
         note(render_report(report, "summary", style))
     cost = say("usage.unpriced", language) if usage["cost"] is None else f"${usage['cost']:.4f}"

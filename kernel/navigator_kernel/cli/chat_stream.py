@@ -1,0 +1,94 @@
+"""What a person sees while a turn is under way: words as they come, skills, tools, and what it took."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from navigator_kernel.cli.output import note
+from navigator_kernel.events import Event, RunContent, SkillActivated, StepStarted, ToolCallStarted, UICommand, Usage
+from navigator_kernel.text import clean, shorten
+from navigator_kernel.values.chat import Spent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ARGUMENTS = 80  # characters of a call's arguments
+NO_SKILL = "(no skill)"
+
+
+@dataclass(slots=True)
+class Shown:
+    """Listens to the turns of one conversation; `quiet` counts and shows nothing."""
+
+    quiet: bool = False
+    streamed: bool = False  # whether words of this turn are on the screen already
+    _open: bool = False  # whether their line has not ended
+    spent: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))  # by skill, of the conversation
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event.body, Usage):
+            self._count(event.body)
+        if self.quiet:
+            return
+        match event.body:
+            case RunContent(text=text) if event.step is not None and sys.stdout.isatty():
+                sys.stdout.write(clean(text))
+                sys.stdout.flush()
+                self.streamed = self._open = True
+            case SkillActivated(skill=skill):
+                self._note(f"… {skill}")
+            case StepStarted(agent=agent) if agent not in {"skills", "kernel"}:
+                self._note(f"… {agent}")
+            case ToolCallStarted(tool=tool, args=args) if (
+                "." not in tool
+            ):  # a model's; the kernel's own have an agent's name
+                self._note(f"… {tool} {shorten(json.dumps(dict(args), ensure_ascii=False), ARGUMENTS)}")
+            case UICommand(type="toast", payload=payload):
+                self._note(str(payload.get("message", "")))
+
+    def end(self) -> bool:
+        """Whether the answer is on the screen; the next turn begins anew."""
+        self._break()
+        streamed, self.streamed = self.streamed, False
+        return streamed
+
+    def costs(self) -> Iterator[str]:
+        """A line for each skill, and one for all."""
+        total = Spent()
+        for name, spent in sorted(self.spent.items()):
+            total += spent
+            yield _line(name, spent)
+        yield _line("all", total)
+
+    def _note(self, text: str) -> None:
+        if sys.stderr.isatty():
+            self._break()
+            note(clean(text, lines=False))
+
+    def _break(self) -> None:
+        if self._open:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+            self._open = False
+
+    def _count(self, usage: Usage) -> None:
+        cost = usage.cost or 0.0
+        spent = Spent(
+            requests=1,
+            input=usage.input_tokens,
+            output=usage.output_tokens,
+            cached=usage.cached_tokens,
+            cost=cost,
+            priced=usage.cost is not None,
+        )
+        self.spent[usage.skill or NO_SKILL] += spent
+
+
+def _line(name: str, spent: Spent) -> str:
+    cost = f"${spent.cost:.4f}" if spent.priced else "price not known"
+    tokens = f"{spent.input} tokens in ({spent.cached} from a cache), {spent.output} out"
+    return f"{name}: {spent.requests} requests, {tokens}, {cost}"
