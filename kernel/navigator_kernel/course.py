@@ -95,7 +95,9 @@ class Follower:
             stays = run.state != "proposed"
             journal.mark(token, "running", (), None if stays else store(run.plan, self.kernel, self.context.language))
         else:
-            covers_effect = agreed not in {"", REPEAT} and not agreed.startswith("retry:")
+            if agreed.startswith("tool:"):  # one call, and not the next
+                self.kernel.consents.allow(token, agreed)
+            covers_effect = agreed not in {"", REPEAT} and not agreed.startswith(("retry:", "tool:"))
             journal.mark(token, "running", (agreed,) if covers_effect else ())
         return journal.load(token)
 

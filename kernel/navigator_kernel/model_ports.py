@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.events import Emit
     from navigator_kernel.text import Language
-    from navigator_kernel.values.chat import Asked, Completion, ToolSpec
+    from navigator_kernel.values.chat import Asked, Completion, ToolCall, ToolSpec
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.report import Report
     from navigator_kernel.values.request import Said
@@ -78,7 +78,7 @@ class Tools(Protocol):
 
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]: ...
 
-    async def call(self, work: Assignment, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
 
 

@@ -227,7 +227,7 @@ def _delivery(kernel: Kernel, specialist: Specialist | None) -> Delivery:
 def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
     if reply.session.approval is not None:
         emit(ApprovalRequested(subject=reply.session.approval.subject, detail=reply.question or reply.report.summary))
-    if reply.report.data.get("usage") is None:  # what a model says is told as it comes
+    if not reply.report.by_model:  # what a model says is told as it comes
         emit(RunContent(text=reply.report.summary))
     emit(RunCompleted(state=reply.report.state, summary=reply.report.summary))
     kernel.finish_hook(reply)

@@ -93,6 +93,8 @@ MORE = (
     ("password: @@ there", made(14) + "7"),
     ("db_password=@@ there", made(14) + "7"),
     ("access-key: @@ there", made(24)),
+    ("DB_PASSWORD_PROD=@@ there", made(14)),
+    ("PASSWD_ROOT=@@ there", made(14)),
     ("see redis://:@@@cache.example:6379/0 now", made(14)),
 )
 BLOCKS = ("RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY", "PRIVATE KEY", "PGP PRIVATE KEY BLOCK")

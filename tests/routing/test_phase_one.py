@@ -69,7 +69,7 @@ def judged(
         held = WireModel(f"there:{model}", models_at(server))
         try:
             found = doubt("boat-painter", "song-writer")
-            return await PhaseOne(held, place.catalogue, mode).judge(text, found, said, language)
+            return await PhaseOne(lambda: held, place.catalogue, mode).judge(text, found, said, language)
         finally:
             await held.close()
 
@@ -186,7 +186,7 @@ def test_no_more_than_a_shortlist_is_shown(server: WireServer, tmp_path: Path) -
 
     async def run() -> None:
         held = WireModel(f"there:{answers(server, '{}')}", models_at(server))
-        await PhaseOne(held, routing_at(tmp_path).catalogue).judge("x", doubt(*names), (), "en")
+        await PhaseOne(lambda: held, routing_at(tmp_path).catalogue).judge("x", doubt(*names), (), "en")
         await held.close()
 
     asyncio.run(run())

@@ -13,7 +13,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.events import Body, Event
 from navigator_kernel.settings import ModelProvider, Models
 from navigator_kernel.specialist.loop import Budget, End, Loop
-from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
 
 WORK = Assignment(run="run-1", step=0, request="How far is the moon?", language="en")
@@ -30,7 +30,8 @@ class Table:
         schema = {"type": "object", "properties": {"word": {"type": "string"}}}
         return (ToolSpec(name="look_up", description="Looks a word up", schema=schema),)
 
-    async def call(self, work: Assignment, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        name = call.name
         self.called.append((name, arguments))
         found = self.answers.get(str(arguments.get("word"))) if name == "look_up" else None
         return ToolAnswer(text=found or f"no {name}", failed=found is None)

@@ -13,6 +13,7 @@ from models.wire_server import Said, WireServer, serving
 from navigator_kernel.errors import ModelFailed, TimedOut
 from navigator_kernel.events import RunContent
 from navigator_kernel.specialist.loop import CONTINUATIONS, FAILURES, ROUNDS, Budget
+from navigator_kernel.values.chat import ToolCall
 from navigator_kernel.values.work import Assignment, ToolAnswer
 from specialist.at_work import Table, worked
 
@@ -105,9 +106,9 @@ def test_a_budget_ends_the_turn_before_the_next_request(server: WireServer, budg
 
 def test_the_turn_has_a_time_limit(server: WireServer) -> None:
     class Slow(Table):
-        async def call(self, work: Assignment, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-            await asyncio.sleep(1.0)
-            return await super().call(work, name, arguments)
+        async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+            await asyncio.sleep(30.0)
+            return await super().call(work, call, arguments)
 
     with pytest.raises(TimedOut):
         worked(server, [LOOK, Said(text="late")], budget=Budget(seconds=0.5), tools=Slow())

@@ -3,72 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cli.support import Place, place_in, type_a
-from models.wire_server import HELLO, Said, WireServer, serving
-from skill_repositories import skill_text
+from cli.support import Place, type_a
+from models.wire_server import HELLO, Said, WireServer
+from specialist.turns import events, of_phase_two, says, settings, song
 
 KEY = "sk-made-up-key-0123456789"
-SONG = "writes cheerful songs about boats. Use when the user asks for a song."
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[WireServer]:
-    with serving() as held:
-        yield held
-
-
-@pytest.fixture
-def mine(home: Path, server: WireServer) -> Path:
-    file = home / ".config" / "navigator" / "config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text(settings(server))
-    return file
-
-
-def settings(server: WireServer, default: str = "there:worker", more: str = "") -> str:
-    head = f'[models]\ndefault = "{default}"\nretries = 0\nfirst = 1\n{more}\n'
-    return f'{head}[models.aliases]\nquick = "there:quick"\n[models.providers.there]\nurl = "{server.url}"\n'
-
-
-@pytest.fixture
-def here(tmp_path: Path, mine: Path, server: WireServer) -> Place:
-    here = place_in(tmp_path)
-    here.write({".claude/skills/song-writer/SKILL.md": song()})
-    server.requests.clear()
-    server.scripts.clear()
-    says(server, HELLO)
-    return here
-
-
-def song(extra: str = "") -> str:
-    return skill_text("song-writer", SONG, extra).replace("Do it.", "Rhyme every line.")
-
-
-def says(server: WireServer, *script: Said, model: str = "worker") -> None:
-    """What the model says, one after another; a choice that it is asked for is `direct`."""
-
-    def answer(messages: Sequence[Any], number: int) -> Said:
-        if "task router" in str(messages[0]["content"]):
-            return Said(text='{"skills": [], "direct": true}')
-        return script[min(len(of_phase_two(server)), len(script)) - 1]
-
-    server.scripts[model] = answer
-
-
-def of_phase_two(server: WireServer) -> list[dict[str, Any]]:
-    bodies = [dict(request.body) for request in server.requests]
-    return [body for body in bodies if "task router" not in str(body["messages"][0]["content"])]
-
-
-def events(here: Place, run: str) -> list[dict[str, Any]]:
-    log = here.root / "mybox" / "logs" / "runs" / f"{run}.jsonl"
-    return [json.loads(line) for line in log.read_text().splitlines()]
 
 
 @pytest.mark.requirement("CAN-7", "RTE-19", "RTE-20")

@@ -15,7 +15,7 @@ from navigator_kernel.settings import Policy
 from navigator_kernel.specialist.commands import without_commands
 from navigator_kernel.text import Language
 from navigator_kernel.tools.desk import Desk, filled, subject_of
-from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.tool import Result
 from navigator_kernel.values.work import Assignment, ToolAnswer
 from specialist.at_work import WORK, Table
@@ -81,7 +81,7 @@ def work(*tools: str, language: Language = "en") -> Assignment:
 
 
 def call(held: Desk, order: Assignment, name: str, **arguments: Any) -> ToolAnswer:
-    return asyncio.run(held.call(order, name, arguments))
+    return asyncio.run(held.call(order, ToolCall(id="call-1", name=name), arguments))
 
 
 def offered(held: Desk, order: Assignment) -> list[str]:
@@ -127,13 +127,16 @@ def test_one_that_asks_runs_only_after_a_yes_to_the_same_arguments() -> None:
     assert (caught.value.data["arguments"], sink.ran) == ({"boat": "Ann"}, [])
     book.allow("run-1", caught.value.data["subject"])
     assert not call(held, work("sink"), "sink", boat="Ann").failed
-    with pytest.raises(ConsentNeeded):
-        call(held, work("sink"), "sink", boat="Bob")
+    for boat in ("Bob", "Ann"):  # other arguments, and the same ones once more
+        with pytest.raises(ConsentNeeded):
+            call(held, work("sink"), "sink", boat=boat)
     assert sink.ran == [{"boat": "Ann"}]
 
 
 def test_a_subject_is_its_arguments_in_any_order() -> None:
-    assert subject_of("t", {"a": 1, "b": 2}) == subject_of("t", {"b": 2, "a": 1}) != subject_of("t", {"a": 2, "b": 1})
+    first, other = ToolCall(id="1", name="t"), ToolCall(id="2", name="t")
+    assert subject_of(first, {"a": 1, "b": 2}) == subject_of(first, {"b": 2, "a": 1})
+    assert len({subject_of(first, {"a": 1}), subject_of(first, {"a": 2}), subject_of(other, {"a": 1})}) == 3
 
 
 @pytest.mark.requirement("TOL-4")
@@ -175,7 +178,10 @@ def test_commands_come_of_declared_effects_after_success() -> None:
 def test_each_call_is_on_record() -> None:
     record = Record()
     call(desk(Tool("sail"), record=record), work("sail"), "sail", to="sea")
-    assert [(event, facts["subject"] == subject_of("sail", {"to": "sea"})) for event, facts in record.entries] == [
+    assert [
+        (event, facts["subject"] == subject_of(ToolCall(id="call-1", name="sail"), {"to": "sea"}))
+        for event, facts in record.entries
+    ] == [
         ("started", True),
         ("ended", True),
     ]

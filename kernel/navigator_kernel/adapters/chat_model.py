@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.model_providers import EXTRA, Key, find_key, spelled_out, wire
 from navigator_kernel.adapters.redaction import REDACTED
-from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut
+from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut, UsageProblem
 from navigator_kernel.text import clean, shorten
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish, Spent, ToolCall
 
@@ -93,12 +93,11 @@ class WireModel:
 
     async def _once(self, asked: Asked, tell: Told | None) -> Completion:
         held = self._opened()
-        from pydantic_ai import exceptions as wrong
         from pydantic_ai.direct import model_request, model_request_stream
 
-        settings, parameters = _settings(asked, self.models), _parameters(asked)
-        messages = list(_messages(asked.messages))
         try:
+            settings, parameters = _settings(asked, self.models), _parameters(asked)
+            messages = list(_messages(asked.messages))
             if tell is None:
                 response = await model_request(
                     held.model, messages, model_settings=settings, model_request_parameters=parameters
@@ -111,10 +110,13 @@ class WireModel:
                         if text := _text_of(event):
                             tell(text)
                     response = stream.get()
-        except (wrong.AgentRunError, wrong.UserError, LookupError, TypeError, ValueError, AttributeError) as error:
-            raise self._failure(error) from None  # its own words may hold the key
-        if tell is not None and not (response.provider_details or {}).get("finish_reason"):
+        except Exception as error:  # noqa: BLE001 - forty libraries may raise anything, and their words may hold the key
+            raise self._failure(error) from None
+        said_why = (response.provider_details or {}).get("finish_reason") or response.finish_reason == "content_filter"
+        if tell is not None and not said_why:
             raise self._failed("cut_off", "its answer ended in the middle")
+        if response.finish_reason in {"content_filter", "error"}:
+            raise self._failed("filtered", "it withheld its answer, or the rest of it")
         return self._completion(response)
 
     def _opened(self) -> _Client:
@@ -129,21 +131,27 @@ class WireModel:
                 timeout=httpx2.Timeout(limits.idle, connect=limits.connect), follow_redirects=False
             )
             self._key = self._key or find_key(self.provider, limits)
-            self._open = _Client(loop, http, wire(self.provider, self.model, limits, self._key, http))
+            try:
+                self._open = _Client(loop, http, wire(self.provider, self.model, limits, self._key, http))
+            except (TypeError, httpx2.InvalidURL) as error:
+                hint = "check its address and its kind in [models.providers]"
+                raise UsageProblem(
+                    f"model {self.name!r} cannot be asked so: {type(error).__name__}", hint=hint
+                ) from None
         return self._open
 
     def _completion(self, response: Any) -> Completion:
         from pydantic_ai import messages as parts
 
         calls = tuple(
-            ToolCall(id=part.tool_call_id, name=part.tool_name, arguments=part.args_as_json_str())
+            ToolCall(id=part.tool_call_id, name=part.tool_name, arguments=_arguments(part))
             for part in response.parts
             if isinstance(part, parts.ToolCallPart)
         )
         text = "".join(part.content for part in response.parts if isinstance(part, parts.TextPart))
+        text = text.encode("utf-8", "replace").decode()  # half a character is none
         if not calls and not text.strip():
-            filtered = response.finish_reason == "content_filter"
-            raise self._failed(*(("filtered", "it withheld its answer") if filtered else ("empty", "it said nothing")))
+            raise self._failed("empty", "it said nothing")
         plain = all(isinstance(part, parts.ToolCallPart | parts.TextPart) for part in response.parts)
         kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([response]).decode()
         message = ChatMessage(role="assistant", text=text, calls=calls, wire=kept)
@@ -264,6 +272,11 @@ def _answer(message: ChatMessage) -> Any:
     parts: list[Any] = [TextPart(content=message.text)] if message.text else []
     parts += [ToolCallPart(tool_name=c.name, args=c.arguments, tool_call_id=c.id) for c in message.calls]
     return ModelResponse(parts=parts)
+
+
+def _arguments(part: Any) -> str:
+    """As the model wrote them, which may be no JSON."""
+    return part.args if isinstance(part.args, str) else str(part.args_as_json_str())
 
 
 def _text_of(event: Any) -> str:

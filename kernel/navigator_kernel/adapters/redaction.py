@@ -19,7 +19,7 @@ LINE_LIMIT = 4_000  # characters of one line that the library is asked about at 
 BEFORE = 200  # characters before what looks like a secret that may say what it is
 ROUNDS = 4
 
-_SHORTEST = 8  # characters of a value of the environment that is no word of everyday text
+SHORTEST = 8  # characters of a value of the environment that is no word of everyday text
 _NAMED = pattern(
     r"(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_PASS|_PWD?|_PAT)S?(?:_|$)|_AUTH$",
     re.IGNORECASE,
@@ -80,7 +80,7 @@ def _without(text: str, secrets: Sequence[Secret]) -> str:
 
 def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
     """The values of variables whose names say that they are secret, longest first."""
-    held = {value for name, value in environment.items() if len(value) >= _SHORTEST and _NAMED.search(name)}
+    held = {value for name, value in environment.items() if len(value) >= SHORTEST and _NAMED.search(name)}
     yield from sorted(held, key=len, reverse=True)
 
 

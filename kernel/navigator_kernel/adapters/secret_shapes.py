@@ -36,7 +36,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape(
         "Secret Keyword",
-        ("password=", "passwd=", "secret", "token", "key"),
+        ("password", "passwd", "secret", "token", "key"),
         pattern(
             r"(?<![A-Z0-9_])(?=[A-Z0-9_]{1,80}=)[A-Z0-9_]{0,40}?"
             r"(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY)[A-Z0-9_]{0,40}=[\"']?(?P<value>[^\s\"'$]{6,})"

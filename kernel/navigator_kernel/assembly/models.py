@@ -26,7 +26,8 @@ class ModelShelf:
     _open: dict[str, ChatModel] = field(default_factory=dict)
 
     def knows(self, name: str) -> bool:
-        return name in self.models.aliases or ":" in name
+        """Names come from the person's settings alone: a skill cannot send what is said to a service of its own."""
+        return name in {*self.models.aliases, *self.models.aliases.values(), self.models.default, *self.models.fallback}
 
     def chain(self, name: str = "") -> ChatModel:
         wanted = name if name and self.knows(name) else self.models.default
@@ -84,7 +85,7 @@ def open_judge(settings: Settings, models: ModelShelf | None, catalogue: Catalog
         return None
     from navigator_kernel.routing.phase_one import PhaseOne
 
-    return PhaseOne(models.chain(), catalogue, "llm_only" if settings.router == "llm_only" else "cascade")
+    return PhaseOne(models.chain, catalogue, "llm_only" if settings.router == "llm_only" else "cascade")
 
 
 def open_desk(
@@ -99,10 +100,13 @@ def open_desk(
         found: dict[str, Tool] = {}
         for plugin, brought in plugins.all("kernel_register_tools", root):
             for tool in brought:
-                if isinstance(tool, Tool):
-                    found.setdefault(tool.name, tool)
-                else:
-                    plugins.fail(plugin, "kernel_register_tools", TypeError(f"{type(tool).__name__} is no tool"))
+                try:
+                    if not isinstance(tool, Tool) or not tool.spec.schema:  # which may fail to say what it is
+                        raise TypeError(f"{type(tool).__name__} is no tool")
+                except Exception as error:  # noqa: BLE001 - named and left out, the others stay
+                    plugins.fail(plugin, "kernel_register_tools", error)
+                    continue
+                found.setdefault(tool.name, tool)
         return found
 
     return Desk(tools=tools, always=always, consents=consents, audit=audit, policy=settings.policy)

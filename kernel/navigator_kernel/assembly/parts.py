@@ -104,11 +104,14 @@ def open_redaction(settings: Settings | None = None) -> Redact:
 
     @cache
     def redactor() -> Redact:
-        from navigator_kernel.adapters.redaction import Redactor, secrets_of
+        from navigator_kernel.adapters.redaction import SHORTEST, Redactor, secrets_of
 
         servers = settings.servers.values() if settings else ()
         environments = (os.environ, *(server.env for server in servers))
-        return Redactor(tuple(value for held in environments for value in secrets_of(held))).value
+        known = [value for held in environments for value in secrets_of(held)]
+        providers = settings.models.providers.values() if settings else ()
+        known += [value for held in providers if held.key and len(value := os.environ.get(held.key, "")) >= SHORTEST]
+        return Redactor(tuple(known)).value
 
     return lambda value: redactor()(value)
 

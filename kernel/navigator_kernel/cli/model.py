@@ -11,6 +11,7 @@ from navigator_kernel.cli.app import App, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.settings import user_file
+from navigator_kernel.text import without_secret
 
 ASKED = "Answer with the one word: ready"
 LIMIT = 60.0  # seconds
@@ -37,7 +38,11 @@ def listed(app: App, *, as_json: bool) -> None:
             provider, model = spelled_out(name, models)
             rows.append({"role": role, "model": f"{provider}:{model}", "key": find_key(provider, models).origin})
     services = [
-        {"name": one, "url": held.url if (held := served(one, models)) else "", "key": find_key(one, models).origin}
+        {
+            "name": one,
+            "url": without_secret(held.url) if (held := served(one, models)) else "",
+            "key": find_key(one, models).origin,
+        }
         for one in sorted({*HOSTED, *LOCAL, *models.providers})
     ]
     if as_json:
@@ -77,7 +82,7 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
             await model.close()
 
     done = asyncio.run(asked())
-    took = {"first": round(heard[0], 3), "seconds": round(time.monotonic() - began, 3)}
+    took = {"first": round(heard[0], 3) if heard else None, "seconds": round(time.monotonic() - began, 3)}
     told = {"model": done.model, "answer": done.message.text, **took, **done.spent.to_dict()}
     if as_json:
         document(told)

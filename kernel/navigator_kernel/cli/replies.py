@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from navigator_kernel.cli.output import document, lines, note, style_of
@@ -41,12 +40,12 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool, streamed: bool 
 
 def _answer(report: Report, form: Format, style: Style, language: Language, *, streamed: bool) -> None:
     """What a model wrote is shown as it wrote it, with what it took beside; all else as a report."""
-    usage = report.data.get("usage")
-    if form != "detail" or not isinstance(usage, Mapping) or report.raw is None:
+    if form != "detail" or not report.by_model or report.raw is None:
         lines(render_report(report, form, style))
         return
     if not streamed:
         lines(clean(report.raw))
+    usage = report.data["usage"]
     if report.state != "success":
         note(render_report(report, "summary", style))
     cost = say("usage.unpriced", language) if usage["cost"] is None else f"${usage['cost']:.4f}"

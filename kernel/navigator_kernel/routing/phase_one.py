@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import Language, clean, fold, shorten
-from navigator_kernel.values.chat import Asked, ChatMessage, Spent
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Judged, Retrieval
 
@@ -44,7 +44,7 @@ Mode = Literal["cascade", "llm_only"]
 class PhaseOne:
     """Implements `ports.Judge`."""
 
-    model: ChatModel
+    chosen: Callable[[], ChatModel]  # what it is asked of, opened when that is
     catalogue: Catalogue
     mode: Mode = "cascade"
     _shaped: bool = field(default=True)
@@ -55,34 +55,30 @@ class PhaseOne:
 
     async def judge(self, text: str, found: Retrieval, said: Sequence[Said], language: Language) -> Judged:
         """Every failure is `direct` with the reason why: a model's fault must not stop a message (RTE-11, RTE-12)."""
-        offered = self._offered(found)
-        messages = (
-            ChatMessage(role="system", text=prompt(offered, language)),
-            *(ChatMessage(role=one.role, text=shorten(one.text, RECALLED)) for one in said[-2 * TURNS :]),
-            ChatMessage(role="user", text=shorten(text, READ)),
-        )
         try:
-            answer, spent = await self._answer(messages)
+            offered = self._offered(found)
+            messages = (
+                ChatMessage(role="system", text=prompt(offered, language)),
+                *(ChatMessage(role=one.role, text=shorten(one.text, RECALLED)) for one in said[-2 * TURNS :]),
+                ChatMessage(role="user", text=shorten(text, READ)),
+            )
+            done = await self._answer(self.chosen(), messages)
         except KernelError as error:
             logging.getLogger("navigator").warning("no model chose: %s", error.message)
-            return Judged(failure=str(error.data.get("kind", error.code)), model=self.model.name)
-        judged = parsed(answer, [skill.name for skill in offered])
-        return Judged(
-            skills=judged.skills, question=judged.question, failure=judged.failure, model=self.model.name, spent=spent
-        )
+            return Judged(failure=str(error.data.get("kind", error.code)), model=str(error.data.get("model", "")))
+        judged = parsed(done.message.text, [skill.name for skill in offered])
+        return replace(judged, model=done.model, spent=done.spent)
 
-    async def _answer(self, messages: tuple[ChatMessage, ...]) -> tuple[str, Spent]:
+    async def _answer(self, model: ChatModel, messages: tuple[ChatMessage, ...]) -> Completion:
         """A server that knows no shapes is asked without one from then on."""
         if self._shaped:
             try:
-                done = await self.model.complete(_asked(messages, SHAPE))
-                return done.message.text, done.spent
+                return await model.complete(_asked(messages, SHAPE))
             except ModelFailed as error:
                 if error.data.get("kind") != "rejected":
                     raise
                 self._shaped = False
-        done = await self.model.complete(_asked(messages, None))
-        return done.message.text, done.spent
+        return await model.complete(_asked(messages, None))
 
     def _offered(self, found: Retrieval) -> Sequence[SkillDef]:
         if self.mode == "llm_only":

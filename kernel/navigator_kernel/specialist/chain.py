@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import KernelError, ModelFailed
@@ -28,7 +29,7 @@ class ModelChain:
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
         """The last failure, with those before it in `data["tried"]`."""
-        heard, tried = False, []
+        heard, tried, began = False, [], time.monotonic()
 
         def tell(text: str) -> None:
             nonlocal heard
@@ -38,15 +39,21 @@ class ModelChain:
 
         for model in self.models:
             try:
-                return await model.complete(asked, tell if told is not None else None)
+                left = max(asked.limit - (time.monotonic() - began), 1.0)
+                return await model.complete(replace(asked, limit=left), tell if told is not None else None)
             except KernelError as error:
                 tried.append({"model": model.name, "why": error.message})
                 error.data = {**error.data, "tried": tried}
-                last = model is self.models[-1]
-                if last or heard or (isinstance(error, ModelFailed) and error.data.get("kind") in OWN_FAULT):
+                if model is self.models[-1] or heard or _is_own_fault(error, asked):
                     raise
         raise AssertionError("the last model returns or raises")
 
     async def close(self) -> None:
         for model in self.models:
             await model.close()
+
+
+def _is_own_fault(error: KernelError, asked: Asked) -> bool:
+    """Whether another model would be asked in vain; a shape that is not known there is left out first."""
+    kind = error.data.get("kind") if isinstance(error, ModelFailed) else None
+    return kind in OWN_FAULT or (kind == "rejected" and asked.shape is not None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.text import Language
-from navigator_kernel.values.chat import Asked, ChatMessage
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Progress
 
@@ -25,13 +25,14 @@ _ANNOUNCES = re.compile(
 _YES = re.compile(r'"continue"\s*:\s*true')
 
 
-async def goes_on(progress: Progress, model: ChatModel, language: Language) -> bool:
-    """An answer that was cut goes on; one that announces work, after some was done, is asked about; others are done."""
+async def goes_on(progress: Progress, model: ChatModel, language: Language) -> tuple[bool, Completion | None]:
+    """An answer that was cut goes on; one that announces work, after some was done, is asked about; others are done.
+    With it what was asked, for that costs, too."""
     if progress.finish == "length":
-        return True
+        return True, None
     text = progress.messages[-1].text[-END:]
     if not progress.rounds or not _ANNOUNCES.search(text):
-        return False
+        return False, None
     asked = Asked(
         messages=(
             ChatMessage(role="system", text=say("prompt.continue_check", language)),
@@ -42,6 +43,7 @@ async def goes_on(progress: Progress, model: ChatModel, language: Language) -> b
         limit=LIMIT,
     )
     try:
-        return _YES.search((await model.complete(asked)).message.text) is not None
+        done = await model.complete(asked)
     except KernelError:
-        return False
+        return False, None
+    return _YES.search(done.message.text) is not None, done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -10,7 +11,7 @@ from navigator_kernel.errors import ConsentNeeded, ModelFailed, TimedOut
 from navigator_kernel.events import Emit, RunContent, ToolCallCompleted, ToolCallStarted, UICommand, Usage
 from navigator_kernel.specialist.continuation import goes_on
 from navigator_kernel.specialist.opening import opening
-from navigator_kernel.specialist.window import WORK, newest
+from navigator_kernel.specialist.window import WORK, fitted, newest, units
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
 
 ROUNDS = 10  # of tools
+CALLS = 16  # of one answer
+KEY = "-----BEGIN"
+LONGEST = 3600.0  # seconds of one request where the turn has no limit
 CONTINUATIONS = 3
 FAILURES = 2  # in a row (SAF-5)
 
@@ -55,40 +59,64 @@ class Loop:
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)  # by what came before it in the same turn
     commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the call that they came of
+    effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, in order
+    progress: Progress = field(default_factory=Progress)  # the last that is whole
+    _began: float | None = None
 
     async def run(self, progress: Progress | None = None) -> tuple[Progress, End]:
         """How far it came and why it stopped there; one that waited goes on with the call that it waited for.
 
         Waiting where the person has to agree, KernelErrors of the model as they are.
         """
-        began, progress = self.clock.monotonic(), progress or Progress()
-        if progress.open_calls:
+        self.progress, end = progress or Progress(), None
+        while end is None:
+            self.progress, end = await self.continue_check(await self.specialist(self.progress))
+        return self.progress, end
+
+    async def specialist(self, progress: Progress) -> Progress:
+        """One round (JIT-7): the call that waited, or a request with all the calls that its answer makes."""
+        if not progress.open_calls:
+            progress = await self._asked(progress, self._left())
+        if progress.open_calls and progress.rounds < ROUNDS:
             progress = await self._called(progress, progress.open_calls)
-        while True:
-            left = self.budget.seconds - (self.clock.monotonic() - began)
-            if left <= 0:
-                hint = "raise turn_seconds in [models]"
-                raise TimedOut(f"this turn took over {self.budget.seconds:g} s", hint=hint)
-            progress = await self._asked(progress, left)
-            last = progress.messages[-1]
-            if last.calls:
-                if progress.rounds >= ROUNDS:
-                    return _without(progress, last), "rounds"
-                progress = await self._called(progress, last.calls)
-                if progress.failures >= FAILURES:
-                    return progress, "failures"
-            elif not await goes_on(progress, self.model, self.work.language):
-                return progress, "done"
-            elif progress.continuations >= CONTINUATIONS:
-                return progress, "length"
-            else:
-                more = ChatMessage(role="user", text=say("prompt.continue", self.work.language))
-                messages = (*progress.messages, more)
-                progress = replace(progress, messages=messages, continuations=progress.continuations + 1)
+        return progress
+
+    async def continue_check(self, progress: Progress) -> tuple[Progress, End | None]:
+        """Why it ends here; None where it goes on, by rule first (X-27)."""
+        if progress.open_calls:
+            return _without(progress, progress.messages[-1]), "rounds"
+        if progress.failures >= FAILURES:
+            return progress, "failures"
+        if progress.messages[-1].role == "tool":
+            return progress, None
+        on, checked = await goes_on(progress, self.model, self.work.language)
+        if checked is not None:
+            self._tell(checked)
+            progress = replace(progress, spent=progress.spent + checked.spent)
+        if not on:
+            return progress, "done"
+        if progress.continuations >= CONTINUATIONS:
+            return progress, "length"
+        more = ChatMessage(role="user", text=say("prompt.continue", self.work.language))
+        messages, continuations = (*progress.messages, more), progress.continuations + 1
+        return replace(progress, messages=messages, continuations=continuations), None
+
+    def _left(self) -> float:
+        """Seconds of the turn; TimedOut where there are none."""
+        if not self.budget.seconds:
+            return LONGEST
+        now = self.clock.monotonic()
+        self._began = now if self._began is None else self._began
+        left = self.budget.seconds - (now - self._began)
+        if left <= 0:
+            hint = "raise turn_seconds in [models]"
+            raise TimedOut(f"this turn took over {self.budget.seconds:g} s", hint=hint)
+        return left
 
     async def _asked(self, progress: Progress, limit: float) -> Progress:
         self._refuse_more(progress.spent)
-        messages = (*opening(self.work), *newest(progress.messages, WORK))
+        recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
+        messages = (*opening(self.work), *recent)
         asked = Asked(messages=messages, tools=self.tools.offered(self.work), limit=limit)
         with_pieces = _Pieces(self.emit, self.work.step)
         done = await self.model.complete(asked, with_pieces)
@@ -121,17 +149,23 @@ class Loop:
     async def _called(self, progress: Progress, calls: tuple[ToolCall, ...]) -> Progress:
         """Each call is answered, in order, so that none is left open."""
         messages, failures = list(progress.messages), progress.failures
-        for call in calls:
+        for at, call in enumerate(calls):
             try:
-                answer = await self._answered(call)
+                late = failures >= FAILURES or at >= CALLS
+                answer = self._left_out(call) if late else await self._answered(call)
             except ConsentNeeded as asked:
-                raise Waiting(replace(progress, messages=tuple(messages), failures=failures), asked) from asked
+                self.progress = replace(progress, messages=tuple(messages), failures=failures)
+                raise Waiting(self.progress, asked) from asked
             failures = failures + 1 if answer.failed else 0
             messages.append(ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name))
         return replace(progress, messages=tuple(messages), rounds=progress.rounds + 1, failures=failures)
 
+    def _left_out(self, call: ToolCall) -> ToolAnswer:
+        """Two failures in a row end it, and an answer has its limit; what is left is answered and not done."""
+        return ToolAnswer(text=say("tool.left_out", self.work.language, tool=call.name), failed=True)
+
     async def _answered(self, call: ToolCall) -> ToolAnswer:
-        began, step = self.clock.monotonic(), self.work.step
+        began, step, limit = self.clock.monotonic(), self.work.step, self._left()
         arguments = arguments_of(call)
         shown = arguments if isinstance(arguments, dict) else {}
         started = self.emit(ToolCallStarted(call=call.id, tool=call.name, args=shown), step=step)
@@ -139,7 +173,10 @@ class Loop:
             answer = ToolAnswer(text=say("tool.no_json", self.work.language, tool=call.name), failed=True)
         else:
             try:
-                answer = await self.tools.call(self.work, call.name, arguments)
+                async with asyncio.timeout(limit):
+                    answer = await self.tools.call(self.work, call, arguments)
+            except TimeoutError:
+                answer = ToolAnswer(text=say("tool.slow", self.work.language, tool=call.name), failed=True)
             except ConsentNeeded:
                 waits = ToolCallCompleted(call=call.id, tool=call.name, state="pending", elapsed=0.0)
                 self.emit(waits, step=step, parent=started.seq)
@@ -148,15 +185,22 @@ class Loop:
         state = "error" if answer.failed else "success"
         if answer.commands:
             self.commands[call.id] = answer.commands
+        if answer.changed:
+            self.effects[call.name] = None
         done = ToolCallCompleted(call=call.id, tool=call.name, state=state, elapsed=elapsed)
         self.emit(done, step=step, parent=started.seq)
         return answer
 
 
+def _never(_value: str) -> None:
+    raise ValueError("no number of JSON")
+
+
 def arguments_of(call: ToolCall) -> dict[str, object] | None:
     """None where they are no JSON object."""
     try:
-        held = json.loads(call.arguments or "{}")
+        held = json.loads(call.arguments or "{}", parse_constant=_never)
+        json.dumps(held, ensure_ascii=False).encode()  # half a character is none
     except (ValueError, RecursionError):
         return None
     return held if isinstance(held, dict) else None
@@ -177,6 +221,8 @@ class _Pieces:
     def __call__(self, text: str) -> None:
         self._held += text
         at = max(self._held.rfind(" "), self._held.rfind("\n"), self._held.rfind("。"), self._held.rfind("，")) + 1
+        if (begun := self._held.find(KEY)) >= 0 and "-----END" not in self._held[begun:]:
+            at = min(at, begun)  # a private key is one secret, and many lines
         if at:
             self._say(self._held[:at])
             self._held = self._held[at:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from navigator_kernel.values.chat import ChatMessage
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment
 
+_MARK = re.compile(r"<(/?)skill", re.IGNORECASE)
 SHOWN = 12  # digits of a digest that mark where a skill's text ends
 
 
@@ -34,7 +36,8 @@ def suffix(work: Assignment) -> str:
         mark = work.digest.removeprefix("sha256:")[:SHOWN]
         head = f'<skill name="{work.skill}" digest="{mark}">'
         title = say("prompt.guide", work.language)
-        blocks.append(f"{title}\n\n---\n## Skill: {work.skill}\n{head}\n{work.guide}\n</skill {mark}>")
+        guide = _MARK.sub(r"< \1skill", work.guide)  # it holds words of others, and must not end its own marks
+        blocks.append(f"{title}\n\n---\n## Skill: {work.skill}\n{head}\n{guide}\n</skill {mark}>")
     if work.memories:
         blocks.append("\n".join([say("prompt.memory", work.language), *(f"- {one}" for one in work.memories)]))
     if work.now:

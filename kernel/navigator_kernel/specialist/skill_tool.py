@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError
-from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, ToolAnswer
 
@@ -33,9 +33,9 @@ class SkillTool:
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
         return (ToolSpec(name=NAME, description=say("tool.skill", work.language), schema=_SCHEMA),)
 
-    async def call(self, work: Assignment, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        if name != NAME:
-            return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=NAME), failed=True)
+    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        if call.name != NAME:
+            return ToolAnswer(text=say("tool.unknown", work.language, tool=call.name, offered=NAME), failed=True)
         wanted = str(arguments.get("name", ""))
         found = self.catalogue.find(wanted)
         if found is None:
@@ -45,6 +45,6 @@ class SkillTool:
             executor = self.catalogue.create_executor(found.namespace)
         except KernelError as error:
             return ToolAnswer(text=error.message, failed=True)
-        if found.kind == "A" or executor.is_changed:
+        if found.kind == "A" or not found.implicit or executor.is_changed:
             return ToolAnswer(text=say("tool.not_text", work.language, name=found.name), failed=True)
         return ToolAnswer(text=found.sop[:MOST] or found.system_prompt[:MOST])

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.errors import KernelError, TimedOut
+from navigator_kernel.errors import Damaged, KernelError, TimedOut
+from navigator_kernel.ports import Redact, same
 from navigator_kernel.specialist.commands import without_commands
 from navigator_kernel.specialist.loop import Budget, End, Loop, Waiting
 from navigator_kernel.text import clean
 from navigator_kernel.values.chat import ChatMessage, Spent
 from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.wording import say
-from navigator_kernel.values.work import PROGRESS, Assignment, Progress, progress_of
+from navigator_kernel.values.work import PROGRESS, Assignment, Progress, progress_of, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,35 +37,42 @@ class Specialist:
     history: Sequence[Said] = ()
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)
+    redact: Redact = same
+    began: float | None = None
 
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit) -> Report:
         """`prepared` is the report of a skill whose prompt is ready; None for a message that needs no skill."""
         began = self.clock.monotonic()
-        work = self._assignment(packet, prepared)
-        loop = Loop(
-            work=work,
-            model=self.models.chain(work.model),
-            tools=self.tools,
-            clock=self.clock,
-            emit=emit,
-            budget=self.budget,
-            spent=self.spent,
-        )
+        work, loop = self._plain(packet), None
         try:
+            if prepared is not None:
+                work = self._of_skill(work, packet, prepared)
+            loop = self._loop(work, emit)
             progress, end = await loop.run(_before(packet))
+            report = self._told(work, progress, end, began)
         except Waiting as waiting:
-            self.spent += waiting.progress.spent
-            return self._waiting(waiting, work, began)
+            report = self._waiting(waiting, work, began)
         except KernelError as error:
-            return self._failed(error, work, began)
-        finally:
+            report = self._failed(error, work, loop.progress if loop else Progress(), began)
+        if loop is not None:
+            self.spent += loop.progress.spent
             for command in (one for commands in loop.commands.values() for one in commands):
                 emit(command, step=work.step)
-        self.spent += progress.spent
-        return self._told(work, progress, end, began)
+            report = replace(report, effects=tuple(loop.effects))
+        return report
 
-    def _assignment(self, packet: Packet, prepared: Report | None) -> Assignment:
-        base = Assignment(
+    def _loop(self, work: Assignment, emit: Emit) -> Loop:
+        model = self.models.chain(work.model)
+        left = self.budget
+        if left.seconds:
+            self.began = self.clock.monotonic() if self.began is None else self.began
+            left = replace(left, seconds=max(left.seconds - (self.clock.monotonic() - self.began), 0.001))
+        return Loop(
+            work=work, model=model, tools=self.tools, clock=self.clock, emit=emit, budget=left, spent=self.spent
+        )
+
+    def _plain(self, packet: Packet) -> Assignment:
+        return Assignment(
             run=packet.context.run,
             step=packet.context.step,
             request=str(packet.params.value("request", packet.task_spec.intent)),
@@ -73,8 +81,8 @@ class Specialist:
             memories=tuple(str(one) for one in packet.params.value("memory", ())),
             history=tuple(ChatMessage(role=one.role, text=one.text) for one in self.history),
         )
-        if prepared is None:
-            return base
+
+    def _of_skill(self, base: Assignment, packet: Packet, prepared: Report) -> Assignment:
         executor = self.catalogue.create_executor(packet.task_spec.target)
         guide, request = parts(prepared)
         return replace(
@@ -91,13 +99,13 @@ class Specialist:
     def _told(self, work: Assignment, progress: Progress, end: End, began: float) -> Report:
         """`partial` where a limit ended it, with what there is."""
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **progress.to_dict()}
-        text = without_commands(clean(progress.text)).strip()
+        text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
         if end == "done":
-            return Report(state="success", summary=_first(text), meta=self._meta(work, began), data=data, raw=text)
+            return Report(state="success", summary=_first(text), meta=meta, data=data, raw=text, by_model=True)
         why = say(f"specialist.{end}", work.language)
         state: State = "partial" if text else "error"
         data |= {"reason": end, "msg": why} | ({} if text else {"type": "Unfinished"})
-        return Report(state=state, summary=why, meta=self._meta(work, began), data=data, raw=text or None)
+        return Report(state=state, summary=why, meta=meta, data=data, raw=text or None, by_model=bool(text))
 
     def _waiting(self, waiting: Waiting, work: Assignment, began: float) -> Report:
         """JIT-12: what is asked, with the arguments; the rest of it waits with the orders of the session."""
@@ -106,14 +114,17 @@ class Specialist:
         data |= {"skill": work.skill} if work.skill else {}
         question = say("ask.approve", work.language, what=asked.message)
         meta, subject = self._meta(work, began), str(asked.data["subject"])
-        kept = waiting.progress.kept()
+        kept = redacted(waiting.progress, self.redact).kept()
         return Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
 
-    def _failed(self, error: KernelError, work: Assignment, began: float) -> Report:
+    def _failed(self, error: KernelError, work: Assignment, progress: Progress, began: float) -> Report:
+        """With how far it came, so that trying again does nothing twice."""
         state: State = "timeout" if isinstance(error, TimedOut) else "error"
         told = {key: value for key, value in error.to_dict().items() if value is not None}
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **told}
-        return Report(state=state, summary=error.message, meta=self._meta(work, began), data=data)
+        data |= {"usage": progress.spent.to_dict()} if progress.spent.requests else {}
+        kept = redacted(progress, self.redact).kept() if progress.messages else ""
+        return Report(state=state, summary=error.message, meta=self._meta(work, began), data=data, progress=kept)
 
     def _meta(self, work: Assignment, began: float) -> Meta:
         elapsed = round(self.clock.monotonic() - began, 3)
@@ -122,15 +133,20 @@ class Specialist:
 
 def _before(packet: Packet) -> Progress | None:
     """Where an order that waited for the person had come to."""
-    kept = packet.params.value(PROGRESS, "")
-    return progress_of(str(kept)) if kept else None
+    kept = packet.params.optional.get(PROGRESS)  # a parameter of a skill is never it
+    if not kept:
+        return None
+    try:
+        return progress_of(str(kept))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged("what waited cannot be read", hint="ask for it anew") from error
 
 
 def parts(prepared: Report) -> tuple[str, str]:
     """The guide and the request within a prompt that is ready: `data["request"]` says where the request begins and
     ends; one without it is all request."""
     prompt, at = str(prepared.data.get("prompt", "")), prepared.data.get("request")
-    if not isinstance(at, list | tuple) or len(at) != 2:
+    if not isinstance(at, list | tuple) or len(at) != 2 or not all(type(one) is int for one in at):
         return "", prompt
     return prompt[: at[0]].strip(), prompt[at[0] : at[1]].strip()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from navigator_kernel.values.chat import ChatMessage
 
@@ -40,6 +41,19 @@ def newest(messages: Sequence[ChatMessage], budget: int) -> tuple[ChatMessage, .
         if unit[0].role != "tool":
             kept.append(unit)
     return tuple(message for unit in reversed(kept) for message in unit)
+
+
+def fitted(last: Sequence[tuple[ChatMessage, ...]], budget: int) -> tuple[ChatMessage, ...]:
+    """The last unit with what its tools told cut to fit, for work must not forget what it has just done."""
+    unit = last[0] if last else ()
+    answers = sum(message.role == "tool" for message in unit)
+    room = budget // (2 * answers) if answers else 0  # characters: one is a token at most, nearly
+    return tuple(
+        replace(message, text=f"{message.text[:room]} …")
+        if message.role == "tool" and len(message.text) > room
+        else message
+        for message in unit
+    )
 
 
 def past(history: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:

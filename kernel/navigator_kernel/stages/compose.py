@@ -152,7 +152,7 @@ def _undone(plan: Plan, reports: Sequence[Report]) -> tuple[Packet, ...]:
     failed = _packet_of(plan, reports)
     told = {**failed.params.optional, "error": reports[-1].summary}
     again = replace(failed, params=replace(failed.params, optional=told))
-    return (again, *(step.packets[0] for step in plan.steps[len(reports) :]))
+    return (with_progress(again, reports[-1]), *(step.packets[0] for step in plan.steps[len(reports) :]))
 
 
 def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[Said, ...]:
@@ -161,7 +161,7 @@ def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[S
         return ()
     now = clock.now()
     user = Said(role="user", text=told.asked, run=told.run, ts=now)
-    answered = report.raw if report.data.get("usage") is not None else None
+    answered = report.raw if report.by_model else None
     return (user, Said(role="assistant", text=answered or report.summary, run=told.run, ts=now))
 
 
@@ -169,8 +169,8 @@ def _approval(plan: Plan, reports: Sequence[Report], report: Report, now: str) -
     """Orders that stopped for want of consent go on from where they stopped."""
     if report.state != "pending" or not report.subject:
         return None
-    first, *rest = (step.packets[0] for step in plan.steps[len(reports) - 1 :])
-    packets = (with_progress(first, report), *rest)
+    rest = (step.packets[0] for step in plan.steps[len(reports) :])
+    packets = (with_progress(_packet_of(plan, reports), report), *rest)
     return PendingApproval(packets=packets, subject=report.subject, asked_at=now)
 
 

@@ -79,7 +79,7 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
         except BaseException:
             await delivery.dispatcher.cancel(task)
             raise
-    if delivery.specialist is not None and (report is None or _is_ready(report)):
+    if delivery.specialist is not None and (report is None or _is_ready(packet, report, delivery)):
         report = await delivery.specialist.work(packet, report, emit)
     if report is None:
         return _kernel_error("candidates.none", delivery, language=packet.context.language)
@@ -105,9 +105,11 @@ def _shown(packet: Packet) -> dict[str, Any]:
     return body
 
 
-def _is_ready(report: Report) -> bool:
-    """Whether it is a prompt that a model can work on now."""
-    return report.state == "success" and report.data.get("kind") == "B" and "prompt" in report.data
+def _is_ready(packet: Packet, report: Report, delivery: Delivery) -> bool:
+    """Whether it is a prompt that a model can work on now; what a command prints may look like one and is none."""
+    if packet.agent != "skills" or report.state != "success" or "prompt" not in report.data:
+        return False
+    return delivery.describe(packet.task_spec.target)[0] == "B"
 
 
 def _redacted(report: Report, redact: Redact) -> Report:

@@ -48,7 +48,8 @@ async def understand(
     """The intent. A model is asked only where retrieval leaves doubt, or where it is always to be (X-1)."""
     intent = understand_locally(request, session, router)
     found = intent.retrieval
-    if judge is None or found is None or intent.tier != "retrieval" or not judge.is_wanted(found):
+    sure = intent.tier != "retrieval" or intent.action is not None
+    if judge is None or found is None or sure or not judge.is_wanted(found):
         return intent
     judged = await judge.judge(request.need, found, session.history, request.language)
     if judged.question and len(request.answers) >= ROUNDS:  # X-10

@@ -6,13 +6,15 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.events import UICommand
-from navigator_kernel.text import clean, shorten
-from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.text import clean, visible
+from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.tool import Result
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, ToolAnswer
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import Tool, Tools
     from navigator_kernel.ports import Audit, Consents
     from navigator_kernel.settings import Policy
-    from navigator_kernel.values.tool import Result
 
 MOST = 16_000  # characters of a result that a model is given
 SHOWN = 2_000  # characters of the arguments that a person is asked about
@@ -37,51 +38,68 @@ class Desk:
     consents: Consents
     audit: Audit
     policy: Policy
+    _used: set[str] = field(default_factory=set)
 
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
         """The same for the same skill and policy, in the order of its manifest (X-40)."""
-        allowed = self._allowed(work)
-        return (*self.always.offered(work), *(self.tools()[name].spec for name in allowed))
+        always = (spec for spec in self.always.offered(work) if not self._denied(spec.name, work))
+        return (*always, *(self.tools()[name].spec for name in self._allowed(work)))
 
-    async def call(self, work: Assignment, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
-        if name in {spec.name for spec in self.always.offered(work)}:
-            return await self.always.call(work, name, arguments)
+        name = call.name
+        if name in {spec.name for spec in self.always.offered(work)} and not self._denied(name, work):
+            return await self.always.call(work, call, arguments)
         if name not in self._allowed(work):
             self.audit.record("refused", run=work.run, subject=f"tool:{name}", skill=work.skill, why="not declared")
             offered = ", ".join(spec.name for spec in self.offered(work))
             return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=offered), failed=True)
         tool = self.tools()[name]
-        subject = subject_of(name, arguments)
+        subject = subject_of(call, arguments)
         if tool.confirm:
             self._ask(tool, subject, arguments, work)
         self.audit.record("started", run=work.run, actor="tool", subject=subject, skill=work.skill)
-        result = await tool.run(arguments)
+        result = await _result(tool, arguments)
         self.audit.record("ended", run=work.run, subject=subject, how="error" if result.error else "done")
         return _answer(tool, result, work)
 
     def _ask(self, tool: Tool, subject: str, arguments: Mapping[str, Any], work: Assignment) -> None:
         """JIT-12: with the arguments, each time. A yes is to these arguments and to no others."""
-        shown = shorten(json.dumps(dict(arguments), ensure_ascii=False, default=str), SHOWN)
-        question = f"{filled(tool.confirm, arguments)} {tool.name} {shown}"
-        self.consents.require(work.run, subject, clean(question), tool=tool.name, arguments=dict(arguments))
+        shown = visible(json.dumps(dict(arguments), ensure_ascii=False, default=str))
+        more = f" (and {len(shown) - SHOWN} more characters)" if len(shown) > SHOWN else ""
+        question = f"{visible(filled(tool.confirm, arguments))} {tool.name} {shown[:SHOWN]}{more}"
+        facts: dict[str, Any] = {"tool": tool.name, "arguments": dict(arguments)}
+        if subject in self._used:
+            raise ConsentNeeded(question, hint="agree to it once more", subject=subject, **facts)
+        self.consents.require(work.run, subject, question, **facts)
+        self._used.add(subject)
 
     def _allowed(self, work: Assignment) -> tuple[str, ...]:
         """What the manifest names and nothing denies; a name that no tool has is none."""
         if not work.tools:
             return ()
-        known, denied = self.tools(), (*self.policy.deny, *self.policy.skills.get(work.skill, ()))
-        return tuple(
-            name
-            for name in dict.fromkeys(work.tools)
-            if name in known and not any(fnmatchcase(f"tool:{name}", one) for one in denied)
-        )
+        known = self.tools()
+        return tuple(name for name in dict.fromkeys(work.tools) if name in known and not self._denied(name, work))
+
+    def _denied(self, name: str, work: Assignment) -> bool:
+        denied = (*self.policy.deny, *self.policy.skills.get(work.skill, ()))
+        return any(fnmatchcase(f"tool:{name}", one) for one in denied)
 
 
-def subject_of(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call of a tool with exactly these arguments."""
-    body = json.dumps(dict(arguments), sort_keys=True, ensure_ascii=False, default=str)
-    return f"tool:{name}#{hashlib.sha256(body.encode()).hexdigest()[:16]}"
+def subject_of(call: ToolCall, arguments: Mapping[str, Any]) -> str:
+    """This call of a tool with exactly these arguments."""
+    body = json.dumps([call.id, dict(arguments)], sort_keys=True, default=str)
+    return f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
+
+
+async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
+    """A plugin's tool may raise anything."""
+    try:
+        result = await tool.run(arguments)
+        json.dumps(result.value, ensure_ascii=False).encode("utf-8", "replace")
+    except Exception as error:  # noqa: BLE001 - the model is told, the turn goes on
+        return Result(error=f"{type(error).__name__}: {error}")
+    return result
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:
@@ -97,7 +115,10 @@ def _answer(tool: Tool, result: Result, work: Assignment) -> ToolAnswer:
     done = say("tool.done", work.language)
     if not result.value and not isinstance(result.value, bool | int | float):
         text = done if result.value is None or result.value == "" else f"{done}: {text}"
-    return ToolAnswer(text=shorten(clean(text), MOST), commands=tuple(_commands(tool, result.value, work)))
+    text = clean(text)
+    text = text if len(text) <= MOST else f"{text[:MOST]} …"
+    commands = tuple(_commands(tool, result.value, work))
+    return ToolAnswer(text=text, commands=commands, changed=bool(tool.effects))
 
 
 def _commands(tool: Tool, value: Any, work: Assignment) -> Iterator[UICommand]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 SAID = 500  # characters of an error
-SESSIONS = frozenset({"Session", "AsyncSession", "scoped_session"})  # of SQLAlchemy, by name: it need not be installed
+SESSIONS = frozenset({"Session", "scoped_session"})  # of SQLAlchemy, by name: it need not be installed
 NAMED = frozenset({"db", "session"})  # parameters that are one where nothing else says what they are
 
 Sessions = Callable[[], Any]
@@ -118,6 +118,10 @@ class ToolFactory:
         injected = next((one for one, (kind, _) in parameters.items() if _is_session(one, kind)), "")
         if injected and self.sessions is None:
             raise NotLoadable(f"tool {name!r} needs a database", hint="make the ToolFactory with one")
+        if any("AsyncSession" in _names(kind) for kind, _ in parameters.values()):
+            raise NotLoadable(
+                f"tool {name!r} takes an AsyncSession", hint="take a Session: each call has its own thread"
+            )
         parameters.pop(injected, None)
         schema = definition.args_schema
         taken = [one for one, (kind, _) in parameters.items() if schema is not None and kind is schema]
@@ -149,8 +153,11 @@ def _parameters(func: Callable[..., Any], name: str) -> dict[str, tuple[Any, Any
 
 
 def _is_session(name: str, kind: Any) -> bool:
-    names = {held.__name__ for held in getattr(kind, "__mro__", ())}
-    return bool(names & SESSIONS) or (kind is Any and name in NAMED)
+    return bool(_names(kind) & SESSIONS) or (kind is Any and name in NAMED)
+
+
+def _names(kind: Any) -> set[str]:
+    return {held.__name__ for held in getattr(kind, "__mro__", ())}
 
 
 def _schema(name: str, parameters: Mapping[str, tuple[Any, Any]]) -> type[BaseModel]:

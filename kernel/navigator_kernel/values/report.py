@@ -40,7 +40,7 @@ class Report:
 
     The rest are the kernel's own notes, in no rendering, which no agent can write: `target` is what the order was for,
     `subject` what a yes is needed to before it can be done, `offloaded` the file with all of what was too long,
-    `progress` how far work came that waits, as JSON.
+    `progress` how far work came that waits or failed, as JSON; `by_model` says that `raw` is a model's own words.
     """
 
     state: State
@@ -54,6 +54,7 @@ class Report:
     subject: str = ""
     offloaded: str = ""
     progress: str = ""
+    by_model: bool = False
 
     @property
     def agent(self) -> str:
@@ -79,7 +80,7 @@ class Report:
 def report_to_dict(report: Report) -> dict[str, Any]:
     """The whole report with the kernel's own notes; `report_of` is its inverse."""
     own = {"target": report.target, "subject": report.subject, "offloaded": report.offloaded}
-    return {**report.to_dict(), **own, "progress": report.progress}
+    return {**report.to_dict(), **own, "progress": report.progress, "by_model": report.by_model}
 
 
 def report_of(raw: Mapping[str, Any]) -> Report:
@@ -97,4 +98,5 @@ def report_of(raw: Mapping[str, Any]) -> Report:
         subject=raw.get("subject", ""),
         offloaded=raw.get("offloaded", ""),
         progress=raw.get("progress", ""),
+        by_model=raw.get("by_model", False),
     )

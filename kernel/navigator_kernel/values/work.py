@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
 from navigator_kernel.values.chat import ChatMessage, Finish, Spent, ToolCall
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Report
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Redact
 
 PROGRESS = "progress"  # the parameter of an order that holds how far it had come before it waited
 
@@ -73,6 +76,12 @@ class Progress:
         return "".join(message.text for message in self.messages if message.role == "assistant")
 
 
+def redacted(progress: Progress, redact: Redact) -> Progress:
+    """Without secrets in what was said and what tools told; the arguments of calls stay what was agreed to."""
+    messages = tuple(replace(message, text=redact(message.text)) for message in progress.messages)
+    return replace(progress, messages=messages)
+
+
 def progress_of(text: str) -> Progress:
     """ValueError, KeyError or TypeError for what is none."""
     held = json.loads(text)
@@ -97,8 +106,10 @@ def with_progress(packet: Packet, report: Report) -> Packet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAnswer:
-    """What a call came to: text for the model, whether it failed, and `commands` for a user interface."""
+    """What a call came to: text for the model, whether it failed, `commands` for a user interface, and whether it
+    `changed` anything."""
 
     text: str
     failed: bool = False
     commands: tuple[UICommand, ...] = ()
+    changed: bool = False

@@ -67,7 +67,8 @@ def is_idempotent(packet: Packet, kernel: Kernel) -> bool:
     match packet.agent:
         case "skills":
             skill = kernel.catalogue.find(packet.task_spec.target.partition(":")[2])
-            return skill is not None and (skill.idempotent or skill.kind == "B")
+            worked_on = kernel.models is not None and bool(skill and skill.tools)  # by a model, whose tools may act
+            return skill is not None and (skill.idempotent or (skill.kind == "B" and not worked_on))
         case "mcp":
             return packet.task_spec.operation != "call"
         case _:
