@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from architecture.source import ROOT, python_files, read
 
 if TYPE_CHECKING:
@@ -37,6 +39,15 @@ def test_agents_import_only_the_open_part_of_the_kernel() -> None:
     wanted = {(str(path), part) for path in python_files("agents") for part in kernel_parts(path)}
     assert {part for _, part in wanted}, "no agent imports the kernel: is this the right folder?"
     assert {(path, part) for path, part in wanted if part not in OPEN_TO_AGENTS} == set()
+
+
+@pytest.mark.requirement("RTE-36")
+def test_tools_models_and_memory_know_nothing_of_routing() -> None:
+    unaware = ("tools", "planner", "adapters/chat_model.py", "adapters/model_providers.py", "adapters/preferences.py")
+    places = [f"kernel/navigator_kernel/{place}" for place in unaware]
+    files = [path for path in python_files("kernel") if any(str(path).startswith(place) for place in places)]
+    assert len(files) > len(unaware)
+    assert [(str(path), part) for path in files for part in kernel_parts(path) if part in {"routing", "stages"}] == []
 
 
 def test_importing_the_command_line_loads_nothing_heavy() -> None:

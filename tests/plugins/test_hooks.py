@@ -118,8 +118,8 @@ def kernel_at(root: Path) -> Any:
     return assemble(root, load_settings(root))
 
 
-def turn(kernel: Any, text: str = "hello there") -> Reply:
-    stream = EventStream(run="run-1", turn=0, log=kernel.run_log, clock=kernel.clock)
+def turn(kernel: Any, text: str = "hello there", run: str = "run-1") -> Reply:
+    stream = EventStream(run=run, turn=0, log=kernel.run_log, clock=kernel.clock)
     return asyncio.run(run_turn(Message(text=text), Session(id="s"), kernel, stream))
 
 
@@ -166,6 +166,21 @@ def test_kernel_register_tools_adds_a_tool_that_a_skill_may_declare(
         assert turn(kernel, "/greeter Ann").report.state == "success"
         assert server.requests[1].body["messages"][-1]["content"] == "Hello Ann"
     assert [(one["plugin"], one["hook"]) for one in kernel.failures()] == [(name, "kernel_register_tools")]
+
+
+@pytest.mark.requirement("TOL-11")
+def test_a_skill_that_is_edited_is_another_in_the_next_turn(root: Path, home: Path) -> None:
+    skill = root / ".claude" / "skills" / "greeter" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    with serving() as server:
+        config = home / ".config" / "navigator" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(f'[models]\ndefault = "there:well"\n[models.providers.there]\nurl = "{server.url}"\n')
+        kernel = kernel_at(root)
+        for words in ("Greet warmly.", "Greet in verse, and at length."):
+            skill.write_text(f"---\nname: greeter\ndescription: Greets people\n---\n# Greeter\n\n{words}\n")
+            turn(kernel, "/greeter Ann", run=f"run-{len(words)}")
+            assert words in str(server.requests[-1].body["messages"])
 
 
 def test_kernel_register_routers_replaces_the_router(root: Path, install: Any) -> None:

@@ -27,7 +27,10 @@ from skill_repositories import skill_text
 GOLDEN = Path(__file__).parent / "golden"
 BOATS = {
     "boat-painter": "Paints watercolours of boats. Use when the user asks for a boat picture.",
-    "song-writer": ("Writes songs（用户要写歌时使用）", "tags: [music, lyrics]\npriority: 80\n"),
+    "song-writer": (
+        "Writes songs（用户要写歌时使用）",
+        "tags: [music, lyrics]\npriority: 80\nexamples: [write a song, 写一首歌, sing]\n",
+    ),
 }
 OFFERED = ("git-workflow", "code-review")
 
@@ -82,7 +85,7 @@ def answers(server: WireServer, text: str) -> str:
     return "judge"
 
 
-@pytest.mark.requirement("RTE-4", "RTE-5", "RTE-37", "INT-8", "INT-13", "CTX-10")
+@pytest.mark.requirement("RTE-4", "RTE-5", "RTE-37", "RTE-40", "INT-8", "INT-13", "CTX-10")
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_whole_prompt_is_as_it_was_written(place: Routing, language: Language) -> None:
     skills = sorted(place.catalogue.list_resources(), key=lambda skill: skill.name)
@@ -179,6 +182,17 @@ def test_the_whole_catalogue_is_shown_while_it_fits(server: WireServer, tmp_path
     assert shown == (WHOLE - 2 if count == WHOLE else 0)
 
 
+@pytest.mark.requirement("TOL-10")
+def test_a_skill_that_cannot_be_read_is_not_shown(server: WireServer, tmp_path: Path) -> None:
+    write_skills(tmp_path, BOATS)
+    broken = tmp_path / ".claude" / "skills" / "broken" / "SKILL.md"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(b"---\nname: [\x00\n")
+    judged(server, routing_at(tmp_path), answers(server, "{}"), mode="llm_only")
+    shown = server.requests[0].body["messages"][0]["content"]
+    assert ("boat-painter" in shown, "broken" in shown) == (True, False)
+
+
 def test_no_more_than_a_shortlist_is_shown(server: WireServer, tmp_path: Path) -> None:
     names = [f"skill-{at:03}" for at in range(30)]
     write_skills(tmp_path, dict.fromkeys(names, "does things"))
@@ -214,6 +228,7 @@ def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
 AMBIGUOUS = "paint fine watercolours of boats on canvas"
 
 
+@pytest.mark.requirement("RTE-34", "RTE-46")
 def test_a_sure_match_asks_no_model(here: Place, server: WireServer) -> None:
     assert here.json("ask", "word count of this: hello world")["exit_code"] == 0
     assert server.requests == []
@@ -257,6 +272,7 @@ def test_a_model_that_must_not_choose_is_not_asked(here: Place, server: WireServ
     assert server.requests == []
 
 
+@pytest.mark.requirement("RTE-41", "RTE-43")
 def test_a_model_that_always_chooses_is_asked_even_where_it_is_sure(here: Place, server: WireServer) -> None:
     here.said("config", "set", "router", "llm_only")
     server.scripts["judge"] = lambda _messages, _number: HELLO

@@ -14,7 +14,7 @@ from navigator_kernel.errors import ModelFailed, TimedOut
 from navigator_kernel.events import RunContent
 from navigator_kernel.specialist.loop import CONTINUATIONS, FAILURES, ROUNDS, Budget
 from navigator_kernel.values.chat import ToolCall
-from navigator_kernel.values.work import Assignment, ToolAnswer
+from navigator_kernel.values.work import Assignment, ToolAnswer, progress_of
 from specialist.at_work import Table, worked
 
 LOOK = Said(calls=[("look_up", '{"word": "moon"}')])
@@ -112,6 +112,13 @@ def test_the_turn_has_a_time_limit(server: WireServer) -> None:
 
     with pytest.raises(TimedOut):
         worked(server, [LOOK, Said(text="late")], budget=Budget(seconds=0.5), tools=Slow())
+
+
+@pytest.mark.requirement("JIT-6")
+def test_how_far_it_came_is_one_value_that_can_be_written_down(server: WireServer) -> None:
+    progress = worked(server, [Said(text="Look. ", calls=LOOK.calls), FAR]).progress
+    assert progress_of(progress.kept()) == progress
+    assert [message.role for message in progress.messages] == ["assistant", "tool", "assistant"]
 
 
 def test_several_calls_at_once_are_all_answered_in_order(server: WireServer) -> None:

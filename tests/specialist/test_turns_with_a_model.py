@@ -58,6 +58,7 @@ def test_a_model_may_read_a_skill_that_routing_missed(here: Place, server: WireS
     assert "Rhyme every line." in of_phase_two(server)[1]["messages"][-1]["content"]
 
 
+@pytest.mark.requirement("TOL-9")
 @pytest.mark.parametrize("name", ["no-such-skill", "counter"])
 def test_a_skill_without_guidelines_is_no_answer(here: Place, server: WireServer, name: str) -> None:
     here.write({f".claude/skills/counter/{path}": text for path, text in type_a("counter", "print(1)\n").items()})

@@ -136,11 +136,11 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _facts(skill: SkillDef) -> str:
-    """INT-8: its tags, and its priority where that is not the usual one."""
+    """INT-8: its tags, two of its examples (RTE-40), and its priority where that is not the usual one."""
     facts = [f"tags: {_line(', '.join(skill.tags[:8]), DESCRIBED)}"] if skill.tags else []
-    facts += (
-        [f"priority: {skill.priority}"] if skill.priority != SkillDef.__dataclass_fields__["priority"].default else []
-    )
+    facts += [f"for example: {_line(' / '.join(skill.examples[:2]), DESCRIBED)}"] if skill.examples else []
+    usual = SkillDef.__dataclass_fields__["priority"].default
+    facts += [f"priority: {skill.priority}"] if skill.priority != usual else []
     return f" [{'; '.join(facts)}]" if facts else ""
 
 
