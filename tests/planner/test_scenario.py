@@ -110,6 +110,21 @@ def test_a_deletion_that_nobody_agreed_to_does_not_happen(
     assert len(rows(here)) == 1
 
 
+@pytest.mark.requirement("SAF-8")
+def test_what_waits_holds_no_secret_that_was_said(here: Place, server: WireServer) -> None:
+    secret = "AKIA" + "ABCDEFGHIJKLMNOP"
+    says(server, CREATE, DONE)
+    here.json("ask", "--session", "s", ASKED)
+    says(server, with_text(DELETE, f"I saw {secret} there. "), Said(text="done"))
+    assert here.json("ask", "--session", "s", "删除任务 1")["report"]["state"] == "pending"
+    kept = b"".join(path.read_bytes() for path in (here.root / "mybox" / "state").glob("sessions.sqlite*"))
+    assert (secret.encode() in kept, b"I saw [redacted]" in kept) == (False, True)
+
+
+def with_text(said: Said, text: str) -> Said:
+    return said._replace(text=text)
+
+
 def test_a_yes_is_to_these_arguments_only(here: Place, server: WireServer) -> None:
     says(server, CREATE, DONE)
     here.json("ask", "--session", "s", ASKED)

@@ -16,6 +16,7 @@ from navigator_kernel.specialist.loop import Budget, End, Loop
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
 
+LOOPS: list[Loop] = []  # the last one that worked
 WORK = Assignment(run="run-1", step=0, request="How far is the moon?", language="en")
 
 
@@ -71,6 +72,7 @@ def worked(
     async def run() -> tuple[Progress, End]:
         model = WireModel("there:worker", models)
         loop = Loop(work=work, model=model, tools=held, clock=SystemClock(), emit=emit, budget=budget or Budget())
+        LOOPS[:] = [loop]
         try:
             return await loop.run()
         finally:

@@ -15,7 +15,7 @@ from navigator_kernel.events import RunContent
 from navigator_kernel.specialist.loop import CONTINUATIONS, FAILURES, ROUNDS, Budget
 from navigator_kernel.values.chat import ToolCall
 from navigator_kernel.values.work import Assignment, ToolAnswer, progress_of
-from specialist.at_work import Table, worked
+from specialist.at_work import LOOPS, Table, worked
 
 LOOK = Said(calls=[("look_up", '{"word": "moon"}')])
 FAR = Said(text="It is 384,400 km away.")
@@ -119,6 +119,20 @@ def test_how_far_it_came_is_one_value_that_can_be_written_down(server: WireServe
     progress = worked(server, [Said(text="Look. ", calls=LOOK.calls), FAR]).progress
     assert progress_of(progress.kept()) == progress
     assert [message.role for message in progress.messages] == ["assistant", "tool", "assistant"]
+
+
+def test_what_was_done_before_the_time_ran_out_is_kept(server: WireServer) -> None:
+    class Slow(Table):
+        async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+            if self.called:
+                await asyncio.sleep(30.0)
+            return await super().call(work, call, arguments)
+
+    with pytest.raises(TimedOut):
+        worked(server, [Said(calls=LOOK.calls * 3)], budget=Budget(seconds=1.0), tools=Slow())
+    (loop,) = LOOPS[-1:]
+    assert [message.text for message in loop.progress.messages[1:2]] == ["384,400 km"]
+    assert len(loop.progress.open_calls) < 3
 
 
 def test_several_calls_at_once_are_all_answered_in_order(server: WireServer) -> None:

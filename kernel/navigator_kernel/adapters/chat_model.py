@@ -40,7 +40,7 @@ class _Client(NamedTuple):
 
 
 class WireModel:
-    """Implements `ports.ChatModel`. `name` is `provider:model` or an alias."""
+    """Implements `model_ports.ChatModel`. `name` is `provider:model` or an alias."""
 
     def __init__(
         self,

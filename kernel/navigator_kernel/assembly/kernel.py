@@ -91,7 +91,7 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
         audit=audit,
         models=models,
         judge=open_judge(settings, models, catalogue),
-        specialist=open_specialist(settings, models, catalogue, clock, desk),
+        specialist=open_specialist(settings, models, catalogue, clock, desk, redact),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.model_ports import ChatModel, Judge, Specialist, Tools
     from navigator_kernel.plugins import Plugins
-    from navigator_kernel.ports import Audit, Catalogue, Clock, Consents
+    from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, Redact
     from navigator_kernel.settings import Models, Settings
     from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.request import Said
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelShelf:
-    """Implements `ports.ModelShelf`."""
+    """Implements `model_ports.ModelShelf`."""
 
     models: Models
     _open: dict[str, ChatModel] = field(default_factory=dict)
@@ -55,6 +55,7 @@ def open_specialist(
     catalogue: Catalogue,
     clock: Clock,
     desk: Callable[[Tools], Tools],
+    redact: Redact,
 ) -> Callable[[Sequence[Said], Spent], Specialist | None]:
     """What works on prompts in one turn, with tools that `desk` hands out; it gives None where there is no model."""
 
@@ -74,6 +75,7 @@ def open_specialist(
             history=history,
             budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
             spent=spent,
+            redact=redact,
         )
 
     return specialist

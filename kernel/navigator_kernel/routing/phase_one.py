@@ -42,7 +42,7 @@ Mode = Literal["cascade", "llm_only"]
 
 @dataclass(slots=True)
 class PhaseOne:
-    """Implements `ports.Judge`."""
+    """Implements `model_ports.Judge`."""
 
     chosen: Callable[[], ChatModel]  # what it is asked of, opened when that is
     catalogue: Catalogue

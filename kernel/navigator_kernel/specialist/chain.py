@@ -19,7 +19,7 @@ OWN_FAULT = frozenset({"filtered", "over_budget"})
 
 @dataclass(frozen=True, slots=True)
 class ModelChain:
-    """Implements `ports.ChatModel` over one and more."""
+    """Implements `model_ports.ChatModel` over one and more."""
 
     models: Sequence[ChatModel]
 

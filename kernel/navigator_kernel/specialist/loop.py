@@ -60,7 +60,7 @@ class Loop:
     spent: Spent = field(default_factory=Spent)  # by what came before it in the same turn
     commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the call that they came of
     effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, in order
-    progress: Progress = field(default_factory=Progress)  # the last that is whole
+    progress: Progress = field(default_factory=Progress)  # the last that was reached
     _began: float | None = None
 
     async def run(self, progress: Progress | None = None) -> tuple[Progress, End]:
@@ -148,17 +148,17 @@ class Loop:
 
     async def _called(self, progress: Progress, calls: tuple[ToolCall, ...]) -> Progress:
         """Each call is answered, in order, so that none is left open."""
-        messages, failures = list(progress.messages), progress.failures
+        self.progress = progress  # what is done is kept call by call, whatever ends it
         for at, call in enumerate(calls):
             try:
-                late = failures >= FAILURES or at >= CALLS
+                late = self.progress.failures >= FAILURES or at >= CALLS
                 answer = self._left_out(call) if late else await self._answered(call)
             except ConsentNeeded as asked:
-                self.progress = replace(progress, messages=tuple(messages), failures=failures)
                 raise Waiting(self.progress, asked) from asked
-            failures = failures + 1 if answer.failed else 0
-            messages.append(ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name))
-        return replace(progress, messages=tuple(messages), rounds=progress.rounds + 1, failures=failures)
+            told = ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name)
+            failures = self.progress.failures + 1 if answer.failed else 0
+            self.progress = replace(self.progress, messages=(*self.progress.messages, told), failures=failures)
+        return replace(self.progress, rounds=progress.rounds + 1)
 
     def _left_out(self, call: ToolCall) -> ToolAnswer:
         """Two failures in a row end it, and an answer has its limit; what is left is answered and not done."""

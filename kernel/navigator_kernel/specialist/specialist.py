@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Specialist:
-    """Implements `ports.Specialist` for one turn; `history` is what was said before, `spent` what its choice took."""
+    """Implements `model_ports.Specialist` for one turn; `history` is what was said before, `spent` what its choice
+    took."""
 
     models: ModelShelf
     catalogue: Catalogue

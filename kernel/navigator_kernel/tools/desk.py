@@ -96,7 +96,7 @@ async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
     """A plugin's tool may raise anything."""
     try:
         result = await tool.run(arguments)
-        json.dumps(result.value, ensure_ascii=False).encode("utf-8", "replace")
+        json.dumps(result.value)
     except Exception as error:  # noqa: BLE001 - the model is told, the turn goes on
         return Result(error=f"{type(error).__name__}: {error}")
     return result

@@ -27,8 +27,8 @@ Sessions = Callable[[], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionTool:
-    """Implements `ports.Tool` over one function. `injected` is the parameter that takes a session, `whole` the one that
-    takes the arguments as one value."""
+    """Implements `model_ports.Tool` over one function. `injected` is the parameter that takes a session, `whole` the
+    one that takes the arguments as one value."""
 
     name: str
     definition: ToolDef
