@@ -46,7 +46,7 @@ from navigator_kernel.workflows.orchestrator import without_flag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Routed:
+class Routed:
     """What the turn will do: orders of its own, or a workflow."""
 
     decision: RouteDecision
@@ -70,7 +70,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
         resumed = resume(message, session, kernel.clock.now())  # a yes, an answer, or something new
         _grant(resumed, run, kernel)  # what the person agrees to by it, or has for the whole session
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
-        context = _context(resumed, request, kernel, run)  # made anew, handed to all that follows
+        context = context_of(resumed, request, kernel, run)  # made anew, handed to all that follows
         routed = await _routed(resumed, request, context, kernel, emit)
         _learn(request, kernel)  # a choice among several skills is an example of the one that was chosen
         course = await _done(routed, message, context, kernel, emit)  # serial, stops at a failure
@@ -101,38 +101,49 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
 
 async def _routed(
     resumed: Resumed, request: PreprocessingResult, context: TurnContext, kernel: Kernel, emit: Emit
-) -> _Routed:
+) -> Routed:
     """What to do: what was just agreed to, a workflow, or what the message is understood to want."""
     if resumed.declined:
         emit(ApprovalResolved(subject=resumed.subject, granted=False))
         if resumed.workflow:
             turned_down(resumed.workflow, resumed.subject, kernel)
-        return _Routed(decision=_agreed(Direct(topic="declined"), "declined"))
+        return Routed(decision=_agreed(Direct(topic="declined"), "declined"))
     if resumed.approved is not None:
         emit(ApprovalResolved(subject=resumed.approved.subject, granted=True))
     work = work_of(resumed, request, kernel, context)  # several steps in so many words, #name, a yes to a plan
     if isinstance(work, Work):
         emit(RouteDecided(decision=work.decision.to_dict(), trace=(work.decision.tier, work.decision.reason)))
-        return _Routed(decision=work.decision, work=work)
+        return Routed(decision=work.decision, work=work)
     if resumed.approved is not None:
         steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
         decision = _agreed(Direct(), "approved")
-        return _Routed(decision=decision, orders=Plan(steps=steps), history=resumed.session.history)
-    request = without_flag(request)
-    intent = await understand(request, resumed.session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
-    decision = decide(intent, request, kernel.catalogue) if work is None else work
+        return Routed(decision=decision, orders=Plan(steps=steps), history=resumed.session.history)
+    return await chosen(without_flag(request), resumed.session, context, kernel, emit, work)
+
+
+async def chosen(
+    request: PreprocessingResult,
+    session: Session,
+    context: TurnContext,
+    kernel: Kernel,
+    emit: Emit,
+    decision: RouteDecision | None = None,
+) -> Routed:
+    """Phase 1: what the message is understood to want, as orders; none where there is a question first."""
+    intent = await understand(request, session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
+    decision = decision or decide(intent, request, kernel.catalogue)
     orders = plan(decision, request, kernel.catalogue, context)
     if isinstance(orders, NeedClarification):
         decision, orders = replace(decision, result=orders), Plan(steps=())
     for body in narrate(intent, decision, kernel.catalogue.count()):
         emit(body)
     spent = intent.judged.spent if intent.judged else Spent()
-    return _Routed(decision=decision, orders=orders, history=resumed.session.history, spent=spent)
+    return Routed(decision=decision, orders=orders, history=session.history, spent=spent)
 
 
-async def _done(routed: _Routed, message: Message, context: TurnContext, kernel: Kernel, emit: Emit) -> Course:
+async def _done(routed: Routed, message: Message, context: TurnContext, kernel: Kernel, emit: Emit) -> Course:
     """The reports of what was ordered; none of a plan that nobody agreed to yet."""
-    delivery, work = _delivery(kernel, kernel.specialist(routed.history, routed.spent)), routed.work
+    delivery, work = delivery_of(kernel, kernel.specialist(routed.history, routed.spent)), routed.work
     if work is None:
         if message.consent:
             kernel.consents.allow(context.run, "*")
@@ -173,7 +184,8 @@ def _asked(resumed: Resumed, request: PreprocessingResult, course: Course) -> st
     return resumed.approved.packets[0].task_spec.intent if resumed.approved.packets else request.original
 
 
-def _context(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:
+def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:
+    """What the orders of this turn have in common."""
     message = resumed.message
     return TurnContext(
         run=run,
@@ -197,7 +209,9 @@ def _again(packet: Packet, run: str) -> Packet:
     return replace(packet, context=replace(packet.context, run=run, idempotency_key=key))
 
 
-def _delivery(kernel: Kernel, specialist: Specialist | None) -> Delivery:
+def delivery_of(kernel: Kernel, specialist: Specialist | None) -> Delivery:
+    """The doors through which orders are delivered."""
+
     def offload(packet: Packet, text: str) -> str:
         """Where the whole output of a step is kept, relative to the project."""
         path = kernel.root / "mybox" / "workspace" / packet.context.run / f"step-{packet.context.step}.json"

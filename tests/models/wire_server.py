@@ -77,6 +77,7 @@ def serving() -> Iterator[WireServer]:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    disable_nagle_algorithm = True  # or every other answer waits 40 ms for an acknowledgement
     state: WireServer
     protocol_version = "HTTP/1.1"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,14 @@ class _Client(NamedTuple):
     loop: asyncio.AbstractEventLoop
     http: Any
     model: Any
+
+
+@cache
+def _trust() -> Any:
+    """Whose certificates are believed: read once a process, for it takes 20 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 class WireModel:
@@ -128,7 +137,9 @@ class WireModel:
                 raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
             limits = self.models
             http = httpx2.AsyncClient(
-                timeout=httpx2.Timeout(limits.idle, connect=limits.connect), follow_redirects=False
+                verify=_trust(),
+                timeout=httpx2.Timeout(limits.idle, connect=limits.connect),
+                follow_redirects=False,
             )
             self._key = self._key or find_key(self.provider, limits)
             try:

@@ -43,34 +43,40 @@ class Specialist:
 
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit) -> Report:
         """`prepared` is the report of a skill whose prompt is ready; None for a message that needs no skill."""
-        began = self.clock.monotonic()
-        work, loop = self._plain(packet), None
+        began, loop = self.clock.monotonic(), None
+        work = self.assigned(packet, None)
         try:
-            if prepared is not None:
-                work = self._of_skill(work, packet, prepared)
-            loop = self._loop(work, emit)
+            work = self.assigned(packet, prepared)
+            loop = self.loop(work, emit)
             progress, end = await loop.run(_before(packet))
-            report = self._told(work, progress, end, began)
-        except Waiting as waiting:
-            report = self._waiting(waiting, work, began)
+            report = self.told(work, progress, end, began)
+        except Waiting as waits:
+            report = self.waiting(waits, work, began)
         except KernelError as error:
-            report = self._failed(error, work, loop.progress if loop else Progress(), began)
-        if loop is not None:
-            self.spent += loop.progress.spent
-            for command in (one for commands in loop.commands.values() for one in commands):
-                emit(command, step=work.step)
-            report = replace(report, effects=tuple(loop.effects))
-        return report
+            report = self.failed(error, work, loop.progress if loop else Progress(), began)
+        return report if loop is None else self.closed(loop, report, emit)
 
-    def _loop(self, work: Assignment, emit: Emit) -> Loop:
-        model = self.models.chain(work.model)
-        left = self.budget
+    def assigned(self, packet: Packet, prepared: Report | None) -> Assignment:
+        """What is to be worked on; KernelErrors where the skill is not there any more."""
+        plain = self._plain(packet)
+        return plain if prepared is None else self._of_skill(plain, packet, prepared)
+
+    def loop(self, work: Assignment, emit: Emit) -> Loop:
+        """What works on it, within what is left of the turn's budget; NotFound for no model."""
+        model, left = self.models.chain(work.model), self.budget
         if left.seconds:
             self.began = self.clock.monotonic() if self.began is None else self.began
             left = replace(left, seconds=max(left.seconds - (self.clock.monotonic() - self.began), 0.001))
         return Loop(
             work=work, model=model, tools=self.tools, clock=self.clock, emit=emit, budget=left, spent=self.spent
         )
+
+    def closed(self, loop: Loop, report: Report, emit: Emit) -> Report:
+        """What came of it beside the words: what it took, commands for user interfaces, what was changed."""
+        self.spent += loop.progress.spent
+        for command in (one for commands in loop.commands.values() for one in commands):
+            emit(command, step=loop.work.step)
+        return replace(report, effects=tuple(loop.effects))
 
     def _plain(self, packet: Packet) -> Assignment:
         return Assignment(
@@ -97,7 +103,7 @@ class Specialist:
             model=str(prepared.data.get("backend", "")),
         )
 
-    def _told(self, work: Assignment, progress: Progress, end: End, began: float) -> Report:
+    def told(self, work: Assignment, progress: Progress, end: End, began: float) -> Report:
         """`partial` where a limit ended it, with what there is."""
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **progress.to_dict()}
         text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
@@ -108,17 +114,17 @@ class Specialist:
         data |= {"reason": end, "msg": why} | ({} if text else {"type": "Unfinished"})
         return Report(state=state, summary=why, meta=meta, data=data, raw=text or None, by_model=bool(text))
 
-    def _waiting(self, waiting: Waiting, work: Assignment, began: float) -> Report:
+    def waiting(self, waits: Waiting, work: Assignment, began: float) -> Report:
         """JIT-12: what is asked, with the arguments; the rest of it waits with the orders of the session."""
-        asked = waiting.asked
+        asked = waits.asked
         data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **asked.data}
         data |= {"skill": work.skill} if work.skill else {}
         question = say("ask.approve", work.language, what=asked.message)
         meta, subject = self._meta(work, began), str(asked.data["subject"])
-        kept = redacted(waiting.progress, self.redact).kept()
+        kept = redacted(waits.progress, self.redact).kept()
         return Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
 
-    def _failed(self, error: KernelError, work: Assignment, progress: Progress, began: float) -> Report:
+    def failed(self, error: KernelError, work: Assignment, progress: Progress, began: float) -> Report:
         """With how far it came, so that trying again does nothing twice."""
         state: State = "timeout" if isinstance(error, TimedOut) else "error"
         told = {key: value for key, value in error.to_dict().items() if value is not None}

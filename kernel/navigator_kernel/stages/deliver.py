@@ -19,6 +19,7 @@ from navigator_kernel.events import (
 )
 from navigator_kernel.model_ports import Specialist
 from navigator_kernel.ports import Clock, Dispatcher, Redact, same
+from navigator_kernel.text import Language
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.report import Meta, Report
@@ -57,7 +58,7 @@ async def deliver(plan: Plan, delivery: Delivery, emit: Emit) -> tuple[Report, .
 async def _step(step: Step, delivery: Delivery, emit: Emit) -> Report:
     """X-6: the next candidate only where this one was not found, not loadable or recoverable, and changed nothing."""
     if not step.packets:
-        return _kernel_error("candidates.none", delivery, language="en")
+        return nothing_ready(delivery)
     tried: list[tuple[Packet, Report]] = []
     for packet in step.packets:
         report = await _one(packet, delivery, emit)
@@ -67,11 +68,30 @@ async def _step(step: Step, delivery: Delivery, emit: Emit) -> Report:
     return tried[0][1] if len(tried) == 1 else _all_failed(tried)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A step whose agent has answered: `report` is what it said, None for an order of the kernel's own; `seq` numbers
+    the event that it began with."""
+
+    packet: Packet
+    seq: int
+    report: Report | None
+
+
 async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
-    number = packet.context.step
-    started = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=number)
+    begun = await begin(packet, delivery, emit)
+    report = begun.report
+    if delivery.specialist is not None and wants_model(begun, delivery):
+        report = await delivery.specialist.work(packet, report, emit)
+    if report is None:
+        return nothing_ready(delivery, packet.context.language)
+    return end(begun, report, delivery, emit)
+
+
+async def begin(packet: Packet, delivery: Delivery, emit: Emit) -> Begun:
+    """Hands it to its agent, if it has one, and waits."""
+    started, report = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=packet.context.step), None
     _announce(packet, delivery, emit, started.seq)
-    task, report = packet.context.idempotency_key, None
     if packet.agent != KERNEL:
         task = await delivery.dispatcher.submit(packet)
         try:
@@ -79,10 +99,17 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
         except BaseException:
             await delivery.dispatcher.cancel(task)
             raise
-    if delivery.specialist is not None and (report is None or _is_ready(packet, report, delivery)):
-        report = await delivery.specialist.work(packet, report, emit)
-    if report is None:
-        return _kernel_error("candidates.none", delivery, language=packet.context.language)
+    return Begun(packet=packet, seq=started.seq, report=report)
+
+
+def wants_model(begun: Begun, delivery: Delivery) -> bool:
+    """Whether it is a message without a skill, or a prompt that is ready."""
+    return begun.report is None or _is_ready(begun.packet, begun.report, delivery)
+
+
+def end(begun: Begun, report: Report, delivery: Delivery, emit: Emit) -> Report:
+    """The report as the person gets it: checked, without secrets, no longer than it may be, and told."""
+    packet, number = begun.packet, begun.packet.context.step
     report = _redacted(checked(packet, report), delivery.redact)
     report = _fitted(packet, _failed_as_asked(packet, report, delivery), delivery)
     report = replace(report, target=packet.task_spec.target)
@@ -90,11 +117,12 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     if packet.agent == KERNEL:
         pass
     elif name:
-        emit(SkillUsed(skill=name, state=report.state), step=number, parent=started.seq)
+        emit(SkillUsed(skill=name, state=report.state), step=number, parent=begun.seq)
     else:
-        done = ToolCallCompleted(call=task, tool=_tool(packet), state=report.state, elapsed=report.meta.time)
-        emit(done, step=number, parent=started.seq)
-    emit(StepCompleted(agent=packet.agent, report=report.to_dict()), step=number, parent=started.seq)
+        call, elapsed = packet.context.idempotency_key, report.meta.time
+        done = ToolCallCompleted(call=call, tool=_tool(packet), state=report.state, elapsed=elapsed)
+        emit(done, step=number, parent=begun.seq)
+    emit(StepCompleted(agent=packet.agent, report=report.to_dict()), step=number, parent=begun.seq)
     return report
 
 
@@ -250,8 +278,9 @@ def _all_failed(tried: Sequence[tuple[Packet, Report]]) -> Report:
     return replace(last, summary=text, data={**data, "msg": text})
 
 
-def _kernel_error(key: str, delivery: Delivery, *, language: str) -> Report:
-    text = say(key, "zh" if language == "zh" else "en")
+def nothing_ready(delivery: Delivery, language: Language = "en") -> Report:
+    """What is told of a step that nothing can do."""
+    text = say("candidates.none", language)
     meta = Meta(agent="kernel", time=0, ts=delivery.clock.now())
     return Report(state="error", summary=text, meta=meta, data={"type": "NoCandidate", "msg": text})
 

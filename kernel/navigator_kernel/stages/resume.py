@@ -81,7 +81,7 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     free = replace(session, approval=None, question=None, retry=())
     held = session.approval
     again = _RETRY.match(message.text) is not None
-    if held is not None and (_YES.match(message.text) or (again and held.subject.startswith("retry:"))):
+    if held is not None and (is_yes(message.text) or (again and held.subject.startswith("retry:"))):
         return Resumed(message=message, session=free, approved=held)
     if held is not None and (lasting := _lasting(message.text, held.subject)):
         session = free if lasting == "always" else replace(free, grants=_with(free.grants, held.subject))
@@ -101,6 +101,10 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     answers = (*asked.answers, said)
     merged = replace(message, text=f"{asked.original.rstrip()} {said}", answers=answers, target=asked.target)
     return Resumed(message=merged, session=free, rounds=asked.rounds)
+
+
+def is_yes(text: str) -> bool:
+    return _YES.match(text) is not None
 
 
 def _lasting(text: str, subject: str) -> Lasting | None:

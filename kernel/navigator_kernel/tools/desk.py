@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -14,7 +13,7 @@ from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import clean, visible
 from navigator_kernel.values.chat import ToolCall, ToolSpec
-from navigator_kernel.values.tool import Result
+from navigator_kernel.values.tool import Result, filled
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, ToolAnswer
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 MOST = 16_000  # characters of a result that a model is given
 SHOWN = 2_000  # characters of the arguments that a person is asked about
-_FIELD = re.compile(r"\{(\w{1,40})\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +98,6 @@ async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
     except Exception as error:  # noqa: BLE001 - the model is told, the turn goes on
         return Result(error=f"{type(error).__name__}: {error}")
     return result
-
-
-def filled(text: str, values: Mapping[str, Any]) -> str:
-    """`{name}` in `text` replaced once by what is called so; others stay."""
-    return _FIELD.sub(lambda hit: str(values[hit[1]]) if hit[1] in values else hit.group(), text)
 
 
 def _answer(tool: Tool, result: Result, work: Assignment) -> ToolAnswer:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.text import clean, shorten
 from navigator_kernel.values.chat import ToolSpec
-from navigator_kernel.values.tool import Result, ToolDef
+from navigator_kernel.values.tool import Result, ToolDef, filled
+from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
+    from langchain_core.tools import StructuredTool
     from pydantic import BaseModel
 
 SAID = 500  # characters of an error
@@ -63,6 +65,32 @@ class FunctionTool:
         except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model is told, the turn goes on
             said = str(error).partition("\n")[0] or type(error).__name__
             return Result(error=shorten(clean(said, lines=False), SAID))
+
+    def as_langchain(self, agree: Callable[[str, Mapping[str, Any]], bool] | None = None) -> StructuredTool:
+        """For graphs of LangChain's (extra `langgraph`). There is no fence there: `agree` is asked `confirm` and the
+        arguments before each call, and NotLoadable is raised where a tool that asks is given nobody to ask."""
+        from langchain_core.tools import StructuredTool, ToolException
+
+        if self.confirm and agree is None:
+            raise NotLoadable(f"tool {self.name!r} asks before each call", hint="say whom: as_langchain(agree=...)")
+
+        async def called(**arguments: Any) -> Any:
+            given = {name: _plain(value) for name, value in arguments.items()}
+            if self.confirm and agree is not None and not agree(filled(self.confirm, given), given):
+                raise ToolException(say("tool.declined", "en", tool=self.name))
+            result = await self.run(given)
+            if result.error:
+                raise ToolException(say("tool.failed", "en", error=result.error))
+            return result.value
+
+        return StructuredTool.from_function(
+            coroutine=called,
+            name=self.name,
+            description=self.definition.description,
+            args_schema=self.schema,
+            handle_tool_error=True,
+            metadata={"effects": list(self.effects), "confirm": self.confirm},
+        )
 
     def _ran(self, held: BaseModel) -> Result:
         """The result is made plain while its session is open."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+_FIELD = re.compile(r"\{(\w{1,40})\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +31,8 @@ class Result(NamedTuple):
 
     value: Any = None
     error: str = ""
+
+
+def filled(text: str, values: Mapping[str, Any]) -> str:
+    """`{name}` in `text` replaced once by what is called so; others stay."""
+    return _FIELD.sub(lambda hit: str(values[hit[1]]) if hit[1] in values else hit.group(), text)

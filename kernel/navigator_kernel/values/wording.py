@@ -80,6 +80,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.unknown": ("there is no tool called {tool}; these are offered: {offered}", "没有名为 {tool} 的工具；可用的有：{offered}"),
     "tool.no_skill": ("no skill is called {name}; near names: {near}", "没有名为 {name} 的技能；相近的有：{near}"),
     "tool.not_text": ("skill {name} has no guidelines that can be read here", "技能 {name} 没有可在此读取的行为指南"),
+    "tool.declined": ("not done: nobody agreed to {tool}", "未执行：{tool} 未获同意"),
     "tool.slow": ("{tool} took too long", "{tool} 执行超时"),
     "tool.left_out": ("not done: {tool} came after two failures, or too late", "未执行：{tool} 位于连续两次失败之后或超出数量"),
     "tool.no_json": ("the arguments of {tool} are no JSON object", "{tool} 的参数不是 JSON 对象"),

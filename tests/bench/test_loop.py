@@ -1,0 +1,148 @@
+"""What the loop of phase 2 costs over the plain SDK call, beside LangGraph, against a model that answers at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+
+import pytest
+from langgraph.graph import END, START, MessagesState, StateGraph
+from openai import AsyncOpenAI
+
+from navigator_kernel.adapters.chat_model import WireModel
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.events import Body, Event
+from navigator_kernel.settings import ModelProvider, Models, Settings
+from navigator_kernel.specialist.loop import Loop
+from navigator_kernel.state_graph import state_graph
+from navigator_kernel.turn import run_turn
+from navigator_kernel.values.request import Message, Session
+from specialist.at_work import WORK, Table
+from specialist.turns import song
+
+pytestmark = pytest.mark.bench
+
+ROUNDS = 300
+TEXT = "It is 384,400 km away."
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """Of a server in a process of its own."""
+    here = Path(__file__)
+    argv = [sys.executable, str(here.with_name("loop_server.py")), TEXT]
+    env = {**os.environ, "PYTHONPATH": str(here.parents[1])}
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stdout is not None and process.stdin is not None
+        yield process.stdout.readline().strip()
+        process.stdin.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project" / ".claude" / "skills" / "song-writer"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(song())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "project"
+
+
+Ways = dict[str, Callable[[], Awaitable[Any]]]
+
+
+def _ways(url: str, project: Path) -> tuple[Ways, Callable[[], Awaitable[None]]]:
+    """Each is one answer to one message, streamed, with connections that stay open but for whole turns; and what closes them."""
+    client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+    models = Models(default="there:worker", providers={"there": ModelProvider(url)}, retries=0)
+    model = WireModel("there:worker", models)
+    kernel = assemble(project, Settings(models=models, encoder="off"))
+    events: list[Event] = []
+
+    def emit(body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
+        events.append(Event(run="run-1", turn=0, step=step, seq=len(events), ts="", parent=parent, body=body))
+        return events[-1]
+
+    async def sdk() -> str:
+        said: Any = [{"role": "user", "content": WORK.request}]
+        stream = await client.chat.completions.create(model="worker", messages=said, stream=True)
+        return "".join([piece.choices[0].delta.content or "" async for piece in stream if piece.choices])
+
+    async def loop() -> str:
+        held = Loop(work=WORK, model=model, tools=Table(), clock=SystemClock(), emit=emit)
+        return (await held.run())[0].text
+
+    async def node(_state: MessagesState) -> dict[str, Any]:
+        return {"messages": [("assistant", await sdk())]}
+
+    plain = StateGraph(MessagesState)
+    plain.add_node("node", node)
+    plain.add_edge(START, "node")
+    plain.add_edge("node", END)
+    bare, graph = plain.compile(), state_graph(kernel)
+
+    async def langgraph() -> str:
+        return str((await bare.ainvoke({"messages": [("user", WORK.request)]}))["messages"][-1].text)
+
+    async def turn() -> str:
+        stream = EventStream(kernel.ids.new(), 0, kernel.run_log, kernel.clock)
+        reply = await run_turn(
+            Message(text="/song-writer the moon"), Session(id="s", notice_shown=True), kernel, stream
+        )
+        return reply.report.raw or ""
+
+    async def our_graph() -> str:
+        return str((await graph.ainvoke({"messages": [("user", "/song-writer the moon")]}))["messages"][-1].text)
+
+    async def close() -> None:
+        await client.close()
+        await model.close()
+
+    ways: Ways = {
+        "plain SDK": sdk,
+        "our loop": loop,
+        "LangGraph, one node": langgraph,
+        "whole turn": turn,
+        "our nodes on LangGraph": our_graph,
+    }
+    return ways, close
+
+
+async def _measured(url: str, project: Path) -> dict[str, list[float]]:
+    """Milliseconds, one of each in turn."""
+    ways, close = _ways(url, project)
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(ROUNDS + 20):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            assert await way() == TEXT
+            if number >= 20:
+                taken[name].append((time.perf_counter() - began) * 1000)
+    await close()
+    return taken
+
+
+def test_the_loop_costs_at_most_5_ms_over_the_plain_call(
+    url: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = asyncio.run(_measured(url, project))
+    base = taken["plain SDK"]
+    over = {name: [one - sdk for one, sdk in zip(held, base, strict=True)] for name, held in taken.items()}
+    with capsys.disabled():
+        print(f"\n{ROUNDS} rounds, load {os.getloadavg()[0]:.1f}")
+        for name, held in taken.items():
+            cuts, more = quantiles(held, n=20), quantiles(over[name], n=20)
+            figures = (
+                f"p50 {cuts[9]:.1f} ms, p95 {cuts[-1]:.1f} ms, over the plain SDK p50 {more[9]:.1f}, p95 {more[-1]:.1f}"
+            )
+            print(f"{name}: {figures}")
+    assert quantiles(over["our loop"], n=20)[-1] <= 5.0
