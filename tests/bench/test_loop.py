@@ -21,6 +21,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.assembly.kernel import assemble
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.events import Body, Event
+from navigator_kernel.ports import Kernel
 from navigator_kernel.settings import ModelProvider, Models, Settings
 from navigator_kernel.specialist.loop import Loop
 from navigator_kernel.state_graph import state_graph
@@ -60,26 +61,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 Ways = dict[str, Callable[[], Awaitable[Any]]]
 
 
-def _ways(url: str, project: Path) -> tuple[Ways, Callable[[], Awaitable[None]]]:
-    """Each is one answer to one message, streamed, with connections that stay open but for whole turns; and what closes them."""
-    client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
-    models = Models(default="there:worker", providers={"there": ModelProvider(url)}, retries=0)
-    model = WireModel("there:worker", models)
-    kernel = assemble(project, Settings(models=models, encoder="off"))
-    events: list[Event] = []
-
-    def emit(body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
-        events.append(Event(run="run-1", turn=0, step=step, seq=len(events), ts="", parent=parent, body=body))
-        return events[-1]
+def _peers(client: AsyncOpenAI) -> Ways:
+    """The plain call, and a graph of one node that makes it."""
 
     async def sdk() -> str:
         said: Any = [{"role": "user", "content": WORK.request}]
         stream = await client.chat.completions.create(model="worker", messages=said, stream=True)
         return "".join([piece.choices[0].delta.content or "" async for piece in stream if piece.choices])
-
-    async def loop() -> str:
-        held = Loop(work=WORK, model=model, tools=Table(), clock=SystemClock(), emit=emit)
-        return (await held.run())[0].text
 
     async def node(_state: MessagesState) -> dict[str, Any]:
         return {"messages": [("assistant", await sdk())]}
@@ -88,38 +76,44 @@ def _ways(url: str, project: Path) -> tuple[Ways, Callable[[], Awaitable[None]]]
     plain.add_node("node", node)
     plain.add_edge(START, "node")
     plain.add_edge("node", END)
-    bare, graph = plain.compile(), state_graph(kernel)
+    graph = plain.compile()
 
     async def langgraph() -> str:
-        return str((await bare.ainvoke({"messages": [("user", WORK.request)]}))["messages"][-1].text)
+        return str((await graph.ainvoke({"messages": [("user", WORK.request)]}))["messages"][-1].text)
+
+    return {"plain SDK": sdk, "LangGraph, one node": langgraph}
+
+
+def _ours(model: WireModel, kernel: Kernel) -> Ways:
+    events: list[Event] = []
+    graph = state_graph(kernel)
+
+    def emit(body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
+        events.append(Event(run="run-1", turn=0, step=step, seq=len(events), ts="", parent=parent, body=body))
+        return events[-1]
+
+    async def loop() -> str:
+        held = Loop(work=WORK, model=model, tools=Table(), clock=SystemClock(), emit=emit)
+        return (await held.run())[0].text
 
     async def turn() -> str:
         stream = EventStream(kernel.ids.new(), 0, kernel.run_log, kernel.clock)
-        reply = await run_turn(
-            Message(text="/song-writer the moon"), Session(id="s", notice_shown=True), kernel, stream
-        )
-        return reply.report.raw or ""
+        session = Session(id="s", notice_shown=True)
+        return (await run_turn(Message(text="/song-writer the moon"), session, kernel, stream)).report.raw or ""
 
     async def our_graph() -> str:
         return str((await graph.ainvoke({"messages": [("user", "/song-writer the moon")]}))["messages"][-1].text)
 
-    async def close() -> None:
-        await client.close()
-        await model.close()
-
-    ways: Ways = {
-        "plain SDK": sdk,
-        "our loop": loop,
-        "LangGraph, one node": langgraph,
-        "whole turn": turn,
-        "our nodes on LangGraph": our_graph,
-    }
-    return ways, close
+    return {"our loop": loop, "whole turn": turn, "our nodes on LangGraph": our_graph}
 
 
 async def _measured(url: str, project: Path) -> dict[str, list[float]]:
-    """Milliseconds, one of each in turn."""
-    ways, close = _ways(url, project)
+    """Milliseconds of one streamed answer to one message, one way after another; connections stay open but between
+    whole turns."""
+    client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+    models = Models(default="there:worker", providers={"there": ModelProvider(url)}, retries=0)
+    model = WireModel("there:worker", models)
+    ways = {**_peers(client), **_ours(model, assemble(project, Settings(models=models, encoder="off")))}
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(ROUNDS + 20):
         for name, way in ways.items():
@@ -127,7 +121,8 @@ async def _measured(url: str, project: Path) -> dict[str, list[float]]:
             assert await way() == TEXT
             if number >= 20:
                 taken[name].append((time.perf_counter() - began) * 1000)
-    await close()
+    await client.close()
+    await model.close()
     return taken
 
 
