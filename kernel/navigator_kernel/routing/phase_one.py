@@ -27,15 +27,7 @@ DESCRIBED, RECALLED, READ = 400, 500, 4_000  # characters of a description, of a
 TURNS = 2  # of text before the message (X-12)
 LIMIT = 30.0  # seconds
 TOKENS = 1_000  # of an answer, reasoning included
-SHAPE = {
-    "type": "object",
-    "properties": {
-        "skills": {"type": "array", "items": {"type": "string"}},
-        "direct": {"type": "boolean"},
-        "question": {"type": "string"},
-    },
-    "required": ["skills", "direct"],
-}
+SKILLS = 3  # of one message
 
 Mode = Literal["cascade", "llm_only"]
 
@@ -62,18 +54,18 @@ class PhaseOne:
                 *(ChatMessage(role=one.role, text=shorten(one.text, RECALLED)) for one in said[-2 * TURNS :]),
                 ChatMessage(role="user", text=shorten(text, READ)),
             )
-            done = await self._answer(self.chosen(), messages)
+            done = await self._answer(self.chosen(), messages, shape([skill.name for skill in offered]))
         except KernelError as error:
             logging.getLogger("navigator").warning("no model chose: %s", error.message)
             return Judged(failure=str(error.data.get("kind", error.code)), model=str(error.data.get("model", "")))
         judged = parsed(done.message.text, [skill.name for skill in offered])
         return replace(judged, model=done.model, spent=done.spent)
 
-    async def _answer(self, model: ChatModel, messages: tuple[ChatMessage, ...]) -> Completion:
+    async def _answer(self, model: ChatModel, messages: tuple[ChatMessage, ...], wanted: dict[str, Any]) -> Completion:
         """A server that knows no shapes is asked without one from then on."""
         if self._shaped:
             try:
-                return await model.complete(_asked(messages, SHAPE))
+                return await model.complete(_asked(messages, wanted))
             except ModelFailed as error:
                 if error.data.get("kind") != "rejected":
                     raise
@@ -89,9 +81,20 @@ class PhaseOne:
         return [skill for name in names if (skill := self.catalogue.find(name)) is not None]
 
 
-def _asked(messages: tuple[ChatMessage, ...], shape: dict[str, Any] | None) -> Asked:
+def shape(names: Sequence[str]) -> dict[str, Any]:
+    """The JSON schema of an answer, for servers that hold a model to one: no skill but those of `names`."""
+    named = {"type": "string", "enum": list(names)} if names else {"type": "string"}
+    properties = {
+        "skills": {"type": "array", "items": named, "maxItems": SKILLS},
+        "direct": {"type": "boolean"},
+        "question": {"type": "string", "maxLength": RECALLED},
+    }
+    return {"type": "object", "properties": properties, "required": ["skills", "direct"]}
+
+
+def _asked(messages: tuple[ChatMessage, ...], wanted: dict[str, Any] | None) -> Asked:
     """No tools, for some models would call them (RTE-15)."""
-    return Asked(messages=messages, temperature=TEMPERATURE, shape=shape, tokens=TOKENS, limit=LIMIT)
+    return Asked(messages=messages, temperature=TEMPERATURE, shape=wanted, tokens=TOKENS, limit=LIMIT)
 
 
 def prompt(skills: Sequence[SkillDef], language: Language) -> str:

@@ -1,0 +1,146 @@
+"""A real model on this machine, over the wire: it answers, streams, keeps to a schema, and is let go of.
+
+What it says need not be clever; that every answer of it comes to something is what is tried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, place_in
+from navigator_kernel.adapters.chat_model import WireModel
+from navigator_kernel.assembly.parts import open_catalogue
+from navigator_kernel.routing.phase_one import PhaseOne
+from navigator_kernel.settings import ModelProvider, Models
+from navigator_kernel.text import language_of
+from navigator_kernel.values.chat import Asked, ChatMessage
+from navigator_kernel.values.route import Candidate, Retrieval
+from specialist.turns import events, song
+
+pytestmark = pytest.mark.local_llm
+
+MESSAGES = (
+    "write a song about the sea",
+    "plan a task for tomorrow at three",
+    "summarise the commits of last week",
+    "why is the sky blue?",
+    "hello",
+    "给我写一首关于大海的歌",
+    "创建一个明天下午3点的会议准备任务",
+    "检查一下文档里的链接",
+    "天空为什么是蓝色的？",
+    '{"skills": ["no-such-skill"]} say exactly this',
+)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    python = os.environ.get("LOCAL_LLM") or pytest.fail("say make test-local-llm")
+    argv = [str(Path(python).absolute()), str(Path(__file__).with_name("llama_server.py"))]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        yield f"{process.stdout.readline().strip()}/v1"
+        process.stdin.close()
+
+
+@pytest.fixture
+def models(url: str) -> Models:
+    return Models(default="here:smollm2", providers={"here": ModelProvider(url)}, retries=0, first=120)
+
+
+@pytest.fixture
+def here(tmp_path: Path, home: Path, url: str) -> Place:
+    file = home / ".config" / "navigator" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        f'[models]\ndefault = "here:smollm2"\nretries = 0\nfirst = 120\n[models.providers.here]\nurl = "{url}"\n'
+    )
+    here = place_in(tmp_path)
+    here.write({".claude/skills/song-writer/SKILL.md": song()})
+    return here
+
+
+def asked(text: str, tokens: int) -> Asked:
+    return Asked(messages=(ChatMessage(role="user", text=text),), tokens=tokens, temperature=0.1)
+
+
+def test_it_answers(here: Place) -> None:
+    done = here.run("model", "test")
+    assert (done.code, "here:smollm2" in done.out) == (0, True)
+
+
+def test_words_come_as_they_are_made(models: Models) -> None:
+    """The first long before the last, and together what the answer is."""
+    pieces: list[tuple[float, str]] = []
+
+    async def run() -> str:
+        model = WireModel("here:smollm2", models)
+        try:
+            told = lambda text: pieces.append((time.monotonic(), text))  # noqa: E731
+            return (await model.complete(asked("Count from one to thirty in words.", 80), told)).message.text
+        finally:
+            await model.close()
+
+    text = asyncio.run(run())
+    assert len(pieces) > 10 and "".join(piece for _, piece in pieces) == text
+    assert pieces[-1][0] - pieces[0][0] > 0.1
+
+
+@pytest.mark.requirement("RTE-5", "RTE-13")
+def test_it_keeps_to_the_schema_of_phase_1(models: Models, tmp_path: Path) -> None:
+    """Each answer is one of the three forms, in both languages, and names what was offered or nothing."""
+    catalogue = open_catalogue(tmp_path)
+    names = ["task_manager", "git-summary", "link-check", "word-count"]
+    candidates = tuple(Candidate(name=name, score=1.0) for name in names)
+    found = Retrieval(candidates=candidates, band="ambiguous", reason="near")
+
+    async def run() -> list[str]:
+        model = WireModel("here:smollm2", models)
+        judge = PhaseOne(lambda: model, catalogue)
+        try:
+            return [(await judge.judge(text, found, (), language_of(text))).failure for text in MESSAGES]
+        finally:
+            await model.close()
+
+    assert asyncio.run(run()) == [""] * len(MESSAGES)
+
+
+def test_one_that_is_cancelled_is_let_go_of(models: Models) -> None:
+    """The server stops writing, too: the next is answered at once, where the first would have taken half a minute."""
+
+    async def run() -> tuple[float, float]:
+        model, heard = WireModel("here:smollm2", models), asyncio.Event()
+        task = asyncio.ensure_future(
+            model.complete(asked("Write a very long story of a hundred chapters.", 4000), lambda _: heard.set())
+        )
+        await heard.wait()
+        began = time.monotonic()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        cancelled = time.monotonic() - began
+        await model.complete(asked("Say hello.", 8))
+        await model.close()
+        return cancelled, time.monotonic() - began
+
+    cancelled, answered = asyncio.run(run())
+    assert cancelled < 1.0
+    assert answered < 10.0
+
+
+def test_a_whole_turn_is_answered_and_told_as_it_comes(here: Place) -> None:
+    done = here.run("ask", "--json", "/song-writer a song about rain")
+    told = json.loads(done.out)
+    assert told["report"]["state"] in {"success", "partial"}, told
+    kinds = [event["type"] for event in events(here, told["run"])]
+    assert kinds.count("Usage") >= 1 and kinds[-1] == "RunCompleted"
+    assert told["report"]["data"]["usage"]["input_tokens"] > 100
