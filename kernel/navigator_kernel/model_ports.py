@@ -83,5 +83,6 @@ class Tools(Protocol):
 
 
 class Specialist(Protocol):
-    async def work(self, packet: Packet, prepared: Report | None, emit: Emit) -> Report:
-        """Phase 2: a model works on the prompt of a skill that is ready, or on a message without one."""
+    async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
+        """Phase 2: a model works on the prompt of a skill that is ready, or on a message without one; `wrong` says what
+        was not accepted when it did so before."""

@@ -76,6 +76,7 @@ def open_specialist(
             budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
             spent=spent,
             redact=redact,
+            usual=settings.timeout,
         )
 
     return specialist

@@ -51,6 +51,8 @@ def _answer(report: Report, form: Format, style: Style, language: Language, *, s
     cost = say("usage.unpriced", language) if usage["cost"] is None else f"${usage['cost']:.4f}"
     tokens = usage["input_tokens"] + usage["output_tokens"]
     note(say("usage.line", language, model=clean(str(report.data["model"])), tokens=tokens, cost=cost))
+    for one in report.data.get("diagnostics", ()):
+        note(clean(str(one["msg"]), lines=False))
 
 
 def sections(held: Sections, language: Language) -> list[str]:

@@ -10,7 +10,7 @@ from navigator_kernel.errors import Damaged, KernelError, TimedOut
 from navigator_kernel.ports import Redact, same
 from navigator_kernel.specialist.commands import without_commands
 from navigator_kernel.specialist.loop import Budget, End, Loop, Waiting
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, visible
 from navigator_kernel.values.chat import ChatMessage, Spent
 from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.wording import say
@@ -39,14 +39,15 @@ class Specialist:
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)
     redact: Redact = same
+    usual: float = 60.0  # seconds that a step may take where nothing else is said
     began: float | None = None
 
-    async def work(self, packet: Packet, prepared: Report | None, emit: Emit) -> Report:
+    async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
         """`prepared` is the report of a skill whose prompt is ready; None for a message that needs no skill."""
         began, loop = self.clock.monotonic(), None
         work = self.assigned(packet, None)
         try:
-            work = self.assigned(packet, prepared)
+            work = _told_what_is_wrong(self.assigned(packet, prepared), wrong)
             loop = self.loop(work, emit)
             progress, end = await loop.run(_before(packet))
             report = self.told(work, progress, end, began)
@@ -67,6 +68,8 @@ class Specialist:
         if left.seconds:
             self.began = self.clock.monotonic() if self.began is None else self.began
             left = replace(left, seconds=max(left.seconds - (self.clock.monotonic() - self.began), 0.001))
+        if work.limit:
+            left = replace(left, seconds=min(left.seconds or work.limit, work.limit))
         return Loop(
             work=work, model=model, tools=self.tools, clock=self.clock, emit=emit, budget=left, spent=self.spent
         )
@@ -91,21 +94,27 @@ class Specialist:
 
     def _of_skill(self, base: Assignment, packet: Packet, prepared: Report) -> Assignment:
         executor = self.catalogue.create_executor(packet.task_spec.target)
-        guide, request = parts(prepared)
+        skill, (guide, request), limit = executor.skill, parts(prepared), packet.constraints.timeout
+        backend = str(prepared.data.get("backend", ""))
         return replace(
             base,
             request=request or base.request,
-            skill=executor.skill.name,
+            skill=skill.name,
             digest=executor.digest,
             guide=guide,
-            tools=executor.skill.tools or (),
-            history=base.history if executor.skill.inherit_history else (),
-            model=str(prepared.data.get("backend", "")),
+            tools=skill.tools or (),
+            history=base.history if skill.inherit_history else (),
+            model=backend,
+            unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",
+            limit=limit if limit < (skill.timeout or self.usual) else skill.timeout or 0.0,
         )
 
     def told(self, work: Assignment, progress: Progress, end: End, began: float) -> Report:
         """`partial` where a limit ended it, with what there is."""
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **progress.to_dict()}
+        if work.unknown:  # X-32
+            said = say("backend.unknown", work.language, backend=visible(work.unknown), model=progress.model)
+            data["diagnostics"] = [{"code": "backend-unknown", "msg": said}]
         text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
         if end == "done":
             return Report(state="success", summary=_first(text), meta=meta, data=data, raw=text, by_model=True)
@@ -136,6 +145,15 @@ class Specialist:
     def _meta(self, work: Assignment, began: float) -> Meta:
         elapsed = round(self.clock.monotonic() - began, 3)
         return Meta(agent="skills" if work.skill else "kernel", time=elapsed, ts=self.clock.now())
+
+
+def _told_what_is_wrong(work: Assignment, wrong: str) -> Assignment:
+    """X-37: what was not accepted is done once more, with the reason."""
+    return (
+        replace(work, request=f"{work.request}\n\n{say('specialist.fix', work.language, wrong=wrong)}")
+        if wrong
+        else work
+    )
 
 
 def _before(packet: Packet) -> Progress | None:

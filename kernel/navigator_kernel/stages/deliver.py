@@ -82,10 +82,19 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     begun = await begin(packet, delivery, emit)
     report = begun.report
     if delivery.specialist is not None and wants_model(begun, delivery):
-        report = await delivery.specialist.work(packet, report, emit)
+        report = await _worked_on(begun, delivery.specialist, emit)
     if report is None:
         return nothing_ready(delivery, packet.context.language)
     return end(begun, report, delivery, emit)
+
+
+async def _worked_on(begun: Begun, specialist: Specialist, emit: Emit) -> Report:
+    """X-37: with `on_error: fix` what is not accepted is done once more, unless something was changed already."""
+    report = await specialist.work(begun.packet, begun.report, emit)
+    found = checked(begun.packet, report)
+    if begun.packet.return_spec.on_error != "fix" or found.state != "error" or report.effects:
+        return report
+    return await specialist.work(begun.packet, begun.report, emit, wrong=found.summary)
 
 
 async def begin(packet: Packet, delivery: Delivery, emit: Emit) -> Begun:
@@ -227,7 +236,7 @@ def _announce(packet: Packet, delivery: Delivery, emit: Emit, parent: int) -> No
 
 def _failed_as_asked(packet: Packet, report: Report, delivery: Delivery) -> Report:
     """X-37: `summarize` keeps a failure to one line and its kind, the rest in a file; `propagate` is as it came, and
-    so is `fix` while there is no model to hand the error to."""
+    so is `fix` once a model has tried again."""
     if report.state not in {"error", "timeout"} or packet.return_spec.on_error != "summarize":
         return report
     kept = {key: value for key, value in report.data.items() if key in _KINDS_OF_ERROR}

@@ -84,6 +84,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.slow": ("{tool} took too long", "{tool} 执行超时"),
     "tool.left_out": ("not done: {tool} came after two failures, or too late", "未执行：{tool} 位于连续两次失败之后或超出数量"),
     "tool.no_json": ("the arguments of {tool} are no JSON object", "{tool} 的参数不是 JSON 对象"),
+    "specialist.fix": ("Your answer before was not accepted: {wrong}. Do it once more.", "你之前的回答未被接受：{wrong}。请重新完成。"),
+    "backend.unknown": ("the skill asks for {backend}, which is not set in [models.aliases]; {model} was asked", "技能要求 {backend}，但 [models.aliases] 中没有设置；已改用 {model}"),
     "specialist.rounds": ("stopped after ten rounds of tools", "已达十轮工具调用上限，停止执行"),
     "specialist.failures": ("stopped after two failures in a row", "连续失败两次，停止执行"),
     "specialist.length": ("stopped: the answer did not come to its end", "停止：回答未能完成"),

@@ -22,7 +22,8 @@ PROGRESS = "progress"  # the parameter of an order that holds how far it had com
 class Assignment:
     """`guide` is the text of the skill, `digest` that of its folder, `tools` are the names that it declares; `history`
     is what was said before, `memories` what is recalled, `model` an alias or `provider:model`, `now` ISO 8601. `step`
-    numbers it within its run."""
+    numbers it within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the skill asks
+    for and that is not set."""
 
     run: str
     step: int
@@ -36,6 +37,8 @@ class Assignment:
     memories: tuple[str, ...] = ()
     history: tuple[ChatMessage, ...] = ()
     model: str = ""
+    unknown: str = ""
+    limit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,96 @@
+"""What a step asks for beside its work: a second try, a limit of its own, a model that is not set."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place
+from models.wire_server import HELLO, Said, WireServer
+from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.settings import load_settings
+from navigator_kernel.stages.deliver import deliver
+from navigator_kernel.turn import delivery_of
+from navigator_kernel.values.chat import Spent
+from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, ReturnSpec, TaskSpec
+from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.report import Report
+from specialist.turns import of_phase_two, says, song
+
+RAIN, SUN = Said(text="A song about rain."), Said(text="A song about the sun.")
+
+
+def order(on_error: OnError = "propagate", rule: str = "", seconds: float = 60.0) -> Packet:
+    return Packet(
+        agent="skills",
+        task_spec=TaskSpec(intent="a song about rain", operation="run", target="skill:song-writer"),
+        params=Params(optional={"prompt": "a song about rain", "request": "a song about rain", "arguments": []}),
+        constraints=Constraints(timeout=seconds, validation=rule),
+        return_spec=ReturnSpec(on_error=on_error),
+        context=Context(run="run-1", step=0, idempotency_key="run-1/0"),
+    )
+
+
+def delivered(here: Place, packet: Packet) -> Report:
+    kernel = assemble(here.root, load_settings(here.root))
+
+    async def run() -> Report:
+        stream = EventStream("run-1", 0, kernel.run_log, kernel.clock)
+        delivery = delivery_of(kernel, kernel.specialist((), Spent()))
+        try:
+            return (await deliver(Plan(steps=(Step(packets=(packet,)),)), delivery, stream))[0]
+        finally:
+            assert kernel.models is not None
+            await kernel.models.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.requirement("PKT-5")
+@pytest.mark.parametrize(("on_error", "asked", "state"), [("fix", 2, "success"), ("propagate", 1, "error")])
+def test_what_is_not_accepted_is_done_once_more(
+    here: Place, server: WireServer, on_error: OnError, asked: int, state: str
+) -> None:
+    says(server, SUN, RAIN)
+    report = delivered(here, order(on_error, "contains:rain"))
+    assert (report.state, len(of_phase_two(server))) == (state, asked)
+    if on_error == "fix":
+        said = of_phase_two(server)[-1]["messages"][-1]["content"]
+        assert said.startswith("a song about rain") and "contains:rain" in said
+
+
+@pytest.mark.requirement("PKT-5")
+def test_it_is_done_once_more_and_no_oftener(here: Place, server: WireServer) -> None:
+    says(server, SUN)
+    assert (delivered(here, order("fix", "contains:rain")).state, len(of_phase_two(server))) == ("error", 2)
+
+
+def test_a_step_has_a_limit_of_its_own(here: Place, mine: Path, server: WireServer) -> None:
+    mine.write_text(mine.read_text().replace("there:worker", "there:hangs").replace("first = 1", "first = 50"))
+    report = delivered(here, order(seconds=1.0))
+    assert (report.state, report.meta.time < 3.0) == ("timeout", True)
+
+
+def test_the_limit_of_a_manifest_counts(here: Place, mine: Path, server: WireServer) -> None:
+    here.write({".claude/skills/song-writer/SKILL.md": song("timeout: 1\n")})
+    mine.write_text(mine.read_text().replace("there:worker", "there:hangs").replace("first = 1", "first = 50"))
+    told = here.json("ask", "/song-writer a song")
+    assert (told["exit_code"], told["report"]["meta"]["time"] < 3.0) == (124, True)
+
+
+@pytest.mark.requirement("FMT-5")
+@pytest.mark.parametrize(("backend", "told"), [("gpt-old", True), ("quick", False), ("", False)])
+def test_a_model_that_is_not_set_is_told_and_the_usual_one_is_asked(
+    here: Place, server: WireServer, backend: str, told: bool
+) -> None:
+    here.write({".claude/skills/song-writer/SKILL.md": song(f"backend: {backend}\n" if backend else "")})
+    says(server, HELLO)
+    says(server, HELLO, model="quick")
+    document = here.json("ask", "/song-writer a song")
+    assert document["report"]["state"] == "success"
+    found = document["report"]["data"].get("diagnostics", [])
+    assert [one["code"] for one in found] == (["backend-unknown"] if told else [])
+    assert ("gpt-old" in here.run("ask", "/song-writer a song").err) == told
