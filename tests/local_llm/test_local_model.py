@@ -86,8 +86,8 @@ def test_words_come_as_they_are_made(models: Models) -> None:
     async def run() -> str:
         model = WireModel("here:smollm2", models)
         try:
-            told = lambda text: pieces.append((time.monotonic(), text))  # noqa: E731
-            return (await model.complete(asked("Count from one to thirty in words.", 80), told)).message.text
+            wanted = asked("Count from one to thirty in words.", 80)
+            return (await model.complete(wanted, lambda text: pieces.append((time.monotonic(), text)))).message.text
         finally:
             await model.close()
 
