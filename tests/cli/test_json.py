@@ -115,6 +115,7 @@ CASES: Mapping[str, Case] = {
     "doctor": Case(),
     "gc": Case(),
     "init": Case(),
+    "mcp serve": Case(words=["--check"]),
     "model key": Case(words=["openai", "--remove"]),
     "model list": Case(),
     "model test": Case(words=["there:well"], before=model_server),
@@ -191,6 +192,7 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("plugin list", Case(before=TOML, code=6)),
     ("plugin trust", Case(words=["nowhere"], code=4)),
     ("plugin trust", Case(words=["source"], before=no_trust, code=6)),
+    ("mcp serve", Case(code=2)),  # stdout is the protocol's, but over HTTP
     ("route", Case(words=["hi"], before=TOML, code=6)),
     ("route", Case(words=["hi"], before=SWITCHES, code=6)),
     ("route", Case(words=[" "], code=2)),

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "gc": ("gc", "Remove temporary files and old logs"),
     "init": ("init", "Make this folder a project"),
     "log": ("log", "What was allowed, refused, run and written here, with digests"),
+    "mcp": ("mcp", "MCP: serve this project's skills to the agent that you use"),
     "model": ("model", "Models: list, test, use, key"),
     "plugin": ("plugin", "Plugins: list, trust, distrust"),
     "policy": ("policy", "What a skill may do here, and which rule says so: explain"),

@@ -1,0 +1,59 @@
+"""The MCP server over streamable HTTP: for who has the token, and from no page of another origin."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+
+from navigator_kernel.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server.lowlevel import Server
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+PATH = "/mcp"
+LONGEST = 1024 * 1024  # bytes of a request
+
+
+class _Token:
+    """Lets nothing in that does not say the token, and tells nobody more than that."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self.app, self.expected = app, f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            said = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+            if not hmac.compare_digest(said, self.expected):
+                refusal = PlainTextResponse("a token is needed", 401, {"WWW-Authenticate": "Bearer"})
+                await refusal(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def serve(server: Server[Any], host: str, port: int, token: str, ready: Callable[[str], None]) -> None:
+    """Answers at `http://host:port/mcp` until it is told to end; `ready` is given that address. KernelError where it
+    cannot listen there."""
+    names = sorted({host, "127.0.0.1", "localhost", "[::1]"} if host in {"127.0.0.1", "localhost", "::1"} else {host})
+    security = TransportSecuritySettings(
+        allowed_hosts=[f"{name}:*" for name in names], allowed_origins=[f"http://{name}:*" for name in names]
+    )
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, transport_security=security, host=host, max_request_body_size=LONGEST
+    )
+    app.user_middleware.insert(0, Middleware(_Token, token=token))
+    config = uvicorn.Config(app, host=host, port=port, log_level="error", access_log=False, server_header=False)
+    try:
+        with config.bind_socket() as listener:
+            listener.listen()  # who connects before it is up waits
+            ready(f"http://{host}:{listener.getsockname()[1]}{PATH}")
+            uvicorn.Server(config).run(sockets=[listener])
+    except (OSError, SystemExit) as error:  # which uvicorn's own way to say it is
+        raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error

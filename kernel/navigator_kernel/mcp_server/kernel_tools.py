@@ -1,0 +1,100 @@
+"""What a host's model may ask the kernel for: which skill, its text, a run of it, and why."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.errors import NotFound, Refused, SkillNotFound
+from navigator_kernel.stages.decide import decide
+from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.text import shorten
+from navigator_kernel.turn import run_turn
+from navigator_kernel.values.request import Message, Session
+from navigator_kernel.values.route import NeedClarification
+from navigator_kernel.why import told
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.resource import SkillDef
+
+DESCRIBED = 400  # characters of a description
+MOST = 20  # candidates
+TEXT = 64_000  # characters of a skill's text
+
+
+@dataclass(slots=True, kw_only=True)
+class KernelTools:
+    """Each tool gives JSON values or raises a KernelError. `keep` saves the session of a run that waits for the person,
+    so that they can answer it."""
+
+    kernel: Kernel
+    keep: Callable[[Reply], None]
+    _one: asyncio.Lock = field(default_factory=asyncio.Lock)  # the kernel takes one turn at a time
+
+    async def route(self, message: str, k: int = 5) -> Mapping[str, Any]:
+        """The skill that a message would get, without a model and without doing anything."""
+        kernel = self.kernel
+        request = preprocess(Message(text=message), kernel.files)
+        intent = understand_locally(request, Session(id="mcp"), kernel.router)
+        decision = decide(intent, request, kernel.catalogue)
+        found = intent.retrieval.candidates[: min(max(k, 1), MOST)] if intent.retrieval else ()
+        shown = [(one.confidence, skill) for one in found if (skill := self._model_may(one.name)) is not None]
+        body = {**decision.to_dict(), "band": intent.retrieval.band if intent.retrieval else None}
+        body |= {"candidates": [{**_described(skill), "confidence": round(sure, 4)} for sure, skill in shown]}
+        if isinstance(decision.result, NeedClarification):
+            body["question"] = decision.result.question
+        return body
+
+    async def load_skill(self, name: str) -> Mapping[str, Any]:
+        """A skill's text with its digest, for the host's model to follow; SkillNotFound, Refused."""
+        skill = self._model_may(name)
+        if skill is None:
+            near = self.kernel.catalogue.suggest(name)
+            raise SkillNotFound(f"no skill is called {name!r}", hint=f"near names: {', '.join(near) or 'none'}")
+        executor = self.kernel.catalogue.create_executor(skill.namespace)
+        if executor.is_changed:
+            hint = f"the person may look at it: navigator skill verify {skill.name}"
+            raise Refused(f"skill {skill.name!r} is not what was installed", hint=hint)
+        text = (skill.sop or skill.system_prompt)[:TEXT]
+        needs = [spec.name for spec in skill.required_params]
+        body = {**_described(skill), "digest": executor.digest, "text": text, "required_params": needs}
+        return {**body, "folder": str(skill.folder or ""), "runs": skill.kind == "A"}
+
+    async def run_skill(self, name: str, args: str = "") -> Mapping[str, Any]:
+        """The report of a turn that runs the skill, under the person's policy; what needs their consent is pending."""
+        skill = self._model_may(name)
+        if skill is None:
+            raise SkillNotFound(f"no skill is called {name!r}", hint="route finds the one for a message")
+        kernel = self.kernel
+        async with self._one:
+            session = Session(id=f"mcp-{kernel.ids.new()}", notice_shown=True)
+            stream = EventStream(kernel.ids.new(), 0, kernel.run_log, kernel.clock, redact=kernel.redact)
+            reply = await run_turn(Message(text=f"/{skill.name} {args}".strip()), session, kernel, stream)
+            waits = reply.session.approval is not None or reply.session.question is not None
+            if waits:
+                self.keep(reply)
+        body: dict[str, Any] = {"run": reply.run, "report": reply.report.to_dict()}
+        return {**body, "ask_the_person": f"navigator ask --session {session.id} yes"} if waits else body
+
+    async def why(self, run: str = "") -> Mapping[str, Any]:
+        """What a run, or the newest, offered, shortlisted, chose, loaded and used; NotFound."""
+        known = self.kernel.run_log.runs()
+        if not run and not known:
+            raise NotFound("there is no run yet", hint="run_skill makes one")
+        events = self.kernel.run_log.read(run or known[0])
+        return {"run": run or known[0], "lines": [line.strip() for event in events for line in told(event)]}
+
+    def _model_may(self, name: str) -> SkillDef | None:
+        """The skill called so, unless its author keeps it from models."""
+        skill = self.kernel.catalogue.find(name)
+        return skill if skill is not None and skill.implicit else None
+
+
+def _described(skill: SkillDef) -> dict[str, Any]:
+    return {"name": skill.name, "description": shorten(skill.description, DESCRIBED)}

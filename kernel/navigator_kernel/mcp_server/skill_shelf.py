@@ -1,0 +1,198 @@
+"""Skills as MCP resources: entries with the digest of every file, files by their addresses, folders (SEP-2640)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from math import isfinite
+from mimetypes import guess_type
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote, unquote
+
+import yaml
+
+from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.errors import KernelError, NotFound
+from navigator_kernel.skills.digest import folder_files
+from navigator_kernel.skills.frontmatter import split
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue
+    from navigator_kernel.values.receipt import InstalledFile
+    from navigator_kernel.values.resource import SkillDef
+
+SCHEME, MANIFEST = "skill://", "SKILL.md"
+FILES, BYTES = 512, 16 * 1024 * 1024  # what every host of the extension takes
+PAGE = 50  # entries
+_NAME = re.compile(r"(?!-)(?!.*--)[a-z0-9-]{1,64}(?<!-)")
+_TEXTS = {"license": 10_000, "compatibility": 500, "allowed-tools": 10_000}  # characters
+
+
+class File(NamedTuple):
+    """One file as a resource; `text` is None where it holds other bytes than text."""
+
+    uri: str
+    media: str
+    data: bytes
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SkillShelf:
+    """The skills that keep to the open specification, are as they were installed, and may be called by a model."""
+
+    catalogue: Catalogue
+
+    def names(self) -> list[str]:
+        """All that may be served, by name; which are is known once they are read."""
+        held = self.catalogue.list_resources()
+        return sorted(skill.name for skill in held if skill.type == "skill" and skill.implicit and _is_folder(skill))
+
+    def served(self) -> list[str]:
+        """Those that are, by name; every file of them is read."""
+        return [name for name in self.names() if self._entry(name) is not None]
+
+    def page(self, after: str) -> tuple[list[dict[str, Any]], str]:
+        """Entries behind the name `after`, and the name that the next page comes behind; empty at the end."""
+        left = [name for name in self.names() if name > after]
+        shown = left[:PAGE]
+        found = [entry for name in shown if (entry := self._entry(name)) is not None]
+        return found, shown[-1] if len(left) > PAGE else ""
+
+    def entry(self, uri: str) -> dict[str, Any]:
+        """The entry of the skill whose SKILL.md is at `uri`; NotFound."""
+        found = self._entry(_name_in(uri)) if uri.endswith(f"/{MANIFEST}") else None
+        if found is None or found["uri"] != uri:
+            raise NotFound(f"no skill is served at {uri[:200]}", hint="skills/list names those that are")
+        return found
+
+    def read(self, uri: str) -> File:
+        """The file at `uri`; NotFound for what is none of a skill that is served."""
+        name = _name_in(uri)
+        skill = self._served(name)
+        files = {_address(name, file.path): file for file in _files(skill)} if skill is not None else {}
+        if skill is None or skill.folder is None or uri not in files:
+            raise NotFound(f"no file of a skill is served at {uri[:200]}", hint="skills/get names its files")
+        path = files[uri].path
+        data = read_bounded(skill.folder / path, BYTES)
+        try:
+            text: str | None = data.decode()
+        except UnicodeDecodeError:
+            text = None
+        return File(uri, _media(path), data, text)
+
+    def folder(self, uri: str) -> list[dict[str, str]]:
+        """What lies directly in the folder at `uri`, which has no `/` at its end; NotFound for what is no folder."""
+        name, prefix = _name_in(uri), f"{uri}/"
+        skill = self._served(name)
+        found: dict[str, dict[str, str]] = {}
+        for file in _files(skill) if skill is not None else ():
+            address = _address(name, file.path)
+            if address.startswith(prefix):
+                child, _, rest = address.removeprefix(prefix).partition("/")
+                media = "inode/directory" if rest else _media(file.path)
+                found[child] = {"uri": f"{prefix}{child}", "name": unquote(child), "mimeType": media}
+        if not found:
+            raise NotFound(f"{uri[:200]} is no folder that is served", hint="a skill's own is skill://NAME")
+        return [found[child] for child in sorted(found)]
+
+    def _served(self, name: str) -> SkillDef | None:
+        return self.catalogue.find(name) if self._entry(name) is not None else None
+
+    def _entry(self, name: str) -> dict[str, Any] | None:
+        skill = self.catalogue.find(name)
+        if skill is None or skill.name != name or not skill.implicit or not _is_folder(skill):
+            return None
+        files = _files(skill)
+        small = len(files) <= FILES and sum(file.size for file in files) <= BYTES
+        if not small or all(file.path != MANIFEST for file in files) or self._is_changed(skill):
+            return None
+        frontmatter = _frontmatter(skill)
+        if frontmatter is None or not conforms(frontmatter, name):
+            return None
+        resources = [
+            {"uri": _address(name, file.path), "digest": f"sha256:{file.sha256}", "size": file.size} for file in files
+        ]
+        return {"uri": _address(name, MANIFEST), "frontmatter": frontmatter, "resources": resources}
+
+    def _is_changed(self, skill: SkillDef) -> bool:
+        """Whether it is not what was installed."""
+        try:
+            return self.catalogue.create_executor(skill.namespace).is_changed
+        except KernelError:
+            return True
+
+
+def conforms(frontmatter: Mapping[str, Any], folder: str) -> bool:
+    """Whether the fields that the Agent Skills specification names are as it wants them, in a folder of that name."""
+    name, description = frontmatter.get("name"), frontmatter.get("description")
+    if name != folder or not isinstance(name, str) or not _NAME.fullmatch(name):
+        return False
+    if not isinstance(description, str) or not description.strip() or len(description) > 1024:
+        return False
+    for key, most in _TEXTS.items():
+        value = frontmatter.get(key, "-")
+        if not isinstance(value, str) or not 1 <= len(value) <= most:
+            return False
+    metadata = frontmatter.get("metadata", {})
+    return isinstance(metadata, dict) and all(isinstance(value, str) for value in metadata.values())
+
+
+def _is_folder(skill: SkillDef) -> bool:
+    return skill.folder is not None and skill.folder.name == skill.name and skill.path.name == MANIFEST
+
+
+def _files(skill: SkillDef) -> tuple[InstalledFile, ...]:
+    """None for a folder with a link in it, or that has gone."""
+    if skill.folder is None:
+        return ()
+    try:
+        held = folder_files(skill.folder)
+    except (KernelError, OSError):
+        return ()
+    return tuple(file for file in held if "__pycache__" not in file.path.split("/"))
+
+
+def _frontmatter(skill: SkillDef) -> dict[str, Any] | None:
+    """As it was written; None for what JSON cannot say, or what was read only with leniency."""
+    try:
+        parts = split(read_bounded(skill.path, BYTES), MANIFEST)  # which refuses what is hostile
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        held = _plain(yaml.load(parts.source, Loader=loader))  # noqa: S506 - one of two safe loaders
+    except (KernelError, OSError, ValueError, yaml.YAMLError):
+        return None
+    return held if parts.form == "frontmatter" and isinstance(held, dict) else None
+
+
+def _plain(value: Any) -> Any:
+    """JSON values; a day is the text that it was written as. ValueError for others."""
+    match value:
+        case dict():
+            if not all(isinstance(key, str) for key in value):
+                raise ValueError("a key that is no text")
+            return {key: _plain(held) for key, held in value.items()}
+        case list():
+            return list(map(_plain, value))
+        case datetime():
+            raise ValueError("a time")
+        case date():
+            return value.isoformat()
+        case float() if not isfinite(value):
+            raise ValueError("no number of JSON")
+        case None | str() | bool() | int() | float():
+            return value
+    raise ValueError("no value of JSON")
+
+
+def _address(name: str, path: str) -> str:
+    return f"{SCHEME}{name}/{quote(path, errors='surrogateescape')}"
+
+
+def _name_in(uri: str) -> str:
+    return uri.removeprefix(SCHEME).partition("/")[0] if uri.startswith(SCHEME) else ""
+
+
+def _media(path: str) -> str:
+    return "text/markdown" if path.endswith(".md") else guess_type(path)[0] or "text/plain"
