@@ -185,7 +185,7 @@ def _there(look: Callable[[str], T], uri: str) -> T:
         return look(uri)
     except (KernelError, OSError) as error:
         said = error.message if isinstance(error, KernelError) else "the file cannot be read"
-        raise MCPError(types.INVALID_PARAMS, clean(said, lines=False)) from error
+        raise MCPError(types.INVALID_PARAMS, clean(said, lines=False), {"uri": uri}) from error
 
 
 def _checked(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:

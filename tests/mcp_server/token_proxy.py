@@ -1,0 +1,53 @@
+"""Stands before `navigator mcp serve --http` and says the token, for clients that cannot."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+HOPS = {"connection", "keep-alive", "transfer-encoding", "content-length"}
+
+
+@contextmanager
+def saying(url: str, token: str) -> Iterator[str]:
+    """The address of the proxy to `url`; all else of each request and answer is as it came."""
+    place = urlsplit(url)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_DELETE(self) -> None:
+            self.do_POST()
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            link = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
+            said = {**dict(self.headers.items()), "Authorization": f"Bearer {token}"}
+            link.request(self.command, self.path, body, said)
+            answer = link.getresponse()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in HOPS:
+                    self.send_header(name, value)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            while piece := answer.read1(65536):
+                self.wfile.write(piece)
+                self.wfile.flush()
+            link.close()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}{place.path}"
+    finally:
+        server.shutdown()
+        server.server_close()
