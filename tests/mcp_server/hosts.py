@@ -41,14 +41,14 @@ class AnyResult(types.Result):
     model_config = ConfigDict(extra="allow")
 
 
-def hosted(here: Place, asking: Callable[[Client], Awaitable[T]], era: str = "auto") -> T:
+def hosted(here: Place, asking: Callable[[Client], Awaitable[T]], era: str = "auto", seconds: float = 60) -> T:
     """What comes of `asking` a server that the host starts for the project."""
     program, *words = here.program
     argv = [*words, "--root", str(here.root), "mcp", "serve"]
     params = StdioServerParameters(command=program, args=argv, env=environment(), cwd=here.root)
 
     async def run() -> T:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(seconds):
             async with Client(params, mode=era) as client:
                 return await asking(client)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DESCRIBED = 400  # characters of a description
 MOST = 20  # candidates
+LOOK, PAUSE = 2.0, 0.05  # seconds between two looks at every file, and before one
 TEXT = 64_000  # characters of a skill's text
 
 
@@ -35,10 +36,23 @@ class KernelTools:
 
     kernel: Kernel
     keep: Callable[[Reply], None]
+    _looked: float = float("-inf")
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)  # the kernel takes one turn at a time
 
     async def route(self, message: str, k: int = 5) -> Mapping[str, Any]:
-        """The skill that a message would get, without a model and without doing anything."""
+        """The skill that a message would get, without a model and without doing anything.
+
+        A file that was changed in its place is seen by the next call; a skill that came or went by this one.
+        """
+        with self.kernel.catalogue.glance():
+            told = self._routed(message, k)
+        loop = asyncio.get_running_loop()
+        if loop.time() - self._looked > LOOK:
+            self._looked = loop.time()
+            loop.call_later(PAUSE, self.kernel.catalogue.list_resources)
+        return told
+
+    def _routed(self, message: str, k: int) -> Mapping[str, Any]:
         kernel = self.kernel
         request = preprocess(Message(text=message), kernel.files)
         intent = understand_locally(request, Session(id="mcp"), kernel.router)

@@ -16,6 +16,7 @@ import yaml
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.skills.digest import folder_files
+from navigator_kernel.skills.executor import SkillExecutor
 from navigator_kernel.skills.frontmatter import split
 
 if TYPE_CHECKING:
@@ -45,84 +46,83 @@ class SkillShelf:
 
     catalogue: Catalogue
 
-    def names(self) -> list[str]:
-        """All that may be served, by name; which are is known once they are read."""
-        held = self.catalogue.list_resources()
-        return sorted(skill.name for skill in held if skill.type == "skill" and skill.implicit and _is_folder(skill))
-
     def served(self) -> list[str]:
         """Those that are, by name; every file of them is read."""
-        return [name for name in self.names() if self._entry(name) is not None]
+        return [name for name, skill in sorted(self._candidates().items()) if _entry(skill) is not None]
 
     def page(self, after: str) -> tuple[list[dict[str, Any]], str]:
         """Entries behind the name `after`, and the name that the next page comes behind; empty at the end."""
-        left = [name for name in self.names() if name > after]
+        held = self._candidates()
+        left = sorted(name for name in held if name > after)
         shown = left[:PAGE]
-        found = [entry for name in shown if (entry := self._entry(name)) is not None]
+        found = [entry for name in shown if (entry := _entry(held[name])) is not None]
         return found, shown[-1] if len(left) > PAGE else ""
 
     def entry(self, uri: str) -> dict[str, Any]:
         """The entry of the skill whose SKILL.md is at `uri`; NotFound."""
-        found = self._entry(_name_in(uri)) if uri.endswith(f"/{MANIFEST}") else None
+        skill = self._named(uri)
+        found = _entry(skill) if skill is not None else None
         if found is None or found["uri"] != uri:
             raise NotFound(f"no skill is served at {uri[:200]}", hint="skills/list names those that are")
         return found
 
     def read(self, uri: str) -> File:
         """The file at `uri`; NotFound for what is none of a skill that is served."""
-        name = _name_in(uri)
-        skill = self._served(name)
-        files = {_address(name, file.path): file for file in _files(skill)} if skill is not None else {}
-        if skill is None or skill.folder is None or uri not in files:
+        skill = self._named(uri)
+        files = {address: path for address, path in self._files(skill) if address == uri}
+        if skill is None or skill.folder is None or not files:
             raise NotFound(f"no file of a skill is served at {uri[:200]}", hint="skills/get names its files")
-        path = files[uri].path
-        data = read_bounded(skill.folder / path, BYTES)
+        data = read_bounded(skill.folder / files[uri], BYTES)
         try:
             text: str | None = data.decode()
         except UnicodeDecodeError:
             text = None
-        return File(uri, _media(path), data, text)
+        return File(uri, _media(files[uri]), data, text)
 
     def folder(self, uri: str) -> list[dict[str, str]]:
         """What lies directly in the folder at `uri`, which has no `/` at its end; NotFound for what is no folder."""
-        name, prefix = _name_in(uri), f"{uri}/"
-        skill = self._served(name)
-        found: dict[str, dict[str, str]] = {}
-        for file in _files(skill) if skill is not None else ():
-            address = _address(name, file.path)
+        prefix, found = f"{uri}/", dict[str, dict[str, str]]()
+        for address, path in self._files(self._named(uri)):
             if address.startswith(prefix):
                 child, _, rest = address.removeprefix(prefix).partition("/")
-                media = "inode/directory" if rest else _media(file.path)
+                media = "inode/directory" if rest else _media(path)
                 found[child] = {"uri": f"{prefix}{child}", "name": unquote(child), "mimeType": media}
         if not found:
             raise NotFound(f"{uri[:200]} is no folder that is served", hint="a skill's own is skill://NAME")
         return [found[child] for child in sorted(found)]
 
-    def _served(self, name: str) -> SkillDef | None:
-        return self.catalogue.find(name) if self._entry(name) is not None else None
+    def _candidates(self) -> dict[str, SkillDef]:
+        """What may be served, by name; whether it is, is known once its files are read. The catalogue looks at every
+        skill each time that it is asked, so that it is asked once."""
+        held = self.catalogue.list_resources()
+        return {skill.name: skill for skill in held if skill.type == "skill" and skill.implicit and _is_folder(skill)}
 
-    def _entry(self, name: str) -> dict[str, Any] | None:
-        skill = self.catalogue.find(name)
-        if skill is None or skill.name != name or not skill.implicit or not _is_folder(skill):
-            return None
-        files = _files(skill)
-        small = len(files) <= FILES and sum(file.size for file in files) <= BYTES
-        if not small or all(file.path != MANIFEST for file in files) or self._is_changed(skill):
-            return None
-        frontmatter = _frontmatter(skill)
-        if frontmatter is None or not conforms(frontmatter, name):
-            return None
-        resources = [
-            {"uri": _address(name, file.path), "digest": f"sha256:{file.sha256}", "size": file.size} for file in files
-        ]
-        return {"uri": _address(name, MANIFEST), "frontmatter": frontmatter, "resources": resources}
+    def _named(self, uri: str) -> SkillDef | None:
+        name = uri.removeprefix(SCHEME).partition("/")[0]
+        skill = self.catalogue.find(name) if uri.startswith(SCHEME) else None
+        is_it = skill is not None and skill.name == name and skill.implicit and _is_folder(skill)
+        return skill if is_it else None
 
-    def _is_changed(self, skill: SkillDef) -> bool:
-        """Whether it is not what was installed."""
-        try:
-            return self.catalogue.create_executor(skill.namespace).is_changed
-        except KernelError:
-            return True
+    def _files(self, skill: SkillDef | None) -> list[tuple[str, str]]:
+        """Address and path of each file of a skill, none where it is not served."""
+        if skill is None or _entry(skill) is None:
+            return []
+        return [(_address(skill.name, file.path), file.path) for file in _files(skill)]
+
+
+def _entry(skill: SkillDef) -> dict[str, Any] | None:
+    """None for what is not served: too large, not as it was installed, or not as the specification wants it."""
+    files, name = _files(skill), skill.name
+    small = len(files) <= FILES and sum(file.size for file in files) <= BYTES
+    if not small or all(file.path != MANIFEST for file in files) or SkillExecutor(skill=skill).is_changed:
+        return None
+    frontmatter = _frontmatter(skill)
+    if frontmatter is None or not conforms(frontmatter, name):
+        return None
+    resources = [
+        {"uri": _address(name, file.path), "digest": f"sha256:{file.sha256}", "size": file.size} for file in files
+    ]
+    return {"uri": _address(name, MANIFEST), "frontmatter": frontmatter, "resources": resources}
 
 
 def conforms(frontmatter: Mapping[str, Any], folder: str) -> bool:
@@ -188,10 +188,6 @@ def _plain(value: Any) -> Any:
 
 def _address(name: str, path: str) -> str:
     return f"{SCHEME}{name}/{quote(path, errors='surrogateescape')}"
-
-
-def _name_in(uri: str) -> str:
-    return uri.removeprefix(SCHEME).partition("/")[0] if uri.startswith(SCHEME) else ""
 
 
 def _media(path: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -53,10 +54,21 @@ class ResourceCatalogue:
     _notes: list[Diagnostic] = field(default_factory=list)
     _listings: dict[Root, Listing] = field(default_factory=dict)
     _sidecars: tuple[Sidecars, ...] = ()
+    _glancing: bool = False
 
     def __post_init__(self) -> None:
         self._listings = {root: Listing(root.path, folders=root.type == "skill") for root in self.roots}
         self._sidecars = tuple(Sidecars(root.path / INNER) for root in self.roots if root.type == "skill")
+
+    @contextmanager
+    def glance(self) -> Iterator[None]:
+        """Within it what was read last is believed, unless a skill came or went: one `stat` a root and not one a file,
+        for who asks often and looks again soon."""
+        before, self._glancing = self._glancing, True
+        try:
+            yield
+        finally:
+            self._glancing = before
 
     def exists(self, namespace: str) -> bool:
         held = self._all().get(namespace)
@@ -118,9 +130,12 @@ class ResourceCatalogue:
 
     def _all(self) -> dict[str, SkillDef]:
         """The resources as the files are now: one `stat` a file, and reading only of what changed."""
+        disabled = self.disabled()
+        known = self._glancing and self._key is not None and self._key[2] == disabled
+        if known and all(one.is_as_it_was() for one in self._listings.values()):
+            return self._found
         files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())
         sidecars = tuple(path for held in self._sidecars for path in held.files())
-        disabled = self.disabled()
         key = (files, sidecars, disabled)
         if key != self._key:
             self._gather(files, {skill_folder(path): path for path, _ in sidecars}, disabled)

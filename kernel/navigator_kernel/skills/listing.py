@@ -47,6 +47,13 @@ class Listing:
         folders = [name for name in known if not name.endswith(".md")]
         return markdown + [name for name in folders if top + name in self._chosen or self._manifest(top + name)]
 
+    def is_as_it_was(self) -> bool:
+        """Whether nothing came or went since it was last looked at."""
+        try:
+            return os.stat(self.folder).st_mtime_ns == self._stamp
+        except OSError:
+            return self._stamp == -1
+
     def _names(self) -> tuple[str, ...]:
         try:
             stamp = os.stat(self.folder).st_mtime_ns

@@ -1,0 +1,56 @@
+"""Who asks often may glance: what came or went is seen at once, what was changed in its place by the next whole look."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.skills.catalogue import ResourceCatalogue
+from navigator_kernel.skills.roots import Root
+from skill_repositories import skill_text
+
+
+@pytest.fixture
+def skills(tmp_path: Path) -> Path:
+    for name in ("alpha", "beta"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "SKILL.md").write_text(skill_text(name))
+    return tmp_path
+
+
+def names(catalogue: ResourceCatalogue) -> list[str]:
+    return [skill.name for skill in catalogue.list_resources()]
+
+
+def test_a_glance_costs_no_look_at_each_file(skills: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),))
+    assert names(catalogue) == ["alpha", "beta"]
+    looked: list[object] = []
+    real = os.stat
+    monkeypatch.setattr(os, "stat", lambda path, **more: looked.append(path) or real(path, **more))
+    with catalogue.glance():
+        assert names(catalogue) == ["alpha", "beta"]
+    assert [path for path in looked if str(path).endswith("SKILL.md")] == []
+
+
+def test_what_comes_goes_or_is_switched_off_is_seen_by_a_glance(skills: Path) -> None:
+    off: set[str] = set()
+    catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),), disabled=lambda: frozenset(off))
+    with catalogue.glance():
+        assert names(catalogue) == ["alpha", "beta"]
+        (skills / "gamma").mkdir()
+        (skills / "gamma" / "SKILL.md").write_text(skill_text("gamma"))
+        assert names(catalogue) == ["alpha", "beta", "gamma"]
+        off.add("alpha")
+        assert names(catalogue) == ["beta", "gamma"]
+
+
+def test_what_is_changed_in_its_place_is_seen_by_the_next_whole_look(skills: Path) -> None:
+    catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),))
+    assert names(catalogue) == ["alpha", "beta"]
+    (skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "does another thing"))
+    with catalogue.glance():
+        assert catalogue.list_resources()[0].description == "does a thing"
+    assert catalogue.list_resources()[0].description == "does another thing"
