@@ -114,6 +114,7 @@ CASES: Mapping[str, Case] = {
     "config unset": Case(words=["language"]),
     "doctor": Case(),
     "gc": Case(),
+    "host install": Case(words=["claude-code"]),
     "init": Case(),
     "mcp serve": Case(words=["--check"]),
     "model key": Case(words=["openai", "--remove"]),
@@ -192,6 +193,8 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("plugin list", Case(before=TOML, code=6)),
     ("plugin trust", Case(words=["nowhere"], code=4)),
     ("plugin trust", Case(words=["source"], before=no_trust, code=6)),
+    ("host install", Case(words=["generic"], before=broken(".mcp.json"), code=6)),
+    ("host install", Case(words=["nothing"], code=2)),
     ("mcp serve", Case(code=2)),  # stdout is the protocol's, but over HTTP
     ("route", Case(words=["hi"], before=TOML, code=6)),
     ("route", Case(words=["hi"], before=SWITCHES, code=6)),

@@ -14,7 +14,8 @@ import navigator_kernel
 from navigator_kernel.adapters.entry_points import entry_points
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import NotFound
-from navigator_kernel.settings import PROJECT_FILE, user_file, user_state
+from navigator_kernel.project_root import nearest
+from navigator_kernel.settings import user_file, user_state
 from navigator_kernel.skills.roots import Root
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
 _SCRIPT = re.compile(r"\bbin/(\w+\.py)\b")
-_MARKS = (PROJECT_FILE, "mybox", ".claude", ".git")
 _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
 
 
@@ -55,24 +55,14 @@ def shipped_digests() -> Mapping[str, str]:
 
 
 def find_root(start: Path, named: str | None = None) -> Path:
-    """The project: what was named, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like one; else `start`.
-
-    The home folder and the file system's root are nobody's project.
-    """
+    """The project: what was named, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like one."""
     wanted = named or os.environ.get("NAVIGATOR_ROOT")
     if wanted:
         path = Path(wanted).expanduser()
         if not path.is_dir():
             raise NotFound(f"no folder is called {wanted!r}", hint="name the project's folder with --root")
         return path.resolve()
-    here = start.resolve()
-    home = Path.home().resolve()
-    for folder in (here, *here.parents):
-        if folder in {home, Path(folder.anchor)}:
-            break
-        if any((folder / mark).exists() for mark in _MARKS):
-            return folder
-    return here
+    return Path(nearest(str(start.resolve())))
 
 
 def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "config": ("config", "Settings: list, get, set, unset"),
     "doctor": ("doctor", "Look for what is missing or damaged, and mend it"),
     "gc": ("gc", "Remove temporary files and old logs"),
+    "host": ("host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),
     "init": ("init", "Make this folder a project"),
     "log": ("log", "What was allowed, refused, run and written here, with digests"),
     "mcp": ("mcp", "MCP: serve this project's skills to the agent that you use"),

@@ -93,6 +93,13 @@ TABLE: tuple[Right, ...] = (
         consent="the typed command",
     ),
     Right(
+        actor="host",
+        reads="the settings of the coding agent that is named",
+        writes=("the named agent's settings", "user-state"),
+        network="none",
+        consent="the typed command, shown first with --dry-run",
+    ),
+    Right(
         actor="setup",
         reads="nothing",
         writes=("mybox", ".claude", "docs", "navigator.toml", "user-config"),

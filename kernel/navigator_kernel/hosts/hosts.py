@@ -1,0 +1,91 @@
+"""Which files a coding agent reads its MCP servers and its hooks from, and what belongs there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+NAME = "navigator"
+SECONDS = 5  # that a host waits for the hook, which needs a fiftieth of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One value in a settings file: `value` at `keys`, or with `joins` as one more element of the list there."""
+
+    file: Path
+    form: Literal["json", "toml"]
+    keys: tuple[str, ...]
+    value: Any
+    joins: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """`mine` says that its files are the person's own, not the project's; `entries` is what belongs into them."""
+
+    title: str
+    entries: tuple[Entry, ...]
+    mine: bool = False
+
+
+def hosts(root: Path, env: Mapping[str, str] | None = None) -> dict[str, Host]:
+    """By the name that the command line knows them by, for a project at `root`."""
+    env = os.environ if env is None else env
+    home = Path(env.get("HOME") or Path.home())
+    codex = Path(env.get("CODEX_HOME") or home / ".codex")
+    server, hook = [*_called(NAME, "cli.main"), "mcp", "serve"], shlex.join(_called(f"{NAME}-hook", "prompt_hook"))
+    plain: dict[str, Any] = {"type": "stdio", "command": server[0], "args": server[1:]}
+    bare = {key: held for key, held in plain.items() if key != "type"}
+    run: dict[str, Any] = {"type": "command", "command": hook}
+    claude, gemini = root / ".claude" / "settings.local.json", root / ".gemini" / "settings.json"
+    return {
+        "claude-code": Host(
+            title="Claude Code",
+            entries=(
+                _at(root / ".mcp.json", "mcpServers", NAME, value=plain),
+                _joins(claude, "UserPromptSubmit", {"hooks": [{**run, "timeout": SECONDS}]}),
+            ),
+        ),
+        "codex": Host(
+            title="Codex",
+            entries=(
+                Entry(file=codex / "config.toml", form="toml", keys=("mcp_servers", NAME), value=bare),
+                _joins(codex / "hooks.json", "UserPromptSubmit", {"hooks": [{**run, "timeout": SECONDS}]}),
+            ),
+            mine=True,
+        ),
+        "gemini": Host(
+            title="Gemini CLI",
+            entries=(
+                _at(gemini, "mcpServers", NAME, value=bare),
+                _joins(gemini, "BeforeAgent", {"hooks": [{**run, "name": NAME, "timeout": SECONDS * 1000}]}),
+            ),
+        ),
+        "generic": Host(
+            title="hosts that read .mcp.json", entries=(_at(root / ".mcp.json", "mcpServers", NAME, value=plain),)
+        ),
+    }
+
+
+def _at(file: Path, *keys: str, value: Any) -> Entry:
+    return Entry(file=file, form="json", keys=keys, value=value)
+
+
+def _joins(file: Path, event: str, value: Any) -> Entry:
+    return Entry(file=file, form="json", keys=("hooks", event), value=value, joins=True)
+
+
+def _called(script: str, module: str) -> list[str]:
+    """The installed command by its name, where that is this one; else this interpreter. The project is found from where
+    the host starts it."""
+    found, ours = shutil.which(script), Path(sys.executable).with_name(script)
+    if found and os.path.realpath(found) == os.path.realpath(ours):
+        return [script]
+    return [sys.executable, "-P", "-m", f"navigator_kernel.{module}"]

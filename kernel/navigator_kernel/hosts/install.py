@@ -1,0 +1,129 @@
+"""Writes a host's entries, and brings its files back to what they were: byte for byte where nobody changed them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.errors import Refused
+from navigator_kernel.hosts.edit import put, taken_out
+from navigator_kernel.hosts.hosts import Host
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+
+LONGEST = 16 * 1024 * 1024  # bytes of a settings file
+
+
+class Change(NamedTuple):
+    """A file as it is and as it is to be; None where there is none."""
+
+    file: Path
+    before: bytes | None
+    after: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installer:
+    """`kept` is the folder of the person's where it is noted how a file was before."""
+
+    root: Path
+    kept: Path
+    writer: Writer
+
+    def install(self, host: Host) -> list[Change]:
+        """What would be different; nothing is written."""
+        found: dict[Path, Change] = {}
+        for entry in host.entries:
+            file = self._file(entry.file, host)
+            held = found.get(file) or Change(file, _read(file), _read(file))
+            found[file] = held._replace(after=put(entry, held.after))
+        return [change for change in found.values() if change.after != change.before]
+
+    def uninstall(self, host: Host) -> list[Change]:
+        """What would be different: as it was before, where nobody changed it since; else without the entries."""
+        found: dict[Path, Change] = {}
+        for entry in host.entries:
+            file = self._file(entry.file, host)
+            if file in found:
+                held = found[file]
+            else:
+                now = _read(file)
+                held = Change(file, now, now)
+            if held.after is not None:
+                found[file] = held._replace(after=taken_out(entry, held.after))
+        return [
+            change._replace(after=self._as_it_was(change)) for change in found.values() if change.after != change.before
+        ]
+
+    def write(self, changes: Sequence[Change], *, back: bool = False) -> None:
+        """A note of how each was goes first; on the way `back` it goes last."""
+        for change in () if back else changes:
+            self._remember(change)
+        for change in changes:
+            if change.after is None:
+                self.writer.remove(change.file)
+            else:
+                self.writer.write(change.file, change.after, mode=_mode(change.file))
+        for change in changes if back else ():
+            self.writer.remove(self._note(change.file))
+
+    def _as_it_was(self, change: Change) -> bytes | None:
+        note = self._noted(change.file)
+        if note.get("after") == _digest(change.before):
+            before = note.get("before")
+            return base64.b64decode(before) if isinstance(before, str) else None
+        return change.after
+
+    def _remember(self, change: Change) -> None:
+        known = self._noted(change.file)
+        if known.get("after") == _digest(change.before):  # two hosts share a file: how it was before the first
+            before = known.get("before")
+        else:
+            before = None if change.before is None else base64.b64encode(change.before).decode()
+        body = {"file": str(change.file), "before": before, "after": _digest(change.after)}
+        self.writer.make_folder(self.kept)
+        self.writer.write(self._note(change.file), json.dumps(body).encode(), mode=0o600)
+
+    def _noted(self, file: Path) -> Mapping[str, object]:
+        try:
+            held = json.loads(self._note(file).read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return held if isinstance(held, dict) else {}
+
+    def _note(self, file: Path) -> Path:
+        return self.kept / f"{hashlib.sha256(os.fsencode(file)).hexdigest()[:24]}.json"
+
+    def _file(self, file: Path, host: Host) -> Path:
+        """Where the file is; Refused for one of the project's that a link leads out of it."""
+        real = Path(os.path.realpath(file))
+        if not host.mine and not real.is_relative_to(os.path.realpath(self.root)):
+            raise Refused(f"{str(file)!r} leads out of the project", hint="make it a plain file")
+        return real
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        return read_bounded(file, LONGEST)
+    except FileNotFoundError:
+        return None
+
+
+def _digest(data: bytes | None) -> str:
+    return hashlib.sha256(data).hexdigest() if data is not None else ""
+
+
+def _mode(file: Path) -> int:
+    """As it is: a settings file may be its owner's alone."""
+    try:
+        return file.stat().st_mode & 0o777
+    except OSError:
+        return 0o644

@@ -1,0 +1,60 @@
+"""What a coding agent runs at each message: tells it which skills fit, or nothing at all.
+
+It takes the hook's JSON on stdin (`prompt`, `cwd`, `hook_event_name`), asks the project's resident process, and prints
+what is to be added to the context. Whatever goes wrong, it prints nothing and ends well: no host is ever kept waiting.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from navigator_kernel.project_root import nearest
+from navigator_kernel.resident_client import ask
+
+LONGEST = 1024 * 1024  # bytes of a message with all that comes with it
+PATIENCE = 0.06  # seconds
+SHOWN = 3  # candidates
+
+
+def main() -> None:
+    try:
+        said = _said(sys.stdin.buffer.read(LONGEST))
+        if said:
+            sys.stdout.write(said + "\n")
+            sys.stdout.flush()
+    except BaseException:  # noqa: BLE001, S110 - a host goes on without it
+        pass
+    os._exit(0)
+
+
+def _said(data: bytes) -> str:
+    """The JSON for the host; empty for nothing to say."""
+    held = json.loads(data)
+    text, folder = held["prompt"], held.get("cwd") or os.curdir
+    root = os.environ.get("NAVIGATOR_ROOT") or nearest(os.path.realpath(folder))
+    found = ask(text, root, 5, PATIENCE, start=True) if text.strip() else None
+    hint = hinted(found) if found else ""
+    event = str(held.get("hook_event_name") or "UserPromptSubmit")
+    told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": hint}}
+    return json.dumps(told) if hint else ""
+
+
+def hinted(found: dict[str, object]) -> str:
+    """A line about the skills that fit; empty where none does."""
+    shortlist, skill = found.get("shortlist"), found.get("entity")
+    names = [str(one["name"]) for one in shortlist] if isinstance(shortlist, list) else []
+    if found.get("kind") == "skills" and isinstance(skill, str):
+        names = [skill]
+    elif found.get("band") != "ambiguous":
+        return ""
+    shown = ", ".join(name for name in names[:SHOWN] if name.isprintable() and len(name) <= 64)
+    if not shown:
+        return ""
+    how = "load it with the tool load_skill of the MCP server navigator and follow it"
+    return f"Navigator: of the installed skills this fits the message: {shown}. Before anything else, {how}."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""`navigator host install`: what belongs in is put in, nothing else is touched, and it can be undone to the byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.support import Place, place_in
+
+HOSTS = ("claude-code", "codex", "gemini", "generic")
+SAMPLES: dict[str, dict[str, bytes]] = {
+    "nothing there": {},
+    "empty files": {
+        ".mcp.json": b"",
+        ".gemini/settings.json": b"{}",
+        ".codex/config.toml": b"",
+        ".codex/hooks.json": b"{}\n",
+    },
+    "servers and hooks of others": {
+        ".mcp.json": b'{\n  "mcpServers": {\n    "files": {"command": "npx", "args": ["-y", "files"]}\n  }\n}\n',
+        ".claude/settings.local.json": b'{"permissions": {"allow": ["Bash(ls:*)"]}, "hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "date"}]}], "Stop": []}}',
+        ".gemini/settings.json": '{\n\t"theme": "深色",\n\t"mcpServers": {}\n}'.encode(),
+        ".codex/config.toml": b'# mine\nmodel = "gpt-5"  # the best\n\n[mcp_servers.files]\ncommand = "npx"\nargs = [ "-y",\n  "files" ]\n',
+        ".codex/hooks.json": b'{ "hooks" : { } }\r\n',
+    },
+    "odd forms": {
+        ".mcp.json": b'{"a":1}',
+        ".claude/settings.local.json": b'{\n    "n": 1e3,\n    "text": "\\u00e9"\n}\n\n\n',
+        ".gemini/settings.json": b'{"mcpServers": {"other": {}}}\n',
+        ".codex/config.toml": b'mcp_servers = { other = { command = "x" } }\n',
+    },
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, home: Path) -> Place:
+    return place_in(tmp_path)
+
+
+def folder_of(name: str, here: Place, home: Path) -> Path:
+    return home if name.startswith(".codex") else here.root
+
+
+def seen(here: Place, home: Path) -> dict[str, bytes]:
+    names = {name for sample in SAMPLES.values() for name in sample}
+    held = {name: folder_of(name, here, home) / name for name in names}
+    return {name: path.read_bytes() for name, path in held.items() if path.exists()}
+
+
+def lay(sample: dict[str, bytes], here: Place, home: Path) -> None:
+    for name, data in sample.items():
+        path = folder_of(name, here, home) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_it_is_undone_to_the_byte_and_a_dry_run_does_nothing(here: Place, home: Path, host: str, sample: str) -> None:
+    lay(SAMPLES[sample], here, home)
+    before = seen(here, home)
+    shown = here.said("host", "install", host, "--dry-run")
+    assert "navigator" in shown and seen(here, home) == before
+    here.said("host", "install", host)
+    after = seen(here, home)
+    assert after != before
+    assert here.json("host", "install", host)["changed"] == []
+    assert here.json("host", "install", host, "--uninstall", "--dry-run")["changed"] != [] and seen(here, home) == after
+    here.said("host", "install", host, "--uninstall")
+    assert seen(here, home) == before
+    assert here.json("host", "install", host, "--uninstall")["changed"] == []
+
+
+def test_it_can_be_done_and_undone_again_and_again(here: Place, home: Path) -> None:
+    for _ in range(3):
+        here.said("host", "install", "claude-code")
+        assert ".mcp.json" in seen(here, home)
+        here.said("host", "install", "claude-code", "--uninstall")
+        assert seen(here, home) == {}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_all_else_stays_as_it_says(here: Place, home: Path, host: str) -> None:
+    lay(SAMPLES["servers and hooks of others"], here, home)
+    here.said("host", "install", host)
+    for name, data in seen(here, home).items():
+        old, new = read(name, SAMPLES["servers and hooks of others"][name]), read(name, data)
+        new.get("mcpServers", {}).pop("navigator", None)
+        new.get("mcp_servers", {}).pop("navigator", None)
+        for event in ("UserPromptSubmit", "BeforeAgent"):
+            held = new.get("hooks", {}).get(event, [])
+            held[:] = [one for one in held if "prompt_hook" not in str(one) and "navigator-hook" not in str(one)]
+            if not held and event not in old.get("hooks", {}):
+                new.get("hooks", {}).pop(event, None)
+        assert {**old, "hooks": {}} | new == {**new, "hooks": new.get("hooks", {})}
+        assert new.get("hooks", {}) == old.get("hooks", {})
+    text = (home / ".codex" / "config.toml").read_text()
+    assert text.startswith('# mine\nmodel = "gpt-5"  # the best\n')
+
+
+def read(name: str, data: bytes) -> dict[str, Any]:
+    held: dict[str, Any] = tomllib.loads(data.decode()) if name.endswith(".toml") else json.loads(data)
+    return held
+
+
+def test_what_somebody_else_added_since_stays(here: Place, home: Path) -> None:
+    here.said("host", "install", "claude-code")
+    file = here.root / ".mcp.json"
+    held = json.loads(file.read_text())
+    held["mcpServers"]["files"] = {"command": "npx"}
+    file.write_text(json.dumps(held))
+    here.said("host", "install", "claude-code", "--uninstall")
+    assert json.loads(file.read_text()) == {"mcpServers": {"files": {"command": "npx"}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        (".mcp.json", b"{ // mine\n}", 6),
+        (".mcp.json", b'{"a": 1, "a": 2}', 6),
+        (".mcp.json", b"[]", 6),
+        (".mcp.json", b'{"mcpServers": []}', 3),
+        (".mcp.json", b'{"mcpServers": {"navigator": {"command": "another"}}}', 3),
+        (".claude/settings.local.json", b'{"hooks": {"UserPromptSubmit": {}}}', 3),
+        (".claude/settings.local.json", b"\xff", 6),
+        (".codex/config.toml", b"a = \n", 6),
+        (".codex/config.toml", b'[mcp_servers.navigator]\ncommand = "another"\n', 3),
+    ],
+)
+def test_what_it_cannot_edit_safely_it_leaves_alone(here: Place, home: Path, name: str, data: bytes, code: int) -> None:
+    lay({name: data}, here, home)
+    done = here.run("host", "install", "codex" if name.startswith(".codex") else "claude-code")
+    assert (done.code, "hint: " in done.err) == (code, True)
+    assert seen(here, home) == {name: data}
+
+
+@pytest.mark.requirement("SAF-2")
+def test_a_link_of_a_projects_leads_nowhere_else(here: Place, home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.json"
+    outside.write_text("{}")
+    (here.root / ".mcp.json").symlink_to(outside)
+    assert here.run("host", "install", "claude-code").code == 3
+    assert outside.read_text() == "{}"
+
+
+def test_a_link_of_the_persons_own_is_followed(here: Place, home: Path, tmp_path: Path) -> None:
+    """Who keeps settings in a repository of dotfiles finds the link still there."""
+    dotfiles, link = tmp_path / "config.toml", home / ".codex" / "config.toml"
+    dotfiles.write_text("# mine\n")
+    link.parent.mkdir()
+    link.symlink_to(dotfiles)
+    here.said("host", "install", "codex")
+    assert link.is_symlink() and "mcp_servers" in dotfiles.read_text()
+
+
+def test_a_file_that_only_its_owner_may_read_stays_so(here: Place, home: Path) -> None:
+    lay({".codex/config.toml": b'key = "secret"\n'}, here, home)
+    file = home / ".codex" / "config.toml"
+    file.chmod(0o600)
+    here.said("host", "install", "codex")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    notes = list((home / ".local" / "state" / "navigator" / "hosts").iterdir())
+    assert notes and {stat.S_IMODE(note.stat().st_mode) for note in notes} == {0o600}
+
+
+def test_the_server_that_is_written_starts(here: Place, home: Path) -> None:
+    import asyncio
+
+    from cli.support import environment
+    from mcp import Client, StdioServerParameters
+
+    here.said("host", "install", "claude-code")
+    held = json.loads((here.root / ".mcp.json").read_text())["mcpServers"]["navigator"]
+    params = StdioServerParameters(command=held["command"], args=held["args"], env=environment(), cwd=here.root)
+
+    async def names() -> list[str]:
+        async with Client(params) as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert "route" in asyncio.run(asyncio.wait_for(names(), 60))
+    assert os.fspath(here.root) not in (here.root / ".mcp.json").read_text()

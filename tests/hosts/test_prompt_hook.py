@@ -1,0 +1,106 @@
+"""The hook of a coding agent: a line about the skill that fits, from the resident process; else nothing, and never a failure."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.support import Place, environment, place_in
+from navigator_kernel.prompt_hook import hinted
+
+ARGV = (sys.executable, "-P", "-m", "navigator_kernel.prompt_hook")
+
+
+def hooked(here: Place, data: bytes) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(ARGV, input=data, capture_output=True, timeout=20, cwd=here.root, env=environment())
+
+
+def said(here: Place, prompt: str, event: str = "UserPromptSubmit") -> str:
+    data = json.dumps({"prompt": prompt, "cwd": str(here.root), "hook_event_name": event}).encode()
+    done = hooked(here, data)
+    assert (done.returncode, done.stderr) == (0, b"")
+    if not done.stdout:
+        return ""
+    told = json.loads(done.stdout)["hookSpecificOutput"]
+    assert told["hookEventName"] == event
+    return str(told["additionalContext"])
+
+
+@pytest.fixture
+def here(tmp_path: Path, home: Path) -> Iterator[Place]:
+    """A project whose resident process answers."""
+    here = place_in(tmp_path)
+    argv = [*here.program, "--root", str(here.root), "route", "--serve", "--json"]
+    with subprocess.Popen(argv, cwd=here.root, env=environment(), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield here
+        process.terminate()
+
+
+def warm(here: Place, prompt: str) -> str:
+    """What is said once the process is warm; a busy machine may need more than one try."""
+    for _ in range(50):
+        if told := said(here, prompt):
+            return told
+        time.sleep(0.1)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("prompt", "event"), [("please review this code", "UserPromptSubmit"), ("帮我审查一下代码", "BeforeAgent")]
+)
+def test_the_skill_that_fits_is_named_in_either_language(here: Place, prompt: str, event: str) -> None:
+    assert "code-review" in warm(here, prompt)
+    assert "code-review" in said(here, prompt, event) or "code-review" in warm(here, prompt)
+
+
+def test_a_message_that_needs_no_skill_gets_nothing(here: Place) -> None:
+    assert warm(here, "please review this code")
+    assert said(here, "why is the sky blue?") == ""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"{", b"[]", b"null", b'{"prompt": 3}', b'{"prompt": ""}', b'{"cwd": "/nowhere"}', b"\xff\xfe", b"[" * 200_000,
+     b'{"prompt": "hi", "cwd": "/no/such/folder"}', b'{"prompt": "hi", "cwd": "\\u0000"}'],
+    ids=range(11),
+)  # fmt: skip
+def test_whatever_goes_wrong_the_host_is_told_nothing_and_no_failure(tmp_path: Path, home: Path, data: bytes) -> None:
+    done = hooked(place_in(tmp_path), data)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_cold_project_gets_nothing_now_and_an_answer_soon(tmp_path: Path, home: Path) -> None:
+    here = place_in(tmp_path)
+    assert said(here, "please review this code") == ""
+    end = time.monotonic() + 30
+    while not (told := said(here, "please review this code")) and time.monotonic() < end:
+        time.sleep(0.2)
+    assert "code-review" in told
+
+
+@pytest.mark.parametrize(
+    ("found", "names"),
+    [
+        ({"kind": "skills", "entity": "a", "band": "route", "shortlist": [{"name": "b"}]}, "a"),
+        ({"kind": "direct", "entity": None, "band": "direct", "shortlist": [{"name": "b"}]}, ""),
+        (
+            {"kind": "clarify", "entity": None, "band": "ambiguous", "shortlist": [{"name": n} for n in "abcd"]},
+            "a, b, c",
+        ),
+        ({"kind": "skills", "entity": "a\x1b[2J", "band": "route", "shortlist": []}, ""),
+        ({"kind": "skills", "entity": "a" * 65, "band": "route", "shortlist": []}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_is_said_is_names_and_no_more(found: dict[str, Any], names: str) -> None:
+    told = hinted(found)
+    assert (f": {names}. " in told) if names else told == ""
