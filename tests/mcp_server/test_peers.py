@@ -95,7 +95,7 @@ def test_the_inspector_lists_routes_and_reads(here: Place, npm: Path) -> None:
         found: dict[str, object] = json.loads(done.stdout)
         return found
 
-    assert [tool["name"] for tool in inspected("tools/list")["tools"]] == ["route", "load_skill", "run_skill", "why"]  # type: ignore[attr-defined] - JSON
+    assert [tool["name"] for tool in inspected("tools/list")["tools"]] == ["route", "load_skill", "run_skill", "why"]
     routed = inspected("tools/call", "--tool-name", "route", "--tool-arg", "message=please review this code")
     assert '"entity": "code-review"' in str(routed["content"])
     assert "name: code-review" in str(inspected("resources/read", "--uri", "skill://code-review/SKILL.md"))
