@@ -256,7 +256,7 @@ def _after_router(state: State) -> str:
 def _next(state: State) -> str:
     if state["waits"]:
         return "person"
-    if state.get("answers"):
+    if state.get("answers") and not state["steps"]:  # an answer to what was asked before there were orders
         return "router"
     if state["progress"]:
         return "specialist"

@@ -86,23 +86,33 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(root: Path, server
     assert (state["messages"][-1].text, rows(root), len(of_phase_two(server))) == ("Done.", [(1, "tea")], 3)
 
 
-def test_a_question_is_an_interrupt_and_its_answer_goes_on(root: Path, server: WireServer) -> None:
+@pytest.mark.parametrize("model", ["", "there:worker"])
+def test_a_question_is_an_interrupt_and_its_answer_goes_on(root: Path, server: WireServer, model: str) -> None:
     skills = root / ".claude" / "skills"
     for name in ("ada-painter", "bob-painter"):
         (skills / name).mkdir()
         (skills / name / "SKILL.md").write_text(
             f"---\nname: {name}\ndescription: Paints watercolours of boats at sea\n---\nPaint.\n"
         )
-    says(server, HELLO)
+
+    def answer(messages: Sequence[Any], _number: int) -> Said:
+        """A choice: a question at first."""
+        if "router" not in str(messages[0]["content"]):
+            return HELLO
+        said = "ada-painter" in str(messages[-1]["content"])
+        return Said(text='{"skills": ["ada-painter"]}' if said else '{"question": "ada-painter or bob-painter?"}')
+
+    server.scripts["worker"] = answer
 
     async def run() -> tuple[dict[str, Any], dict[str, Any]]:
-        graph = state_graph(kernel_at(root, server, default=""), InMemorySaver())
+        graph = state_graph(kernel_at(root, server, default=model), InMemorySaver())
         asked = await graph.ainvoke({"messages": [("user", "paint a watercolour of boats at sea")]}, THREAD)
         return asked, await graph.ainvoke(Command(resume="ada-painter"), THREAD)
 
     asked, told = asyncio.run(run())
     assert "ada-painter" in asked["__interrupt__"][0].value["question"]
-    assert told["report"]["data"]["skill"] == "ada-painter"
+    assert (told["report"]["data"]["skill"], told["report"]["state"]) == ("ada-painter", "success")
+    assert (told["messages"][-1].text == HELLO.text) == bool(model)
 
 
 def test_no_secret_is_kept_by_a_checkpointer(root: Path, server: WireServer) -> None:
