@@ -169,7 +169,7 @@ class Catalogue(Protocol):
     """All resources, seen anew when their files change (REG-1..9)."""
 
     def glance(self) -> AbstractContextManager[None]:
-        """Within it what was read last is believed, unless a skill came or went."""
+        """Within it what was read last of a large catalogue is believed, unless a skill came or went."""
 
     def exists(self, namespace: str) -> bool:
         """Whether `type:name` is there and enabled."""

@@ -30,7 +30,7 @@ def test_a_glance_costs_no_look_at_each_file(skills: Path, monkeypatch: pytest.M
     looked: list[object] = []
     real = os.stat
     monkeypatch.setattr(os, "stat", lambda path, **more: looked.append(path) or real(path, **more))
-    with catalogue.glance():
+    with catalogue.glance(above=0):
         assert names(catalogue) == ["alpha", "beta"]
     assert [path for path in looked if str(path).endswith("SKILL.md")] == []
 
@@ -38,7 +38,7 @@ def test_a_glance_costs_no_look_at_each_file(skills: Path, monkeypatch: pytest.M
 def test_what_comes_goes_or_is_switched_off_is_seen_by_a_glance(skills: Path) -> None:
     off: set[str] = set()
     catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),), disabled=lambda: frozenset(off))
-    with catalogue.glance():
+    with catalogue.glance(above=0):
         assert names(catalogue) == ["alpha", "beta"]
         (skills / "gamma").mkdir()
         (skills / "gamma" / "SKILL.md").write_text(skill_text("gamma"))
@@ -51,6 +51,14 @@ def test_what_is_changed_in_its_place_is_seen_by_the_next_whole_look(skills: Pat
     catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),))
     assert names(catalogue) == ["alpha", "beta"]
     (skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "does another thing"))
-    with catalogue.glance():
+    with catalogue.glance(above=0):
         assert catalogue.list_resources()[0].description == "does a thing"
     assert catalogue.list_resources()[0].description == "does another thing"
+
+
+def test_few_are_looked_at_each_time(skills: Path) -> None:
+    catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),))
+    assert names(catalogue) == ["alpha", "beta"]
+    (skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "does another thing"))
+    with catalogue.glance():
+        assert catalogue.list_resources()[0].description == "does another thing"

@@ -27,6 +27,7 @@ Routed = Callable[[App, RouterParts, str, int], Mapping[str, Any]]
 
 PATIENCE = 5.0  # seconds that a client has to say what it wants, and to take the answer
 PATH_LIMIT = 107  # bytes of a socket's path, the system's own
+LOOK = 1.0  # seconds between two looks at every file
 _TICK = 1.0  # seconds between two looks at the clock and the socket
 _QUEUE = 64  # clients that may wait to be let in
 _SHORTER = "set XDG_RUNTIME_DIR to a folder with a shorter path"
@@ -97,15 +98,23 @@ class _Answers:
     routed: Routed
     _parts: tuple[App, RouterParts] | None = None
     _seen: tuple[Stamp | None, ...] = ()
+    _looked: float = float("-inf")
 
     def to(self, line: bytes) -> bytes:
         try:
             text, k, base = self._asked(line)
             app, parts = self.refresh()
             parts = parts._replace(files=ProjectFiles(app.root, base))
-            return _line({"exit_code": 0, **self.routed(app, parts, text, k)})
+            with parts.catalogue.glance():
+                return _line({"exit_code": 0, **self.routed(app, parts, text, k)})
         except KernelError as error:
             return _refusal(error)
+
+    def look(self) -> None:
+        """Sees what was changed in its place: a `stat` of each file, which the next who asks need not wait for."""
+        if self._parts is not None and time.monotonic() - self._looked > LOOK:
+            self._parts[1].catalogue.list_resources()
+            self._looked = time.monotonic()
 
     def warm(self) -> None:
         """Reads the skills and makes the index, so that the first who asks need not wait for it."""
@@ -174,6 +183,7 @@ class _Desk:
             return  # it has gone, or its time is over
         finally:
             transport.abort()
+            self.answers.look()
 
     def _answer(self, line: bytes | None) -> bytes:
         if line is None:

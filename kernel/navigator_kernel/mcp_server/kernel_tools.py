@@ -42,7 +42,8 @@ class KernelTools:
     async def route(self, message: str, k: int = 5) -> Mapping[str, Any]:
         """The skill that a message would get, without a model and without doing anything.
 
-        A file that was changed in its place is seen by the next call; a skill that came or went by this one.
+        In a large catalogue a file that was changed in its place is seen by the next call; a skill that came or went by
+        this one.
         """
         with self.kernel.catalogue.glance():
             told = self._routed(message, k)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.roots import Root
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
+LARGE = 500  # resources from which a `stat` of each takes longer than a choice among them
 MANY = 64  # files to read from which it is worth it to look what an earlier process read
 KEPT_AT = 16  # files that were read after all, from which what was read is kept for the next process
 
@@ -61,10 +62,10 @@ class ResourceCatalogue:
         self._sidecars = tuple(Sidecars(root.path / INNER) for root in self.roots if root.type == "skill")
 
     @contextmanager
-    def glance(self) -> Iterator[None]:
-        """Within it what was read last is believed, unless a skill came or went: one `stat` a root and not one a file,
-        for who asks often and looks again soon."""
-        before, self._glancing = self._glancing, True
+    def glance(self, above: int = LARGE) -> Iterator[None]:
+        """Within it what was read last of more than `above` resources is believed, unless one came or went: one `stat`
+        a root and not one a file, for who asks often and looks again soon."""
+        before, self._glancing = self._glancing, len(self._found) > above
         try:
             yield
         finally:
