@@ -1,8 +1,9 @@
-"""A run's events, told in lines that a person reads."""
+"""A run's events, told in lines that a person reads, and where a skill fell out of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.text import shorten
@@ -10,6 +11,7 @@ from navigator_kernel.values.wording import because_of
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
+    from navigator_kernel.values.resource import SkillDef
 
 
 def told(event: Event) -> list[str]:
@@ -53,3 +55,83 @@ def _shortlist(data: Mapping[str, Any]) -> list[str]:
 
 def _parts(parts: Mapping[str, float]) -> str:
     return "  ".join(f"{name} {value:.2f}" for name, value in parts.items())
+
+
+STAGES = ("offered", "shortlisted", "chosen", "loaded", "used")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """How far a skill came in a run: the `stages` that it reached, the one where it `fell_out` (empty for none), and
+    why; `confidence` is its own in the shortlist, `best` that of the first there, None where there was none."""
+
+    skill: str
+    stages: tuple[str, ...]
+    fell_out: str
+    why: str
+    confidence: float | None = None
+    best: tuple[str, float] | None = None
+
+
+def missed(events: Sequence[Event], skill: SkillDef | None, name: str) -> Missed:
+    """Where `name` fell out of the run that `events` are of; `skill` is what is called so now, enabled or not."""
+    data = [(event.type, event.to_dict()["data"]) for event in events]
+    listed = [one for kind, held in data if kind == "SkillsShortlisted" for one in held["candidates"]]
+    own = next((one["confidence"] for one in listed if one["name"] == name), None)
+    best = (listed[0]["name"], listed[0]["confidence"]) if listed else None
+    reached = {
+        "offered": skill is not None and skill.enabled and skill.implicit,
+        "shortlisted": own is not None,
+        **{stage: _said_of(data, f"Skill{stage.title()}", name) for stage in STAGES[2:]},
+    }
+    last = max((at for at, stage in enumerate(STAGES) if reached[stage]), default=-1)
+    stages, fell_out = STAGES[: last + 1], STAGES[last + 1] if last + 1 < len(STAGES) else ""
+    why = _reason(fell_out, data, skill, name)
+    return Missed(skill=name, stages=stages, fell_out=fell_out, why=why, confidence=own, best=best)
+
+
+_Told = Sequence[tuple[str, Mapping[str, Any]]]
+
+
+def _said_of(data: _Told, kind: str, name: str) -> bool:
+    return any(found == kind and held["skill"] == name for found, held in data)
+
+
+def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> str:
+    """In a line, by what the events before and after it say."""
+    asked = [held["question"] for kind, held in data if kind == "ClarificationAsked"]
+    match fell_out:
+        case "offered":
+            return _not_offered(skill, name)
+        case "shortlisted":
+            return _not_shortlisted(data, name)
+        case "chosen" | "loaded" if asked:
+            return f"it was asked first: {asked[0]}"
+        case "chosen":
+            chosen = [held["skill"] for kind, held in data if kind == "SkillChosen"]
+            by = next((held["decision"]["tier"] for kind, held in data if kind == "RouteDecided"), "nothing")
+            return f"{', '.join(chosen)} was chosen instead by {by}" if chosen else f"none was sure enough for {by}"
+        case "loaded":
+            before = [held["report"]["summary"] for kind, held in data if kind == "StepCompleted"]
+            return f"an earlier step ended it: {before[-1]}" if before else "the run ended before its step"
+        case "used":
+            stopped = any(kind == "RunCancelled" for kind, _ in data)
+            return "the run was stopped while it worked" if stopped else "the run ended while it worked"
+    states = [held["state"] for kind, held in data if kind == "SkillUsed" and held["skill"] == name]
+    return f"it was used, and ended in {states[-1]}"
+
+
+def _not_offered(skill: SkillDef | None, name: str) -> str:
+    if skill is None:
+        return f"no skill is called {name}"
+    return f"{name} is switched off" if not skill.enabled else f"{name} is not for models and routing, its author says"
+
+
+def _not_shortlisted(data: _Told, name: str) -> str:
+    """Nobody looked, or others were nearer."""
+    if any(kind == "SkillsShortlisted" for kind, _ in data):
+        return f"others were nearer to the message than {name}; an example or a trigger in its description helps"
+    decided = next((held["decision"] for kind, held in data if kind == "RouteDecided"), None)
+    if decided is None:
+        return "the run ended before anything was decided"
+    return f"nothing was looked for: {decided['kind']} {decided['entity'] or ''} by {decided['tier']}"
