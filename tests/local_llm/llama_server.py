@@ -15,6 +15,8 @@ if __name__ == "__main__":
     wanted.model.path = str(weights)
     wanted.cpuparams.n_threads = wanted.cpuparams_batch.n_threads = 1
     wanted.n_ctx, wanted.n_parallel, wanted.port = 8192, 1, 0
+    wanted.n_predict = 120  # so small a model may go on for ever
+    wanted.sampling.seed = 7
     wanted.use_jinja = True
     server = xllamacpp.Server(wanted)
     print(server.listening_address, flush=True)

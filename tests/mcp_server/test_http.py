@@ -11,7 +11,7 @@ import stat
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,24 +70,21 @@ def test_a_host_with_the_token_gets_what_it_gets_over_stdio(here: Place) -> None
     assert entity == "code-review" and "code-review" in names
 
 
-@pytest.mark.parametrize(
-    ("headers", "code"),
-    [
-        ({}, 401),
-        ({"Authorization": "Bearer another"}, 401),
-        ({"Authorization": TOKEN}, 401),
-        ({"Authorization": f"Basic {TOKEN}"}, 401),
-        ({"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"}, 403),
-        ({"Authorization": f"Bearer {TOKEN}", "Origin": "null"}, 403),
-        ({"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"}, 421),
-        ({"Origin": "http://evil.example"}, 401),
-    ],
+REFUSED: Sequence[tuple[Mapping[str, str], int]] = (
+    ({}, 401),
+    ({"Authorization": "Bearer another"}, 401),
+    ({"Authorization": TOKEN}, 401),
+    ({"Authorization": f"Basic {TOKEN}"}, 401),
+    ({"Authorization": f"Bearer {TOKEN}", "Origin": "http://evil.example"}, 403),
+    ({"Authorization": f"Bearer {TOKEN}", "Origin": "null"}, 403),
+    ({"Authorization": f"Bearer {TOKEN}", "Host": "evil.example"}, 421),
+    ({"Origin": "http://evil.example"}, 401),
 )
-def test_without_the_token_or_from_elsewhere_there_is_nothing(
-    here: Place, headers: Mapping[str, str], code: int
-) -> None:
+
+
+def test_without_the_token_or_from_elsewhere_there_is_nothing(here: Place) -> None:
     with serving(here) as url:
-        assert status(url, headers) == code
+        assert [(headers, status(url, headers)) for headers, _ in REFUSED] == list(REFUSED)
 
 
 def test_a_token_is_made_once_and_only_its_owner_may_read_it(here: Place, home: Path) -> None:

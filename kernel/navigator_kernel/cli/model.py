@@ -14,6 +14,7 @@ from navigator_kernel.settings import user_file
 from navigator_kernel.text import without_secret
 
 ASKED = "Answer with the one word: ready"
+TOKENS = 1_000  # of the answer to `model test`, reasoning included
 LIMIT = 60.0  # seconds
 
 
@@ -75,7 +76,7 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
     began = time.monotonic()
 
     async def asked() -> Any:
-        question = Asked(messages=(ChatMessage(role="user", text=ASKED),), limit=LIMIT)
+        question = Asked(messages=(ChatMessage(role="user", text=ASKED),), tokens=TOKENS, limit=LIMIT)
         try:
             return await model.complete(question, lambda _: heard.append(time.monotonic() - began))
         finally:
