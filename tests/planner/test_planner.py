@@ -152,15 +152,17 @@ def test_many_at_once_lose_nothing(planner: Planner) -> None:
     assert len(do(planner, "task_list", limit=200)) == 40
 
 
-def test_two_processes_that_begin_at_once_both_get_in(tmp_path: Path) -> None:
+@both()
+@pytest.mark.usefixtures("planner")
+def test_processes_that_begin_at_once_all_get_in(tmp_path: Path) -> None:
     words = (
         "import sys; from pathlib import Path; from navigator_kernel.planner.store import open_sessions; "
         "from navigator_kernel.planner.tables import Project; "
         "print(open_sessions(Path(sys.argv[1]), lambda: None)().get(Project, 1).name)"
     )
     argv = [sys.executable, "-c", words, str(tmp_path / "planner.sqlite")]
-    running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(6)]
-    assert [process.communicate(timeout=60)[0] for process in running] == ["Default\n"] * 6
+    running = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(12)]
+    assert [process.communicate(timeout=60)[0] for process in running] == ["Default\n"] * 12
 
 
 def test_times_are_kept_in_utc(planner: Planner) -> None:

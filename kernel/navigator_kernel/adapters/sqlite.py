@@ -60,8 +60,8 @@ def _damaged(file: Path, error: sqlite3.Error, hint: str) -> Damaged:
     return Damaged(f"{str(file)!r} cannot be used: {error}", hint=hint)
 
 
-def _prepare(database: sqlite3.Connection, tables: Sequence[str], *, durable: bool) -> None:
-    """WAL and the tables. Changing the mode needs the file for a moment alone, and SQLite does not wait for that."""
+def write_ahead(database: sqlite3.Connection) -> None:
+    """Sets WAL. Changing the mode needs the file for a moment alone, and SQLite does not wait for that."""
     deadline = time.monotonic() + WAIT
     while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
@@ -70,6 +70,10 @@ def _prepare(database: sqlite3.Connection, tables: Sequence[str], *, durable: bo
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
+
+
+def _prepare(database: sqlite3.Connection, tables: Sequence[str], *, durable: bool) -> None:
+    write_ahead(database)
     if database.execute("SELECT count(*) FROM sqlite_master WHERE type = 'table'").fetchone()[0] < len(tables):
         for statement in tables:
             database.execute(statement)

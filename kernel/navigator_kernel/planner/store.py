@@ -9,10 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from navigator_kernel.adapters.sqlite import write_ahead
 from navigator_kernel.errors import KernelError, NotLoadable
 
 URL = "NAVIGATOR_DATABASE_URL"
-TRIES = 3
+ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(6022140)"}
 _DRIVEN = re.compile(r"^postgres(?:ql)?://")
 
 
@@ -57,23 +58,21 @@ def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
 
 
 def _made(engine: Any) -> None:
-    """The tables and the default project, which another process may be making at the same moment."""
-    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
-    from sqlalchemy.orm import Session
+    """The tables and the default project in one transaction, which holds back the others who begin just now."""
+    from sqlalchemy import insert, inspect, select
 
     from navigator_kernel.planner.tables import DEFAULT_PROJECT, Base, Project
 
-    for left in reversed(range(TRIES)):
-        try:
-            Base.metadata.create_all(engine)
-            with Session(engine) as session:
-                if session.get(Project, DEFAULT_PROJECT) is None:
-                    session.add(Project(id=DEFAULT_PROJECT, name="Default"))
-                    session.commit()
+    first = select(Project.id).where(Project.id == DEFAULT_PROJECT)
+    with engine.begin() as connection:
+        there = inspect(connection).get_table_names()
+        if Base.metadata.tables.keys() <= set(there) and connection.scalar(first):
             return
-        except (IntegrityError, OperationalError, ProgrammingError):
-            if not left:
-                raise
+    with engine.begin() as connection:
+        connection.exec_driver_sql(ALONE.get(engine.dialect.name, "SELECT 1"))
+        Base.metadata.create_all(connection)
+        if not connection.scalar(first):
+            connection.execute(insert(Project).values(id=DEFAULT_PROJECT, name="Default"))
 
 
 def _connected(file: Path) -> Any:
@@ -85,5 +84,5 @@ def _connected(file: Path) -> Any:
 
 
 def _prepared(connection: Any, _record: Any) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
+    write_ahead(connection)
     connection.execute("PRAGMA foreign_keys = ON")
