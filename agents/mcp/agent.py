@@ -1,4 +1,4 @@
-"""The mcp subagent: lists and reads resources and calls tools of configured MCP servers (AGT-4)."""
+"""The mcp subagent: lists and reads resources, calls tools and gets prompts of MCP servers (AGT-4, AGT-9)."""
 
 from __future__ import annotations
 
@@ -39,17 +39,20 @@ class McpAgent:
             text = say("mcp.timeout", packet.context.language, server=server, seconds=f"{limit:g}")
             uri = packet.params.value("uri", server)
             return {"state": "timeout", "summary": text, "data": {"uri": uri, "elapsed": limit}}
-        summary = say("mcp.done", packet.context.language, server=server, operation=operation)
+        words = "mcp.large" if data.get("truncated") else "mcp.done"
+        facts = {"server": server, "operation": operation, "file": data.get("file", "")}
+        summary = say(words, packet.context.language, **facts)
         return {"state": _state(data), "summary": summary, "data": data, "raw": _text(data)}
 
 
 def _state(data: Mapping[str, Any]) -> str:
-    """A tool that failed says so in its own answer."""
-    return "error" if data.get("is_error") else "success"
+    """A tool that failed says so in its own answer; of a large one this is the beginning (AGT-9)."""
+    return "error" if data.get("is_error") else "partial" if data.get("truncated") else "success"
 
 
 def _text(data: Mapping[str, Any]) -> str:
     """The text of what was read or answered; the whole as JSON where there is none."""
-    parts = [item.get("text") for item in (*data.get("contents", ()), *data.get("content", ()))]
+    said = [message.get("content") or {} for message in data.get("messages", ())]
+    parts = [item.get("text") for item in (*data.get("contents", ()), *data.get("content", ()), *said)]
     texts = [text for text in parts if isinstance(text, str)]
     return "\n".join(texts) if texts else json.dumps(dict(data), ensure_ascii=False)

@@ -83,6 +83,36 @@ class FetchFailed(KernelError):
     code, exit_code = "fetch_failed", 7
 
 
+class ConnectionFailed(FetchFailed):
+    """An MCP server cannot be started or reached, or went away (AGT-9)."""
+
+    code, recoverable = "connection_failed", True
+
+
+class ResourceNotFound(NotFound):
+    """An MCP server has no such resource, tool or prompt; `data["available"]` names some, nearest first (AGT-9)."""
+
+    code = "resource_not_found"
+
+
+class PermissionDenied(Refused):
+    """An MCP server, or what guards it, does not let this be done (AGT-9)."""
+
+    code = "permission_denied"
+
+
+class InvalidURI(UsageProblem):
+    """What is to be read is no URI (AGT-9)."""
+
+    code = "invalid_uri"
+
+
+class InputNeeded(KernelError):
+    """An MCP server asks the person for something; `data["required"]` names it (X-9)."""
+
+    code, exit_code = "input", 9
+
+
 class NoSandbox(KernelError):
     """Nothing here can contain a process."""
 

@@ -239,10 +239,14 @@ class Consents(Protocol):
     def allow(self, run: str, subject: str) -> None:
         """The person agreed, for this run."""
 
-    def require(self, run: str, subject: str, detail: str, **facts: Any) -> None:
-        """ConsentNeeded, with `facts`, unless agreed for this run or trusted by digest."""
+    def require(self, run: str, subject: str, detail: str, *, by_name: bool = False, **facts: Any) -> None:
+        """ConsentNeeded, with `facts`, unless agreed for this run or trusted by digest; with `by_name` a yes to all
+        that a run asks for is not enough."""
 
     def trusted(self, subject: str) -> bool: ...
+
+    def subjects(self) -> tuple[str, ...]:
+        """All that are trusted, in order."""
 
     def trust(self, *subjects: str, note: str) -> None:
         """For good; `note` says how that came to be."""
@@ -286,12 +290,13 @@ class Recall(Protocol):
 
 
 class McpServers(Protocol):
-    """Configured MCP servers. Typed failures: NotFound, TimedOut, ConsentNeeded, FetchFailed (AGT-9)."""
+    """Configured MCP servers. Typed failures: ConnectionFailed, ResourceNotFound, PermissionDenied, InvalidURI, and
+    NotFound, ConsentNeeded, InputNeeded, FetchFailed (AGT-9)."""
 
     def names(self) -> Sequence[str]: ...
 
     async def call(self, server: str, operation: str, params: Mapping[str, Any], run: str) -> Mapping[str, Any]:
-        """`list`, `read {uri}`, `tools` or `call {tool, args}`."""
+        """`list`, `read {uri}`, `tools`, `call {tool, args, answers}`, `prompts` or `prompt {prompt, args}`."""
 
 
 @runtime_checkable

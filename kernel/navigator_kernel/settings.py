@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from navigator_kernel.errors import Damaged, UsageProblem
+from navigator_kernel.mcp_settings import OWN_FILE, found
+from navigator_kernel.values.mcp import McpServer, server_from
 
 PROJECT_FILE = "navigator.toml"
 MOST = 1e9  # of any number
@@ -36,17 +38,8 @@ TABLES: Mapping[str, str] = {
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
     "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
-    "mcp.servers": "MCP servers: command, args, env; user level only, because they start processes",
+    "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only (navigator mcp add)",
 }
-
-
-class McpServer(NamedTuple):
-    """`network` says that it may reach out, which the person's own settings grant."""
-
-    command: str
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = MappingProxyType({})
-    network: bool = False
 
 
 class ModelProvider(NamedTuple):
@@ -119,16 +112,18 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         values[key] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
         origins[key] = origin
     hosts = _table(user, "hosts")
+    named = {name: server_from(name, body) for name, body in _table(user, "mcp", "servers").items()}
+    servers = found(root, user_file(env).with_name(OWN_FILE), named)
     notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in SCALARS)
     return Settings(
         **values,
         models=_models(user, env),
-        servers={name: _server(name, body) for name, body in _table(user, "mcp", "servers").items()},
+        servers=servers.servers,
         private=frozenset(host.lower() for host in hosts if _table(user, "hosts", host).get("auth") is True),
         catalogues=_catalogues(_table(user, "search")),
         policy=_policy(user),
         origins=origins,
-        notes=notes,
+        notes=(*notes, *servers.notes),
     )
 
 
@@ -258,14 +253,3 @@ def _denied(table: Mapping[str, Any], where: str) -> frozenset[str]:
             hint = f"one of: {', '.join(DENIABLE)}, tool:NAME"
             raise UsageProblem(f"{word!r} is nothing that [{where}] can deny", hint=hint)
     return frozenset(words)
-
-
-def _server(name: str, body: Any) -> McpServer:
-    if not isinstance(body, dict) or not isinstance(body.get("command"), str):
-        raise UsageProblem(f"MCP server {name!r} has no command", hint=f'[mcp.servers.{name}] command = "…"')
-    args, env, network = body.get("args", []), body.get("env", {}), body.get("network", False)
-    if not isinstance(args, list) or not isinstance(env, dict) or not isinstance(network, bool):
-        hint = "args is a list, env a table, network true or false"
-        raise UsageProblem(f"MCP server {name!r} is not well written", hint=hint)
-    variables = {key: str(value) for key, value in env.items()}
-    return McpServer(body["command"], tuple(map(str, args)), variables, network)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -13,14 +14,27 @@ import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.mcp_client import StdioServers
+from navigator_kernel.adapters.mcp_client.servers import Servers
 from navigator_kernel.assembly.parts import open_sandbox
-from navigator_kernel.errors import ConsentNeeded, FetchFailed, NoSandbox, NotFound, Refused, UsageProblem
+from navigator_kernel.assembly.servers import suspicions
+from navigator_kernel.errors import (
+    ConnectionFailed,
+    ConsentNeeded,
+    InvalidURI,
+    NoSandbox,
+    NotFound,
+    Refused,
+    ResourceNotFound,
+    UsageProblem,
+)
+from navigator_kernel.ports import Unrecorded
 from navigator_kernel.sandbox.consents import ConsentBook
 from navigator_kernel.sandbox.contain import ContainedRunner
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import starter
-from navigator_kernel.settings import McpServer, Policy
+from navigator_kernel.sandbox.tool_pins import ToolPins
+from navigator_kernel.settings import Policy
+from navigator_kernel.values.mcp import McpServer
 from processes import working_in
 
 pytest.importorskip("mcp")
@@ -29,7 +43,7 @@ SERVER = Path(__file__).resolve().parents[1] / "agents" / "mcp_server.py"
 ONE, TWO = "note://one", "note://two"
 
 
-def servers(folder: Path, mode: str = "serve", *, agreed: bool = True, **env: str) -> StdioServers:
+def servers(folder: Path, mode: str = "serve", *, agreed: bool = True, **env: str) -> Servers:
     book = ConsentBook(folder / "trust.json", FolderWriter([folder]), SystemClock())
     if agreed:
         book.allow("run-1", "*")
@@ -38,12 +52,23 @@ def servers(folder: Path, mode: str = "serve", *, agreed: bool = True, **env: st
         "gone": McpServer(command="no-such-program"),
     }
     sandbox = open_sandbox()
-    started = starter(ConsentGate(book, sandbox).check, sandbox.argv)
-    return StdioServers(servers=held, started=started, workspace=lambda run: folder)
+    started = starter(ConsentGate(book, sandbox).check, sandbox.argv, os.environ.get)
+    pins = ToolPins(book, Policy(), Unrecorded(), suspicions)
+    return Servers(
+        servers=held,
+        started=started,
+        workspace=lambda run: folder,
+        approve=pins.require,
+        secret=os.environ.get,
+        keep=lambda run, server, body: folder / "large.json",
+    )
 
 
-def called(held: StdioServers, operation: str, server: str = "files", **params: Any) -> Mapping[str, Any]:
-    return asyncio.run(held.call(server, operation, params, "run-1"))
+def called(held: Servers, operation: str, server: str = "files", **params: Any) -> Mapping[str, Any]:
+    try:
+        return asyncio.run(held.call(server, operation, params, "run-1"))
+    finally:
+        held.close()
 
 
 def dead(folder: Path) -> bool:
@@ -70,7 +95,9 @@ def test_a_resource_is_read(tmp_path: Path, uri: str, text: str) -> None:
 
 
 def test_tools_are_listed(tmp_path: Path) -> None:
-    assert called(servers(tmp_path), "tools")["tools"] == [{"name": "add", "description": "Adds two numbers"}]
+    (found,) = called(servers(tmp_path), "tools")["tools"]
+    assert (found["name"], found["description"]) == ("add", "Adds two numbers")
+    assert sorted(found["schema"]["properties"]) == ["a", "b"]
 
 
 def test_a_tool_is_called_with_its_arguments(tmp_path: Path) -> None:
@@ -82,11 +109,20 @@ def test_a_tool_that_fails_says_so(tmp_path: Path) -> None:
     assert called(servers(tmp_path), "call", tool="add", args={"a": -1, "b": 3})["is_error"] is True
 
 
-@pytest.mark.parametrize("uri", ["note://three", "no uri at all", ""])
-def test_a_resource_that_is_missing_is_not_found_and_names_what_there_is(tmp_path: Path, uri: str) -> None:
-    with pytest.raises(NotFound, match="ResourceNotFound") as caught:
+@pytest.mark.requirement("AGT-9")
+@pytest.mark.parametrize("uri", ["no uri at all", "", "note:", "note://one two", "//one", "http://[", "a\x1b:b"])
+def test_what_is_no_uri_is_told_before_anything_is_started(tmp_path: Path, uri: str) -> None:
+    with pytest.raises(InvalidURI, match="InvalidURI"):
         called(servers(tmp_path), "read", uri=uri)
-    assert caught.value.data["available"] == [ONE, TWO]
+    assert not (tmp_path / "server.pid").exists()
+
+
+@pytest.mark.requirement("AGT-9")
+@pytest.mark.parametrize("uri", ["note://three", "note:/one"])
+def test_a_resource_that_is_missing_is_not_found_and_names_what_there_is(tmp_path: Path, uri: str) -> None:
+    with pytest.raises(ResourceNotFound, match="ResourceNotFound") as caught:
+        called(servers(tmp_path), "read", uri=uri)
+    assert sorted(caught.value.data["available"]) == [ONE, TWO]
 
 
 def test_reading_without_a_uri_is_a_usage_error(tmp_path: Path) -> None:
@@ -100,8 +136,9 @@ def test_calling_without_a_tool_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_is_missing_is_told_of_by_name(tmp_path: Path) -> None:
-    found = called(servers(tmp_path), "call", tool="subtract")
-    assert (found["is_error"], "subtract" in str(found["content"])) == (True, True)
+    with pytest.raises(ResourceNotFound, match="subtract") as caught:
+        called(servers(tmp_path), "call", tool="subtract")
+    assert caught.value.data["available"] == ["add"]
 
 
 def test_an_operation_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
@@ -143,12 +180,12 @@ def test_the_server_is_gone_after_the_call(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_there_is_a_failed_connection(tmp_path: Path) -> None:
-    with pytest.raises(FetchFailed, match="gone"):
+    with pytest.raises(ConnectionFailed, match="gone"):
         called(servers(tmp_path), "list", "gone")
 
 
 def test_a_server_that_dies_at_once_is_a_failed_connection(tmp_path: Path) -> None:
-    with pytest.raises(FetchFailed, match="files"):
+    with pytest.raises(ConnectionFailed, match="files"):
         called(servers(tmp_path, "crash"), "list")
 
 
@@ -158,12 +195,15 @@ def test_a_server_that_dies_at_once_is_a_failed_connection(tmp_path: Path) -> No
 def test_a_server_that_hangs_is_gone_when_the_call_is_cancelled(
     tmp_path: Path, mode: str, operation: str, params: dict[str, Any]
 ) -> None:
+    held = servers(tmp_path, mode)
+
     async def bounded() -> None:
         async with asyncio.timeout(2):
-            await servers(tmp_path, mode).call("files", operation, params, "run-1")
+            await held.call("files", operation, params, "run-1")
 
     with pytest.raises(TimeoutError):
         asyncio.run(bounded())
+    held.close()
     assert dead(tmp_path)
 
 
@@ -197,7 +237,7 @@ def test_a_server_is_not_started_where_servers_are_denied(tmp_path: Path) -> Non
     book = ConsentBook(tmp_path / "trust.json", FolderWriter([tmp_path]), SystemClock())
     book.allow("run-1", "*")
     gate = ConsentGate(book, open_sandbox(), Policy(deny=frozenset({"mcp"})))
-    held = replace(servers(tmp_path), started=starter(gate.check, open_sandbox().argv))
+    held = replace(servers(tmp_path), started=starter(gate.check, open_sandbox().argv, os.environ.get))
     with pytest.raises(Refused, match="may not run"):
         called(held, "tools")
     assert not (tmp_path / "server.pid").exists()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,22 @@ import pytest
 from dispatch.orders import order
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.mcp_client import StdioServers
+from navigator_kernel.adapters.mcp_client.servers import Servers
 from navigator_kernel.adapters.process import ProcessRunner
 from navigator_kernel.assembly.places import scripts
+from navigator_kernel.assembly.servers import suspicions
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.plugins import add_folders, build_manager
-from navigator_kernel.ports import Agent, AgentPorts
+from navigator_kernel.ports import Agent, AgentPorts, Unrecorded
 from navigator_kernel.sandbox.consents import ConsentBook
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import starter
-from navigator_kernel.settings import McpServer
+from navigator_kernel.sandbox.tool_pins import ToolPins
+from navigator_kernel.settings import Policy
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.roots import Root
+from navigator_kernel.values.job import Job
+from navigator_kernel.values.mcp import McpServer
 from navigator_kernel.values.report import Report
 
 AGENTS = Path(__file__).resolve().parents[2] / "agents"
@@ -53,8 +58,10 @@ class Place:
     shipped: dict[str, str] = field(default_factory=dict)
     servers: dict[str, McpServer] = field(default_factory=dict)
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
+    contained: Callable[[Job], tuple[str, ...]] = lambda job: job.argv
     consents: ConsentBook = field(init=False)
     _held: InProcessDispatcher | None = None
+    _servers: Servers | None = None
 
     def __post_init__(self) -> None:
         state = self.root / "state"
@@ -64,6 +71,11 @@ class Place:
         folder = self.root / "mybox" / "workspace" / run
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def keep(self, run: str, server: str, body: bytes) -> Path:
+        file = self.workspace(run) / f"mcp-{server}.json"
+        file.write_bytes(body)
+        return file
 
     def catalogue(self) -> ResourceCatalogue:
         roots = (Root(path=self.root / ".claude" / "skills", level="project"),)
@@ -77,9 +89,7 @@ class Place:
             sandbox=gate,
             consents=self.consents,
             lifecycle=self.lifecycle,
-            mcp=StdioServers(
-                servers=self.servers, started=starter(gate.check, lambda job: job.argv), workspace=self.workspace
-            ),
+            mcp=self.client(),
             clock=SystemClock(),
             scripts=scripts(self.root),
             shipped=self.shipped,
@@ -89,6 +99,22 @@ class Place:
         add_folders(plugins, AGENTS, "agents")
         assert plugins.failures == []
         return {agent.name: agent for _, found in plugins.all("kernel_register_agents", ports) for agent in found}
+
+    def client(self) -> Servers:
+        gate = ConsentGate(self.consents, ProcessRunner())
+        self._servers = self._servers or Servers(
+            servers=self.servers,
+            started=starter(gate.check, self.contained, os.environ.get),
+            workspace=self.workspace,
+            approve=ToolPins(self.consents, Policy(), Unrecorded(), suspicions).require,
+            secret=os.environ.get,
+            keep=self.keep,
+        )
+        return self._servers
+
+    def close(self) -> None:
+        if self._servers is not None:
+            self._servers.close()
 
     def ask(self, agent: str, target: str, operation: str = "run", *, key: str = "", **given: Any) -> Report:
         packet = order(agent, target, operation=operation, key=key or f"key-{id(given)}-{target}", **given)

@@ -14,7 +14,6 @@ WRITE_PORT = "kernel/navigator_kernel/adapters/files.py"
 EXCEPT = {
     "kernel/navigator_kernel/adapters/environments.py": "the mode of its own folder",
     "kernel/navigator_kernel/adapters/git_process.py": "git's home and input, in the system's temporary folder",
-    "kernel/navigator_kernel/adapters/mcp_client.py": "the null device",
     "kernel/navigator_kernel/adapters/repo_cache.py": "the mode of its own folder",
     "kernel/navigator_kernel/cli/main.py": "the null device",
     "kernel/navigator_kernel/cli/resident.py": "a socket in the runtime folder",

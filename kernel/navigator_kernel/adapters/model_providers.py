@@ -55,7 +55,7 @@ def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None
     variable = (held.key if held else "") or f"{family.upper().replace('-', '_')}_API_KEY"
     if value := (os.environ if env is None else env).get(variable, ""):
         return Key(value, "environment", variable)
-    if value := _in_keyring(provider):
+    if value := in_keyring(provider):
         return Key(value, "keyring", variable)
     return Key(variable=variable)
 
@@ -79,7 +79,7 @@ def keep_key(provider: str, value: str) -> None:
         raise KernelError(f"this system's keyring keeps no key: {type(error).__name__}", hint=hint) from error
 
 
-def _in_keyring(provider: str) -> str:
+def in_keyring(provider: str) -> str:
     """Empty where there is none, or no keyring at all."""
     try:
         import keyring

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
-from navigator_kernel.adapters.mcp_client import StdioServers
 from navigator_kernel.adapters.preferences import Preferences
 from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.consents import open_consents
@@ -27,13 +26,13 @@ from navigator_kernel.assembly.parts import (
     writer_for,
 )
 from navigator_kernel.assembly.places import preference_pages, scripts, shipped_digests
+from navigator_kernel.assembly.servers import open_pins, open_servers
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.planner.toolkit import PlannerPlugin
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner
-from navigator_kernel.sandbox.servers import starter
 from navigator_kernel.settings import user_state
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def _ports(
         sandbox=gate,
         consents=consents,
         lifecycle=open_lifecycle(root),
-        mcp=StdioServers(servers=settings.servers, started=starter(gate.check, contained.argv), workspace=workspace),
+        mcp=open_servers(root, settings, gate, contained, open_pins(settings, consents, audit), workspace),
         clock=clock,
         scripts=scripts(root),
         shipped=shipped_digests(),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from navigator_kernel.errors import ConsentNeeded, KernelError, TimedOut
+from navigator_kernel.errors import ConsentNeeded, InputNeeded, KernelError, TimedOut
 from navigator_kernel.text import Language, clean, shorten
 from navigator_kernel.values.rendering import ASCII, EMOJI
 from navigator_kernel.values.report import STATES, Meta, Report, State
@@ -48,6 +48,8 @@ def failure(error: BaseException, meta: Meta, language: Language = "en") -> Repo
         data = {"required": ["consent"], "optional": [], "reason": "consent", **_facts(error)}
         asked, subject = say("ask.approve", language, what=message), str(data.get("subject", ""))
         return Report(state="pending", summary=asked, meta=meta, data=data, subject=subject)
+    if isinstance(error, InputNeeded):
+        return Report(state="pending", summary=message, meta=meta, data={**_facts(error), "reason": "input"})
     summary = say("agent.crashed", language, type=kind, msg=message)
     if isinstance(error, KernelError):
         state: State = "timeout" if isinstance(error, TimedOut) else "error"

@@ -30,9 +30,9 @@ class ConsentBook:
     def allow(self, run: str, subject: str) -> None:
         self._runs.setdefault(run, set()).add(subject)
 
-    def require(self, run: str, subject: str, detail: str, **facts: Any) -> None:
+    def require(self, run: str, subject: str, detail: str, *, by_name: bool = False, **facts: Any) -> None:
         agreed = self._runs.get(run, set())
-        by = "a yes" if subject in agreed else "--yes" if EVERYTHING in agreed else ""
+        by = "a yes" if subject in agreed else "--yes" if EVERYTHING in agreed and not by_name else ""
         by = by or ("trust" if self.trusted(subject) else "")
         if by:
             self.audit.record("authorised", run=run, subject=subject, by=by)

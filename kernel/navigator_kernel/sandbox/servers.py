@@ -2,58 +2,75 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from navigator_kernel.errors import FetchFailed
+from navigator_kernel.adapters.process import environment
+from navigator_kernel.errors import ConnectionFailed
 from navigator_kernel.values.job import Job
 
 if TYPE_CHECKING:
-    from navigator_kernel.settings import McpServer
+    from navigator_kernel.values.mcp import McpServer
 
-Start: TypeAlias = "Callable[[str, McpServer, str, Path], tuple[str, ...]]"
+Start: TypeAlias = "Callable[[str, McpServer, str, Path], tuple[tuple[str, ...], Mapping[str, str]]]"
 
 SECONDS = 600  # of processor time for one connection, times the processors
 
 
-def starter(check: Callable[[Job], None], contained: Callable[[Job], tuple[str, ...]]) -> Start:
-    """What starts a server once `check` lets it: its argv as `contained` has it."""
+def starter(
+    check: Callable[[Job], None], contained: Callable[[Job], tuple[str, ...]], secret: Callable[[str], str | None]
+) -> Start:
+    """What starts a server once `check` lets it: its argv as `contained` has it, and its environment; `secret` knows
+    the values of references. For one with an address both are empty."""
 
-    def start(name: str, server: McpServer, run: str, cwd: Path) -> tuple[str, ...]:
-        job = server_job(name, server, run, cwd)
-        check(job)
-        return contained(job)
+    def start(name: str, server: McpServer, run: str, cwd: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
+        check(_asked(name, server, run, cwd))
+        if server.url:
+            return (), {}
+        job = server_job(name, server.resolved(secret), run, cwd)
+        return contained(job), environment(job, "")
 
     return start
 
 
-def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:
-    """The person agrees to the whole argv by its digest, and to the network where the server's settings grant it.
+def _asked(name: str, server: McpServer, run: str, cwd: Path) -> Job:
+    """What the person is asked about: the whole command or address, with references as they are written."""
+    given = [f"{key}={value}" for key, value in sorted({**server.env, **server.headers}.items())]
+    return Job(
+        actor="mcp_server",
+        subject=name,
+        digest=server.digest,
+        run=run,
+        argv=(server.url, *given) if server.url else (*given, server.command, *server.args),
+        cwd=cwd,
+        timeout=SECONDS,
+        wants=("network",) if server.network or server.url else (),
+        reads=tuple(_named(server)),
+    )
 
-    FetchFailed where there is no such program.
-    """
-    argv = [server.command, *server.args]
+
+def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:
+    """The process of a server whose references are resolved. ConnectionFailed where there is no such program."""
     program = shutil.which(server.command)
     if program is None:
         message = f"the MCP server {name!r} cannot be started: no program is called {server.command!r}"
-        raise FetchFailed(message, hint=f"check [mcp.servers.{name}] and PATH")
+        raise ConnectionFailed(message, hint=f"check the command of {name!r} and PATH")
     place = _environment(Path(program))
     started = program if place is not None else os.path.realpath(program)
     return Job(
         actor="mcp_server",
         subject=name,
-        digest=f"sha256:{hashlib.sha256(json.dumps(argv).encode()).hexdigest()}",
+        digest=server.digest,
         run=run,
         argv=(started, *server.args),
         cwd=cwd,
         timeout=SECONDS,
         wants=("network",) if server.network else (),
         reads=(place or _prefix(Path(started)), *_named(server)),
+        env=server.env,
     )
 
 
@@ -76,8 +93,14 @@ def _named(server: McpServer) -> Iterator[Path]:
         path = Path(word)
         if not path.is_absolute() or not path.exists():
             continue
-        folder = path if path.is_dir() else path.parent
+        folder = _package(path) or (path if path.is_dir() else path.parent)
         yield path if _holds_home(folder) else folder
+
+
+def _package(path: Path) -> Path | None:
+    """The packages of Node that a script lies among: it finds the others there."""
+    above = [folder for folder in path.parents if folder.name == "node_modules"]
+    return above[-1] if above else None
 
 
 def _holds_home(folder: Path) -> bool:

@@ -190,6 +190,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "{what} 已停止：超出限额（{limit}）；已保留部分输出",
     ),
     "mcp.done": ("{server}: {operation} done", "{server}：{operation} 完成"),
+    "mcp.large": (
+        "{server}: {operation} answered with more than is shown; all of it is in {file}",
+        "{server}：{operation} 的回答太长，这里只是开头；全文在 {file}",
+    ),
     "mcp.timeout": ("Timeout: no answer from {server} (>{seconds}s)", "Timeout: {server} 超时 (>{seconds}s)"),
     "lifecycle.list": ("{count} skills", "{count} 个技能"),
     "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "找到 {count} 个技能；当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),

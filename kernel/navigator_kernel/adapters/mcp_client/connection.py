@@ -1,0 +1,196 @@
+"""One connection to one MCP server, entered and left by one task; whoever asks shares it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from mcp_types import (
+    ElicitRequestFormParams,
+    ElicitResult,
+    Implementation,
+    ResourceUpdatedNotification,
+    Tool,
+    ToolListChangedNotification,
+)
+
+from mcp import Client
+from navigator_kernel.adapters.mcp_client.stdio import Told
+from navigator_kernel.adapters.mcp_client.thread import thread
+from navigator_kernel.errors import ConnectionFailed, KernelError
+
+IDLE = 300.0  # seconds without a question after which a connection is closed
+ANSWER = 2.0  # seconds in which a server that let a call time out has to answer to a ping
+ENTRIES, PAGES = 20_000, 200  # of one list that are read
+Transport: TypeAlias = AbstractAsyncContextManager[tuple[Any, Any]]
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """One call under way: what the person answered before, and what the server asked meanwhile."""
+
+    answers: Mapping[str, Any]
+    asked: tuple[str, Mapping[str, Any]] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Connection:
+    """`opened` makes the transport, within `limit` seconds. Everything here runs on one event loop."""
+
+    name: str
+    opened: Callable[[Told], Transport]
+    limit: float
+    told: Told = field(default_factory=Told)
+    used: float = field(default_factory=time.monotonic)
+    changed: dict[str, asyncio.Event] = field(default_factory=dict)  # by the URI that is watched
+    calls: list[Call] = field(default_factory=list)
+    _client: asyncio.Future[Client] = field(init=False)
+    _task: asyncio.Task[None] = field(init=False)
+    _stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _tools: tuple[Tool, ...] | None = None
+
+    def __post_init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._client = loop.create_future()
+        loop.call_later(self.limit, self._too_late)
+        self._task = asyncio.create_task(self._own(), name=f"mcp {self.name}")
+        thread().open.add(self)
+        self._task.add_done_callback(lambda _: thread().open.discard(self))
+
+    @property
+    def alive(self) -> bool:
+        return not self._task.done() and not self.told.gone.is_set() and not self._stop.is_set()
+
+    async def client(self) -> Client:
+        """The one that is connected; ConnectionFailed where that fails or takes too long."""
+        return await asyncio.shield(self._client)
+
+    def lost(self, why: str = "") -> ConnectionFailed:
+        """With the reason that is known, and the last line that the server wrote."""
+        reason, words = self.told.why or why or "its connection ended", self.told.last_words()
+        message = f"the MCP server {self.name!r}: {reason}{f'; it said: {words}' if words else ''}"
+        return ConnectionFailed(message, hint="check its command, its address and its log")
+
+    def leave(self) -> None:
+        self._stop.set()
+        if not self._client.done():
+            self._task.cancel()
+
+    async def left(self) -> None:
+        """Once its process is gone."""
+        self.leave()
+        await asyncio.wait([self._task])
+
+    async def tools(self, client: Client) -> tuple[Tool, ...]:
+        """As they were when they were last said to have changed."""
+        if self._tools is None:
+            self._tools = tuple(await every(client.list_tools, "tools"))
+        return self._tools
+
+    @asynccontextmanager
+    async def calling(self, answers: Mapping[str, Any]) -> AsyncIterator[Call]:
+        call = Call(answers)
+        self.calls.append(call)
+        try:
+            yield call
+        finally:
+            self.calls.remove(call)
+            self.used = time.monotonic()
+
+    async def still_there(self, client: Client) -> None:
+        """Ends a connection whose server does not even answer to a ping."""
+        try:
+            async with asyncio.timeout(ANSWER):
+                await client.send_ping()
+        except Exception:  # noqa: BLE001 - whatever it is, it is no answer
+            self.told.why = self.told.why or "it does not answer any more"
+            self.leave()
+
+    def _too_late(self) -> None:
+        if not self._client.done():
+            self.told.why = self.told.why or f"it did not answer within {self.limit:g} seconds"
+            self.leave()
+
+    async def _own(self) -> None:
+        try:
+            info = Implementation(name="navigator-kernel", version="0")
+            async with Client(
+                self.opened(self.told),
+                mode="legacy",
+                cache=None,
+                client_info=info,
+                elicitation_callback=cast("Any", self._elicited),
+                message_handler=self._heard,
+            ) as client:
+                self._client.set_result(client)
+                await self._over()
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - handed to whoever waits for it
+            self._fail(error)
+        finally:
+            self.told.gone.set()
+            self._fail(ConnectionError("closed"))
+            if not self._client.cancelled():
+                self._client.exception()  # seen, where nobody waited for it
+
+    async def _over(self) -> None:
+        """Until it is told to, the server went away, or nobody has asked for long."""
+        ends = [asyncio.ensure_future(event.wait()) for event in (self._stop, self.told.gone)]
+        try:
+            while not any(end.done() for end in ends):
+                await asyncio.wait(ends, timeout=IDLE, return_when=asyncio.FIRST_COMPLETED)
+                if not self.calls and not self.changed and time.monotonic() - self.used >= IDLE:
+                    return
+        finally:
+            for end in ends:
+                end.cancel()
+
+    def _fail(self, error: BaseException) -> None:
+        if self._client.done():
+            return
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        known = isinstance(error, KernelError)
+        self._client.set_exception(error if known else self.lost(f"{type(error).__name__}: {error}".strip(": ")))
+
+    async def _heard(self, message: Any) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._tools = None
+        elif isinstance(message, ResourceUpdatedNotification) and str(message.params.uri) in self.changed:
+            self.changed[str(message.params.uri)].set()
+
+    async def _elicited(self, _context: Any, params: Any) -> ElicitResult:
+        """What the person answered before to the same question; without that the question goes to the person."""
+        if not isinstance(params, ElicitRequestFormParams):
+            return ElicitResult(action="decline")
+        schema = dict(params.requested_schema)
+        key = question_key(params.message, schema)
+        for call in self.calls:
+            if key in call.answers:
+                return ElicitResult(action="accept", content=dict(call.answers[key]))
+        if len(self.calls) == 1:  # of several it does not say which one asks
+            self.calls[0].asked = (params.message, schema)
+        return ElicitResult(action="cancel")
+
+
+def question_key(message: str, schema: Mapping[str, Any]) -> str:
+    """The same for the same question."""
+    return hashlib.sha256(json.dumps([message, schema], sort_keys=True).encode()).hexdigest()[:16]
+
+
+async def every(listed: Callable[..., Any], kind: str) -> list[Any]:
+    """All pages of a list, as long as it has an end."""
+    found: list[Any] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await listed(cursor=cursor)
+        found += getattr(page, kind)
+        cursor = page.next_cursor
+        if not cursor or len(found) >= ENTRIES:
+            break
+    return found[:ENTRIES]

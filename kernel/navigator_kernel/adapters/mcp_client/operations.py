@@ -1,0 +1,182 @@
+"""What may be asked of an MCP server, and its failures by their names (AGT-4, AGT-9)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, CallToolRequest, CallToolRequestParams, CallToolResult
+from pydantic import ValidationError
+
+from mcp import MCPError
+from navigator_kernel.adapters.mcp_client.connection import every, question_key
+from navigator_kernel.errors import FetchFailed, InputNeeded, PermissionDenied, ResourceNotFound
+from navigator_kernel.text import clean, shorten
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from navigator_kernel.adapters.mcp_client.connection import Connection
+    from navigator_kernel.errors import KernelError
+    from navigator_kernel.values.mcp import OfferedTool
+
+NAMED = 20  # names of what there is, in an error
+_DENIED = re.compile(
+    r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\bEACCES\b|\bEPERM\b|\b40[13]\b", re.IGNORECASE
+)
+_SHAPES = {
+    "resources": ("uri", "name", "description", "mime_type", "size"),
+    "templates": ("uri_template", "name", "description", "mime_type"),
+    "prompts": ("name", "description", "arguments"),
+}
+
+
+async def perform(
+    held: Connection, client: Client, operation: str, params: Mapping[str, Any], approve: Any, progress: Any
+) -> dict[str, Any]:
+    """`approve` is asked before a tool is called and raises where nobody agreed to it as it is now."""
+    try:
+        match operation:
+            case "list":
+                found = await _listed(client.list_resources, "resources")
+                templates = await _listed(client.list_resource_templates, "resource_templates")
+                shown = {"resources": _plain(found, "resources")}
+                return shown | ({"templates": _plain(templates, "templates")} if templates else {})
+            case "tools":
+                return {"tools": [tool.to_dict() for tool in offered(held.name, await held.tools(client))]}
+            case "prompts":
+                return {"prompts": _plain(await _listed(client.list_prompts, "prompts"), "prompts")}
+            case "read":
+                read = await client.read_resource(params["uri"])
+                return {"uri": params["uri"], "contents": [_dumped(item) for item in read.contents]}
+            case "prompt":
+                words = {name: str(value) for name, value in params.get("args", {}).items()}
+                prompt = await client.get_prompt(params["prompt"], words)
+                return {"prompt": params["prompt"], "messages": [_dumped(message) for message in prompt.messages]}
+            case _:
+                return await _called(held, client, params, approve, progress)
+    except MCPError as error:
+        raise await _explained(held, client, operation, params, error) from None
+    except ValidationError as error:
+        what = f"{error.error_count()} things are not as the protocol has them"
+        raise FetchFailed(f"the MCP server {held.name!r} answered {operation!r}: {what}", hint=_first(error)) from None
+
+
+def _first(error: ValidationError) -> str:
+    found = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+
+
+def offered(server: str, tools: Sequence[Any]) -> list[OfferedTool]:
+    """The tools as they are shown, approved and called."""
+    from navigator_kernel.values.mcp import OfferedTool
+
+    return [
+        OfferedTool(
+            server=server,
+            name=tool.name,
+            description=tool.description or "",
+            schema=dict(tool.input_schema),
+            more={
+                "title": tool.title,
+                "output": tool.output_schema,
+                "annotations": tool.annotations and _dumped(tool.annotations),
+            },
+        )
+        for tool in tools
+    ]
+
+
+async def _called(
+    held: Connection, client: Client, params: Mapping[str, Any], approve: Any, progress: Any
+) -> dict[str, Any]:
+    name, arguments = params["tool"], dict(params.get("args", {}))
+    tools = offered(held.name, await held.tools(client))
+    if name not in {tool.name for tool in tools}:
+        raise _missing("tool", name, held.name, [tool.name for tool in tools])
+    approve(name, tools)
+    request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
+    async with held.calling(params.get("answers", {})) as call:
+        # Not `client.call_tool`, which follows the schema that the server gives for its results
+        answer = await client.session.send_request(request, CallToolResult, progress_callback=progress)
+    if call.asked is not None:
+        raise input_needed(held.name, *call.asked)
+    content = [_dumped(item) for item in answer.content]
+    told = {"tool": name, "content": content, "is_error": bool(answer.is_error)}
+    if answer.structured_content is not None:
+        told["structured"] = answer.structured_content
+    text = " ".join(str(item.get("text", "")) for item in content)
+    if answer.is_error and _DENIED.search(text[:2_000]):
+        raise PermissionDenied(_said(held.name, text), hint="it is the server that refuses", **told)
+    return told
+
+
+def input_needed(server: str, message: str, schema: Mapping[str, Any]) -> InputNeeded:
+    """The question of a server, with the fields that an answer has."""
+    fields = schema.get("properties")
+    fields = fields if isinstance(fields, Mapping) else {}
+    wanted = schema.get("required")
+    required = [name for name in fields if not isinstance(wanted, list) or name in wanted]
+    facts = {
+        "required": required,
+        "optional": [name for name in fields if name not in required],
+        "fields": dict(fields),
+    }
+    question = f"{server}: {shorten(clean(message), 1_000)}"
+    key = question_key(message, schema)
+    return InputNeeded(question, hint=f"answer {', '.join(required) or 'yes'}", question=question, key=key, **facts)
+
+
+async def _explained(
+    held: Connection, client: Client, operation: str, params: Mapping[str, Any], error: MCPError
+) -> KernelError:
+    """AGT-9: the failure by its name, and what there is instead of what was not found."""
+    said = str(error)
+    if held.told.gone.is_set() or (error.code == CONNECTION_CLOSED and said.lower() == "connection closed"):
+        held.leave()
+        return held.lost()
+    if _DENIED.search(said):
+        return PermissionDenied(_said(held.name, said), hint="it is the server that refuses")
+    if operation == "read":
+        there = await _listed(client.list_resources, "resources")
+        names = [str(item.uri) for item in there]
+        if params["uri"] not in names:
+            return _missing("resource", params["uri"], held.name, names, said)
+    if operation == "prompt":
+        prompts = [item.name for item in await _listed(client.list_prompts, "prompts")]
+        if params["prompt"] not in prompts:
+            return _missing("prompt", params["prompt"], held.name, prompts, said)
+    return FetchFailed(f"the MCP server {held.name!r} refused {operation!r}: {clean(said)}", hint="see what it can do")
+
+
+def _missing(kind: str, name: str, server: str, names: Sequence[str], said: str = "") -> ResourceNotFound:
+    available = list(dict.fromkeys((*get_close_matches(name, names, 5, 0.5), *names)))[:NAMED]
+    hint = f"nearest: {clean(available[0], lines=False)}" if available else "it has none"
+    more = f" ({shorten(clean(said, lines=False), 200)})" if said else ""
+    message = f"ResourceNotFound: {server!r} has no {kind} {clean(name, lines=False)!r}{more}"
+    return ResourceNotFound(message, hint=hint, available=available)
+
+
+async def _listed(listed: Callable[..., Any], kind: str) -> list[Any]:
+    """Nothing where a server does not have this kind at all."""
+    try:
+        return await every(listed, kind)
+    except MCPError as error:
+        if error.code == METHOD_NOT_FOUND:
+            return []
+        raise
+
+
+def _plain(items: Sequence[Any], shape: str) -> list[dict[str, Any]]:
+    return [{name: value for name, value in _dumped(item).items() if name in _SHAPES[shape]} for item in items]
+
+
+def _dumped(item: Any) -> dict[str, Any]:
+    held: dict[str, Any] = item.model_dump(mode="json", exclude_none=True)
+    held.pop("meta", None)
+    return held
+
+
+def _said(server: str, text: str) -> str:
+    return f"PermissionDenied: {server!r} says: {shorten(clean(text, lines=False), 500)}"

@@ -1,0 +1,214 @@
+"""Talks to configured MCP servers with the official SDK, over stdio and streamable HTTP (AGT-4, AGT-9).
+
+Connections live on a thread of their own, whoever asks, and end with the process; each has one owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from navigator_kernel.adapters.mcp_client.thread import thread
+from navigator_kernel.errors import ConnectionFailed, InvalidURI, NotFound, NotLoadable, UsageProblem
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.mcp_client.connection import Connection
+    from navigator_kernel.values.mcp import McpServer, OfferedTool
+
+# Each operation with what it needs
+OPERATIONS: Mapping[str, str] = {
+    "list": "", "read": "uri", "tools": "", "call": "tool", "prompts": "", "prompt": "prompt",
+}  # fmt: skip
+SAFE = ("list", "read", "tools", "prompts", "prompt")  # what may be asked twice
+LARGE = 1024 * 1024  # bytes of an answer that are handed on; the whole is kept in a file
+FAILURES, REST = 3, 30.0  # connections that fail one after another, and the seconds in which no more is tried
+
+
+@dataclass(slots=True)
+class _Breaker:
+    failures: int = 0
+    until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Servers:
+    """Implements `ports.McpServers`. `started` is asked for the argv and environment that start a server for a run, in
+    a folder of the server's own: it refuses what nobody agreed to, and contains the rest; for one with an address both
+    are empty. `approve` is asked before a tool is called; `keep` takes a large answer of a run and says where it is."""
+
+    servers: Mapping[str, McpServer]
+    started: Callable[[str, McpServer, str, Path], tuple[tuple[str, ...], Mapping[str, str]]]
+    workspace: Callable[[str], Path]
+    approve: Callable[[str, str, Sequence[OfferedTool]], None]
+    secret: Callable[[str], str | None]
+    keep: Callable[[str, str, bytes], Path]
+    _open: dict[str, Connection] = field(default_factory=dict)
+    _breakers: dict[str, _Breaker] = field(default_factory=dict)
+
+    def names(self) -> Sequence[str]:
+        return sorted(self.servers)
+
+    async def call(
+        self, server: str, operation: str, params: Mapping[str, Any], run: str, progress: Any = None
+    ) -> Mapping[str, Any]:
+        """`list` → {resources, templates}, `read` → {contents}, `tools` → {tools}, `call` → {content, is_error},
+        `prompts` → {prompts}, `prompt` → {messages}. More than `LARGE` bytes are cut: `truncated`, the whole in `file`.
+        """
+        _checked(operation, params)
+        opened = self._opener(server, run)
+
+        def approve(tool: str, tools: Sequence[OfferedTool]) -> None:
+            self.approve(run, tool, tools)
+
+        async def asked() -> dict[str, Any]:
+            return await self._asked(server, opened, operation, params, approve, progress)
+
+        return self._cut(await thread().run(asked()), run, server)
+
+    async def watch(self, server: str, uri: str, run: str) -> AsyncIterator[Mapping[str, Any]]:
+        """What a resource holds, now and after each change that the server tells of."""
+        _checked("read", {"uri": uri})
+        opened = self._opener(server, run)
+        changed = await thread().run(self._subscribed(server, opened, uri))
+        try:
+            while True:
+                yield await self.call(server, "read", {"uri": uri}, run)
+                await thread().run(_next(changed))
+        finally:
+            held = self._open.get(server)
+            if held is not None:
+                held.changed.pop(uri, None)
+
+    def close(self) -> None:
+        """Ends every server that this started."""
+        held = tuple(self._open.values())
+        self._open.clear()
+        if held:
+            thread().close(held)
+
+    def _opener(self, server: str, run: str) -> Callable[[Any], Any]:
+        """What opens the transport, once it is agreed to."""
+        held = self.servers.get(server)
+        if held is None:
+            names = list(self.names())
+            nearest = difflib.get_close_matches(server, names, 1)
+            hint = f"configured: {', '.join(nearest + [name for name in names if name not in nearest]) or 'none'}"
+            raise NotFound(f"no MCP server is called {server!r}", hint=hint, available=names)
+        folder = self.workspace(f"mcp-{server}")
+        argv, env = self.started(server, held, run, folder)
+        try:
+            from navigator_kernel.adapters.mcp_client import http, stdio
+        except ImportError as error:
+            hint = "pip install 'navigator-kernel[mcp]'"
+            raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
+        if held.url:
+            return lambda _told: http.address_of(held.resolved(self.secret))
+        return lambda told: stdio.process_of(stdio.Start(argv, env, folder), told)
+
+    async def _asked(
+        self,
+        server: str,
+        opened: Callable[[Any], Any],
+        operation: str,
+        params: Mapping[str, Any],
+        approve: Any,
+        progress: Any,
+    ) -> dict[str, Any]:
+        """On the thread of the connections. A server that went away is asked again where that does no harm."""
+        from navigator_kernel.adapters.mcp_client.operations import perform
+
+        for again in (operation in SAFE, False):
+            held, client = await self._connected(server, opened)
+            try:
+                answer = await perform(held, client, operation, params, approve, progress)
+            except asyncio.CancelledError:
+                thread().aside(held.still_there(client))
+                raise
+            except ConnectionFailed:
+                self._failed(server)
+                if not again:
+                    raise
+                continue
+            self._breakers.pop(server, None)
+            return answer
+        raise AssertionError("the second time raises")
+
+    async def _connected(self, server: str, opened: Callable[[Any], Any]) -> tuple[Connection, Any]:
+        from navigator_kernel.adapters.mcp_client.connection import Connection
+
+        held = self._open.get(server)
+        if held is None or not held.alive:
+            breaker = self._breakers.get(server, _Breaker())
+            if breaker.failures >= FAILURES and (left := breaker.until - time.monotonic()) > 0:
+                message = f"the MCP server {server!r} failed {breaker.failures} times one after another"
+                raise ConnectionFailed(message, hint=f"it is left alone for {left:.0f} more seconds")
+            held = self._open[server] = Connection(server, opened, self.servers[server].connect)
+        try:
+            return held, await held.client()
+        except ConnectionFailed:
+            if self._open.get(server) is held:  # of many that wait for it the first one counts
+                del self._open[server]
+                self._failed(server)
+            raise
+
+    async def _subscribed(self, server: str, opened: Callable[[Any], Any], uri: str) -> asyncio.Event:
+        held, client = await self._connected(server, opened)
+        held.changed[uri] = asyncio.Event()
+        await client.subscribe_resource(uri)
+        return held.changed[uri]
+
+    def _failed(self, server: str) -> None:
+        breaker = self._breakers.setdefault(server, _Breaker())
+        breaker.failures += 1
+        breaker.until = time.monotonic() + REST
+
+    def _cut(self, answer: dict[str, Any], run: str, server: str) -> dict[str, Any]:
+        body = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+        if len(body) <= LARGE:
+            return answer
+        file = self.keep(run, server, body)
+        return {**_shortened(answer, [LARGE]), "truncated": True, "size": len(body), "file": str(file)}
+
+
+def _checked(operation: str, params: Mapping[str, Any]) -> None:
+    """UsageProblem for an operation that is none, or that lacks what it needs, before anything is started."""
+    if operation not in OPERATIONS:
+        raise UsageProblem(f"no MCP operation is called {operation!r}", hint=f"one of: {', '.join(OPERATIONS)}")
+    needed = OPERATIONS[operation]
+    if needed and not isinstance(params.get(needed), str):
+        raise UsageProblem(f"the MCP operation {operation!r} needs {needed!r}", hint=f"name the {needed}")
+    if operation == "read":
+        uri = params["uri"]
+        try:
+            split = urlsplit(uri)
+            well = bool(split.scheme and (split.netloc or split.path)) and uri.isprintable() and " " not in uri
+        except ValueError:
+            well = False
+        if not well:
+            raise InvalidURI(f"InvalidURI: {uri!r} is no URI", hint="scheme:path, such as file:///notes/one.md")
+
+
+def _shortened(value: Any, room: list[int]) -> Any:
+    """The beginning of it, in `room` bytes or a little more."""
+    if isinstance(value, str):
+        kept = value[: max(room[0], 0)]
+        room[0] -= len(kept.encode("utf-8", "replace"))
+        return kept
+    room[0] -= 8
+    if isinstance(value, Mapping):
+        return {name: _shortened(held, room) for name, held in value.items() if room[0] > 0}
+    if isinstance(value, list):
+        return [_shortened(held, room) for held in value if room[0] > 0]
+    return value
+
+
+async def _next(changed: asyncio.Event) -> None:
+    await changed.wait()
+    changed.clear()

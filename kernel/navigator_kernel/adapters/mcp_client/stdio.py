@@ -1,0 +1,163 @@
+"""An MCP server's process as a transport of the SDK.
+
+The SDK's own joins a long line anew with every piece of it, keeps no log and leaves what left the process group. Here a
+line has a limit, stderr is drained into a short memory, and nothing of the process's tree outlives the connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
+
+from navigator_kernel.adapters.process import MARK, kill_tree
+from navigator_kernel.text import clean, shorten
+
+LINE = 128 * 1024 * 1024  # bytes of one message; what is longer ends the connection
+LOG = 64 * 1024  # bytes of stderr that are remembered
+UNASKED = 10_000  # messages that nobody asked for, between two answers
+UNREADABLE = 100  # lines that are no message
+PATIENCE = 1.0  # seconds in which a server may end by itself, and again after SIGTERM
+
+
+class Start(NamedTuple):
+    """How a server is started; the consent to that was looked at before."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: Path
+
+
+@dataclass(slots=True)
+class Told:
+    """What is known of a server beside its answers: the end of its stderr, why its connection ended, its process."""
+
+    why: str = ""
+    pid: int = 0
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    _log: bytearray = field(default_factory=bytearray)
+
+    def hear(self, chunk: bytes) -> None:
+        self._log += chunk
+        del self._log[:-LOG]
+
+    def last_words(self) -> str:
+        """The last line of its log that says anything."""
+        written = (clean(line).strip() for line in reversed(self._log.decode("utf-8", "replace").splitlines()))
+        return shorten(next((line for line in written if line), ""), 300)
+
+
+@asynccontextmanager
+async def process_of(start: Start, told: Told) -> AsyncIterator[tuple[Any, Any]]:
+    """The two streams that the SDK's client is given; OSError where the process cannot be started."""
+    mark = secrets.token_hex(16)
+    process: Any = await asyncio.create_subprocess_exec(
+        *start.argv,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=start.cwd,
+        env={**start.env, MARK: mark},
+        limit=LINE,
+        start_new_session=True,
+    )
+    told.pid = process.pid
+    try:
+        heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        outgoing, said = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_hear, process.stdout, heard, told)
+            group.start_soon(_say, process.stdin, said, told)
+            group.start_soon(_drain, process.stderr, told.hear)
+            try:
+                yield incoming, outgoing
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _ended(process, mark)
+
+
+async def _hear(lines: asyncio.StreamReader, heard: Any, told: Told) -> None:
+    """Each line as a message. `told.gone` is set when there will be no more."""
+    unasked = unreadable = 0
+    try:
+        async with heard:
+            while line := await lines.readline():
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except (ValueError, RecursionError):
+                    unreadable += 1
+                    if unreadable > UNREADABLE:
+                        told.why = f"{unreadable} lines of it are no messages"
+                        return
+                    await asyncio.sleep(0)
+                    continue
+                unasked = unasked + 1 if isinstance(message, JSONRPCNotification | JSONRPCRequest) else 0
+                if unasked > UNASKED:
+                    told.why = f"it sent {unasked} messages that nobody asked for"
+                    return
+                await heard.send(SessionMessage(message))
+    except ValueError:
+        told.why = f"it sent a message of more than {LINE // 1024**2} MiB"
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+        return  # the session is gone
+    finally:
+        told.gone.set()
+
+
+async def _say(stdin: asyncio.StreamWriter, said: Any, told: Told) -> None:
+    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async with said:
+            async for message in said:
+                line = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                stdin.write(line.encode() + b"\n")
+                await stdin.drain()
+        return
+    told.gone.set()
+
+
+async def _drain(stream: asyncio.StreamReader, kept: Any) -> None:
+    while chunk := await stream.read(65_536):
+        kept(chunk)
+
+
+async def _ended(process: Any, mark: str) -> None:
+    """Asked by the end of its input, then by SIGTERM, then not asked; its children go with it."""
+    process.stdin.close()
+    rest = asyncio.ensure_future(_drain(process.stdout, lambda _chunk: None))  # a full pipe would keep it from ending
+    try:
+        for ask in (None, signal.SIGTERM):
+            if ask is not None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, ask)
+            if await _exited(process):
+                break
+        kill_tree(process.pid, mark)
+        await _exited(process)
+    finally:
+        rest.cancel()
+        with suppress(asyncio.CancelledError, OSError):
+            await rest
+        transport = getattr(process, "_transport", None)  # which a stranger that holds a pipe keeps open
+        if transport is not None:
+            transport.close()
+
+
+async def _exited(process: Any) -> bool:
+    """Not by `wait`, which waits for the pipes, too."""
+    for _ in range(int(PATIENCE / 0.01)):
+        if process.returncode is not None:
+            return True
+        await asyncio.sleep(0.01)
+    return process.returncode is not None

@@ -1,0 +1,52 @@
+"""The event loop that all connections of this process live on, in a thread of its own: whoever asks may come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.mcp_client.connection import Connection
+
+T = TypeVar("T")
+CLOSING = 6.0  # seconds that all servers together have to end
+
+
+class Thread:
+    """Started when it is first needed. `open` are the connections whose processes may still be there."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.open: set[Connection] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        threading.Thread(target=self.loop.run_forever, name="navigator-mcp", daemon=True).start()
+        atexit.register(lambda: self.close(tuple(self.open)))  # daemon threads still run then
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """`work` there; cancelling the one who waits here cancels it."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    def aside(self, work: Coroutine[Any, Any, None]) -> None:
+        """From within the thread: `work` that nobody waits for."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self, connections: Iterable[Connection]) -> None:
+        """Returns when their processes are gone, or after `CLOSING` seconds."""
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(_all_left(tuple(connections)), self.loop).result(CLOSING)
+
+
+@cache
+def thread() -> Thread:
+    return Thread()
+
+
+async def _all_left(connections: Iterable[Connection]) -> None:
+    await asyncio.gather(*(connection.left() for connection in connections))

@@ -1,0 +1,65 @@
+"""Puts the client of MCP servers together: what may start them, what may be called, and where large answers lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from navigator_kernel.adapters.mcp_client.servers import Servers
+from navigator_kernel.assembly.parts import writer_for
+from navigator_kernel.sandbox.servers import starter
+from navigator_kernel.sandbox.tool_pins import ToolPins
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Audit, Consents
+    from navigator_kernel.sandbox.contain import ContainedRunner
+    from navigator_kernel.sandbox.guard import ConsentGate
+    from navigator_kernel.settings import Settings
+
+
+def open_servers(
+    root: Path,
+    settings: Settings,
+    gate: ConsentGate,
+    contained: ContainedRunner,
+    pins: ToolPins,
+    workspace: Callable[[str], Path],
+) -> Servers:
+    """Nothing is started by it."""
+
+    def keep(run: str, server: str, body: bytes) -> Path:
+        folder = workspace(run)
+        taken = sum(1 for _ in folder.glob(f"mcp-{server}-*.json"))
+        file = folder / f"mcp-{server}-{taken + 1}.json"
+        writer_for("turn", root).write(file, body, mode=0o600)
+        return file
+
+    return Servers(
+        servers=settings.servers,
+        started=starter(gate.check, contained.argv, secret_named),
+        workspace=workspace,
+        approve=pins.require,
+        secret=secret_named,
+        keep=keep,
+    )
+
+
+def open_pins(settings: Settings, consents: Consents, audit: Audit) -> ToolPins:
+    return ToolPins(consents, settings.policy, audit, suspicions)
+
+
+def suspicions(text: str) -> Sequence[str]:
+    """What content rules find in a text that a model would read, worst first."""
+    from navigator_kernel.skills.scan.content import findings
+
+    found = findings({"SKILL.md": text.encode("utf-8", "replace")})
+    return [one.message for one in sorted(found, key=lambda one: one.level)]
+
+
+def secret_named(name: str) -> str | None:
+    """From the environment, else from the system's keyring."""
+    from navigator_kernel.adapters.model_providers import in_keyring
+
+    return os.environ.get(name) or in_keyring(name) or None

@@ -1,0 +1,97 @@
+"""Which tools of MCP servers may be called: each is agreed to as it was shown, and off once it says something else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from navigator_kernel.errors import Refused
+from navigator_kernel.text import fold, shorten, visible
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Audit, Consents
+    from navigator_kernel.settings import Policy
+    from navigator_kernel.values.mcp import OfferedTool, PinState
+
+PREFIX = "mcp_tool:"
+SHOWN = 400  # characters of a description that a question holds
+
+
+class Standing(NamedTuple):
+    """`why` says what is the matter with a tool that is neither new nor approved."""
+
+    state: PinState
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPins:
+    """`scan` names what a description tries to do to who reads it."""
+
+    consents: Consents
+    policy: Policy
+    audit: Audit
+    scan: Callable[[str], Sequence[str]]
+
+    def standings(self, tools: Sequence[OfferedTool]) -> Mapping[str, Standing]:
+        """By the tool's own name, for all tools of one server; of two that have one name neither can be called."""
+        trusted = [subject for subject in self.consents.subjects() if subject.startswith(PREFIX)]
+        held: dict[str, set[str]] = {}
+        for subject in trusted:
+            held.setdefault(subject.removeprefix(PREFIX).partition("@")[0], set()).add(subject)
+        names = Counter(fold(tool.name) for tool in tools)
+        twice = Standing("shadowing", "the server has two tools of this name")
+        return {tool.name: twice if names[fold(tool.name)] > 1 else self._standing(tool, held) for tool in tools}
+
+    def require(self, run: str, name: str, tools: Sequence[OfferedTool]) -> None:
+        """Refused by policy or for an ambiguous name; ConsentNeeded where nobody agreed to the tool as it is now. A
+        tool that changed, shadows another or is written suspiciously wants a yes of its own."""
+        tool = next(one for one in tools if one.name == name)
+        state, why = self.standings(tools)[name]
+        for rule in self.policy.deny:
+            if fnmatchcase(f"tool:{tool.full_name}", rule):
+                self.audit.record("refused", run=run, subject=tool.subject, why=rule)
+                raise Refused(f"{tool.full_name} may not be called", hint=f"policy: deny {rule}", reason="policy")
+        if state == "shadowing" and sum(fold(one.name) == fold(name) for one in tools) > 1:
+            raise Refused(f"{tool.full_name}: {why}", hint="nobody can tell which of them would be called")
+        if state == "approved":
+            self.audit.record("authorised", run=run, subject=tool.subject, by="trust")
+            return
+        told = f" ({why})" if why else ""
+        question = f"call {tool.full_name}{told}: {visible(shorten(tool.description, SHOWN)) or 'no description'}"
+        facts: dict[str, Any] = {"tool": tool.full_name, "standing": state}
+        self.consents.require(run, tool.subject, question, by_name=state != "new", **facts)
+
+    def _standing(self, tool: OfferedTool, held: Mapping[str, Iterable[str]]) -> Standing:
+        mine = set(held.get(tool.full_name, ()))
+        if tool.subject in mine:
+            return Standing("approved")
+        if mine:
+            return Standing("changed", "it is not what was agreed to any more")
+        own = fold(tool.full_name.partition("__")[2])
+        for name in sorted(held):
+            if fold(name.partition("__")[2]) == own:
+                return Standing("shadowing", f"it has the name of {name}, which was agreed to")
+        if found := self.scan(text_of(tool)):
+            return Standing("suspicious", found[0])
+        return Standing("new")
+
+
+def text_of(tool: OfferedTool) -> str:
+    """All that a model would read of it."""
+    return "\n".join((tool.name, tool.description, *_texts(tool.schema)))
+
+
+def _texts(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, held in value.items():
+            yield str(name)
+            yield from _texts(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _texts(held)

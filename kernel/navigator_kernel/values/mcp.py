@@ -1,0 +1,147 @@
+"""An MCP server as it is configured, and a tool as it offers it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from navigator_kernel.errors import UsageProblem
+
+CONNECT = 30.0  # seconds that a server has to begin
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?")
+LONGEST = 64  # characters of a tool's name that model services take
+PinState = Literal["approved", "new", "changed", "shadowing", "suspicious"]
+
+_ODD = re.compile(r"[^A-Za-z0-9-]+|_+")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+class McpServer(NamedTuple):
+    """`network` says that it may reach out, which the person's own settings grant. One with a `url` is spoken to over
+    streamable HTTP. `${NAME}` in any text stands for a variable of the environment, or a secret of the keyring.
+    """
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = MappingProxyType({})
+    network: bool = False
+    url: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
+    connect: float = CONNECT
+    origin: str = "settings"
+
+    @property
+    def digest(self) -> str:
+        """Of everything that decides what is started or asked; references count as they are written."""
+        body = [self.command, list(self.args), dict(self.env), self.url, dict(self.headers)]
+        return f"sha256:{hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}"
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The names of variables that it is handed."""
+        texts = (self.command, *self.args, *self.env.values(), self.url, *self.headers.values())
+        return tuple(sorted({hit[1] for text in texts for hit in _REFERENCE.finditer(text)}))
+
+    def resolved(self, secret: Any) -> McpServer:
+        """With the values that `secret(name)` has; UsageProblem for a reference that has none."""
+
+        def filled(text: str) -> str:
+            return _REFERENCE.sub(lambda hit: _value(hit, secret), text)
+
+        return self._replace(
+            command=filled(self.command),
+            args=tuple(map(filled, self.args)),
+            env={name: filled(value) for name, value in self.env.items()},
+            url=filled(self.url),
+            headers={name: filled(value) for name, value in self.headers.items()},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in a file of the common form."""
+        if self.url:
+            held: dict[str, Any] = {"type": "http", "url": self.url, "headers": dict(self.headers)}
+        else:
+            held = {"command": self.command, "args": list(self.args), "env": dict(self.env), "network": self.network}
+        return {name: value for name, value in held.items() if value not in ({}, [], False)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedTool:
+    """What a server says of a tool: a stranger's words, which bind nobody."""
+
+    server: str
+    name: str
+    description: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        """`server__tool`, in letters that model services take; a long one ends in a digest of the whole."""
+        whole = f"{_plain(self.server)}__{_plain(self.name)}"
+        if len(whole) <= LONGEST and _plain(self.name) == self.name:
+            return whole
+        mark = hashlib.sha256("\0".join((self.server, self.name)).encode()).hexdigest()[:8]
+        return f"{whole[: LONGEST - 9]}_{mark}"
+
+    @property
+    def digest(self) -> str:
+        """Of its name, description and schema and all that it says of itself besides."""
+        body = [self.server, self.name, self.description, self.schema, {k: v for k, v in self.more.items() if v}]
+        return f"sha256:{hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}"
+
+    @property
+    def subject(self) -> str:
+        """What a yes to it is bound to."""
+        return f"mcp_tool:{self.full_name}@{self.digest}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "description": self.description, "schema": dict(self.schema)}
+
+
+def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:
+    """One entry of `mcpServers`, of `[mcp.servers]`, or of what hosts write. UsageProblem where it does not fit."""
+    if not NAME.fullmatch(name) or "__" in name:
+        raise UsageProblem(f"{name!r} is no name for an MCP server", hint="letters, digits, '-', '_', '.', at most 64")
+    if not isinstance(body, Mapping):
+        raise UsageProblem(f"MCP server {name!r} is not well written", hint="a table with a command, or a url")
+    kind, url = str(body.get("type", body.get("transport", ""))), body.get("httpUrl", body.get("url", ""))
+    command = body.get("command", "")
+    if kind == "sse":
+        raise UsageProblem(f"MCP server {name!r} speaks SSE, which MCP gave up", hint="use its streamable HTTP address")
+    if not isinstance(command, str) or not isinstance(url, str) or bool(command) == bool(url):
+        raise UsageProblem(f"MCP server {name!r} has no command", hint=f'[mcp.servers.{name}] command = "…", or url')
+    args, env, headers = (
+        body.get("args", []),
+        body.get("env") or {},
+        body.get("headers", body.get("http_headers")) or {},
+    )
+    network, connect = body.get("network", False), body.get("connect", CONNECT)
+    tables = isinstance(args, list) and isinstance(env, Mapping) and isinstance(headers, Mapping)
+    numbers = isinstance(connect, int | float) and not isinstance(connect, bool) and 0 < connect <= 600
+    if not tables or not isinstance(network, bool) or not numbers:
+        hint = "args is a list, env and headers are tables, network true or false, connect seconds"
+        raise UsageProblem(f"MCP server {name!r} is not well written", hint=hint)
+    if url and not url.startswith(("http://", "https://", "${")):
+        raise UsageProblem(f"MCP server {name!r} has no address that can be asked", hint="http:// or https://")
+    return McpServer(command, tuple(map(str, args)), _texts(env), network, url, _texts(headers), float(connect), origin)
+
+
+def _texts(table: Mapping[Any, Any]) -> dict[str, str]:
+    return {str(name): str(value) for name, value in table.items()}
+
+
+def _plain(name: str) -> str:
+    return _ODD.sub("_", name).strip("_") or "x"
+
+
+def _value(hit: re.Match[str], secret: Any) -> str:
+    held = secret(hit[1])
+    if held is None and hit[2] is None:
+        raise UsageProblem(f"the variable {hit[1]} is not set", hint=f"export {hit[1]}=…, or keep it in the keyring")
+    return str(hit[2] if held is None else held)

@@ -1,0 +1,173 @@
+"""Servers that misbehave: each is a typed report in time, leaves no process, and is no matter to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.conftest import Place
+from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.values.mcp import McpServer, OfferedTool
+from processes import working_in
+
+pytest.importorskip("mcp")
+
+SERVER = Path(__file__).with_name("hostile_server.py")
+PATIENT, SHORT, MORE = 15.0, 1.0, 3.0  # seconds of a call, of one that is to time out, and until its report
+
+# The mode, what is asked, and the report: its state, and what stands in its data's type or in its text
+CASES: list[tuple[str, str, str, str]] = [
+    ("good", "call", "success", "hello"),
+    ("silent", "tools", "timeout", ""),
+    ("slow_init", "tools", "timeout", ""),
+    ("crash_init", "tools", "error", "ConnectionFailed"),
+    ("crash_at_hello", "tools", "error", "ConnectionFailed"),
+    ("odd_hello", "tools", "error", "ConnectionFailed"),
+    ("old_protocol", "tools", "error", "ConnectionFailed"),
+    ("garbage_before", "call", "success", "hello"),
+    ("crash_call", "call", "error", "ConnectionFailed"),
+    ("silent_call", "call", "timeout", ""),
+    ("stuck", "call", "timeout", ""),
+    ("partial_line", "call", "timeout", ""),
+    ("garbage_flood", "call", "error", "ConnectionFailed"),
+    ("notification_flood", "call", "error", "ConnectionFailed"),
+    ("request_flood", "call", "timeout", ""),
+    ("stderr_flood", "call", "success", "hello"),
+    ("wrong_id", "call", "timeout", ""),
+    ("answers_twice", "call", "success", "hello"),
+    ("deep", "call", "timeout", ""),
+    ("not_text", "call", "timeout", ""),
+    ("odd_result", "call", "error", "FetchFailed"),
+    ("null_result", "call", "timeout", ""),
+    ("numbers", "call", "timeout", ""),
+    ("mute", "call", "timeout", ""),
+    ("samples", "call", "success", "refused: -32600"),
+    ("roots", "call", "success", "refused: -32600"),
+    ("denied", "call", "error", "PermissionDenied"),
+    ("denied_by_code", "call", "error", "PermissionDenied"),
+    ("daemon", "call", "success", "hello"),
+    ("ignores_all", "call", "success", "hello"),
+    ("same_name_twice", "call", "error", "Refused"),
+    ("ref_loop", "call", "success", "hello"),
+    ("remote_ref", "call", "success", "hello"),
+    ("injection", "call", "pending", "call bad__echo"),
+    ("escapes", "call", "pending", "call bad__echo"),
+    ("odd_tools", "tools", "error", "FetchFailed"),
+    ("endless_pages", "tools", "success", ""),
+    ("many_tools", "tools", "success", "tool3000"),
+    ("large", "call", "partial", ""),
+    ("endless_line", "call", "error", "ConnectionFailed"),
+]
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Iterator[Place]:
+    """A project with a good server, and `bad` for the test to say what it is; both contained."""
+    (tmp_path / "project").mkdir()
+    place = Place(root=tmp_path / "project", contained=open_sandbox().argv)
+    place.servers["good"] = McpServer(command=sys.executable, args=(str(SERVER), "good"))
+    place.consents.allow("run-1", "*")
+    yield place
+    place.close()
+
+
+def called(place: Place, server: str, operation: str = "call", *, key: str = "", timeout: float = PATIENT) -> Any:
+    given = {"tool": "echo", "args": {"words": "hello"}} if operation == "call" else {}
+    return place.ask("mcp", server, operation, key=key, timeout=timeout, server=server, **given)
+
+
+def left(place: Place, server: str) -> set[int]:
+    """What is still there of a server, after a while."""
+    folder, end = place.workspace(f"mcp-{server}"), time.monotonic() + 3
+    while (found := working_in(folder)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.requirement("AGT-9")
+@pytest.mark.parametrize(("mode", "operation", "state", "told"), CASES, ids=[case[0] for case in CASES])
+def test_whatever_a_server_does_is_a_typed_report_in_time(
+    beside: Place, mode: str, operation: str, state: str, told: str
+) -> None:
+    beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), mode))
+    assert called(beside, "good").raw == "hello"
+    began, limit = time.monotonic(), SHORT if state == "timeout" else PATIENT
+    report = called(beside, "bad", operation, timeout=limit)
+    assert time.monotonic() - began < limit + MORE
+    assert report.state == state, report
+    assert told in f"{report.data.get('type', '')} {report.summary} {report.raw}"
+    again = called(beside, "good", key="again")
+    assert (again.state, again.raw) == ("success", "hello"), again
+    beside.close()
+    assert (left(beside, "bad"), left(beside, "good")) == (set(), set())
+
+
+def test_of_fifty_calls_side_by_side_each_has_its_own_answer(beside: Place) -> None:
+    client = beside.client()
+
+    async def all_of_them() -> list[Any]:
+        asked = ({"tool": "echo", "args": {"words": f"number {at}"}} for at in range(50))
+        return await asyncio.gather(*(client.call("good", "call", params, "run-1") for params in asked))
+
+    found = asyncio.run(all_of_them())
+    assert [one["content"][0]["text"] for one in found] == [f"number {at}" for at in range(50)]
+    assert len(list((beside.workspace("mcp-good")).glob("started.*"))) == 1
+
+
+def test_a_server_that_was_killed_is_started_anew(beside: Place) -> None:
+    assert called(beside, "good").raw == "hello"
+    for process in working_in(beside.workspace("mcp-good")):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    time.sleep(0.2)
+    assert called(beside, "good", key="again").raw == "hello"
+
+
+def test_a_server_that_fails_three_times_is_left_alone_for_a_while(beside: Place) -> None:
+    beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), "crash_init"))
+    told = [called(beside, "bad", "tools", key=f"try {at}") for at in range(4)]
+    assert [one.data["type"] for one in told] == ["ConnectionFailed"] * 4
+    assert ["no disk" in one.summary for one in told] == [True, True, True, False]
+    assert "failed 3 times one after another" in told[-1].summary
+
+
+def test_what_is_large_is_kept_whole_in_a_file(beside: Place) -> None:
+    beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), "large"))
+    report = called(beside, "bad")
+    whole = json.loads(Path(report.data["file"]).read_text())
+    assert (report.data["truncated"], len(whole["content"][0]["text"])) == (True, 64 * 1024 * 1024)
+    assert 1_000_000 < len(report.data["content"][0]["text"]) <= 1024 * 1024
+
+
+@pytest.mark.parametrize(("mode", "why"), [("changed_tool", "not what was agreed to"), ("injection", "ignore")])
+def test_a_yes_to_everything_is_no_yes_to_a_tool_that_changed_or_is_suspicious(
+    beside: Place, mode: str, why: str
+) -> None:
+    beside.servers["bad"] = McpServer(command=sys.executable, args=(str(SERVER), mode))
+    if mode == "changed_tool":
+        tools = asyncio.run(beside.client().call("bad", "tools", {}, "run-1"))["tools"]
+        old = OfferedTool(server="bad", name="echo", description=tools[0]["description"], schema=tools[0]["schema"])
+        beside.consents.trust(old.subject, note="a test")
+        assert called(beside, "bad").state == "success"  # and from here on it says something else
+    report = called(beside, "bad", key="again")
+    assert (report.state, report.exit_code) == ("pending", 9)
+    assert why in report.summary.lower()
+    beside.consents.allow("run-1", report.subject)
+    assert called(beside, "bad", key="with a yes").raw == "hello"
+
+
+def test_a_tool_with_the_name_of_one_that_was_agreed_to_wants_a_yes_of_its_own(beside: Place) -> None:
+    tool = OfferedTool(server="other", name="Echo", description="x")
+    beside.consents.trust(tool.subject, note="a test")
+    report = called(beside, "good")
+    assert (report.state, "the name of other__Echo" in report.summary) == ("pending", True)
