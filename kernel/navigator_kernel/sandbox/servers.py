@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Start: TypeAlias = "Callable[[str, McpServer, str, Path], tuple[tuple[str, ...], Mapping[str, str]]]"
 
+FOLDER = "SERVER_FOLDER"  # the reference that stands for the server's own folder
 SECONDS = 600  # of processor time for one connection, times the processors
 
 
@@ -30,7 +31,7 @@ def starter(
         check(_asked(name, server, run, cwd))
         if server.url:
             return (), {}
-        job = server_job(name, server.resolved(secret), run, cwd)
+        job = server_job(name, server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word)), run, cwd)
         return contained(job), environment(job, "")
 
     return start

@@ -7,7 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, CallToolRequest, CallToolRequestParams, CallToolResult
+from mcp_types import (
+    CONNECTION_CLOSED,
+    METHOD_NOT_FOUND,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+    EmptyResult,
+    SubscribeRequest,
+    SubscribeRequestParams,
+)
 from pydantic import ValidationError
 
 from mcp import MCPError
@@ -23,7 +32,8 @@ if TYPE_CHECKING:
 
 NAMED = 20  # names of what there is, in an error
 _DENIED = re.compile(
-    r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\bEACCES\b|\bEPERM\b|\b40[13]\b", re.IGNORECASE
+    r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\b(?:EACCES|EPERM|EROFS)\b|\b40[13]\b",
+    re.IGNORECASE,
 )
 _SHAPES = {
     "resources": ("uri", "name", "description", "mime_type", "size"),
@@ -66,6 +76,15 @@ async def perform(
 def _first(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+
+
+async def subscribe(held: Connection, client: Client, uri: str) -> None:
+    """The server is to tell when the resource changes, as servers of the protocol with a handshake do."""
+    request = SubscribeRequest(params=SubscribeRequestParams(uri=uri))
+    try:
+        await client.session.send_request(request, EmptyResult)
+    except MCPError as error:
+        raise await _explained(held, client, "subscribe", {"uri": uri}, error) from None
 
 
 def offered(server: str, tools: Sequence[Any]) -> list[OfferedTool]:

@@ -159,9 +159,11 @@ class Servers:
             raise
 
     async def _subscribed(self, server: str, opened: Callable[[Any], Any], uri: str) -> asyncio.Event:
+        from navigator_kernel.adapters.mcp_client.operations import subscribe
+
         held, client = await self._connected(server, opened)
         held.changed[uri] = asyncio.Event()
-        await client.subscribe_resource(uri)
+        await subscribe(held, client, uri)
         return held.changed[uri]
 
     def _failed(self, server: str) -> None:

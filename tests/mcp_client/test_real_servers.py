@@ -1,0 +1,276 @@
+"""Public servers of the registries, each in an environment of its own, started as the kernel starts them: contained."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.conftest import Place
+from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.errors import ConnectionFailed, InputNeeded, PermissionDenied, ResourceNotFound
+from navigator_kernel.values.mcp import McpServer
+from processes import working_in
+
+pytest.importorskip("mcp")
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(600), pytest.mark.requirement("AGT-4")]
+
+PYTHON = ("mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19")
+NODE = ("everything@2026.8.31", "filesystem@2026.8.31", "memory@2026.8.31")
+KINDS = ("stdio", "http")
+TEXT = "demo://resource/dynamic/text/1"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the programs of the servers from PyPI."""
+    folder = tmp_path_factory.mktemp("python")
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
+    subprocess.run([folder / "bin" / "pip", "install", "--quiet", *PYTHON], check=True, timeout=300)
+    return folder / "bin"
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the servers from npm."""
+    folder = tmp_path_factory.mktemp("node")
+    names = [f"@modelcontextprotocol/server-{name}" for name in NODE]
+    subprocess.run(
+        ["npm", "install", "--silent", "--no-fund", "--no-audit", *names], cwd=folder, check=True, timeout=300
+    )
+    return folder / "node_modules" / "@modelcontextprotocol"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Place]:
+    (tmp_path / "project").mkdir()
+    place = Place(root=tmp_path / "project", contained=open_sandbox().argv)
+    place.consents.allow("run-1", "*")
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    (folder / "a.txt").write_text("hello\n")
+    who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "the first"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def script(node: Path, name: str, *words: str, **env: str) -> McpServer:
+    return McpServer(command="node", args=(str(node / f"server-{name}" / "dist" / "index.js"), *words), env=env)
+
+
+@pytest.fixture
+def everything(here: Place, node: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    """The reference server as `it`, over stdio or over streamable HTTP."""
+    server = script(node, "everything", "stdio")
+    if getattr(request, "param", "stdio") == "stdio":
+        here.servers["it"] = server
+        yield here
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [server.command, server.args[0], "streamableHttp"]
+    process = subprocess.Popen(words, env={**os.environ, "PORT": str(port)}, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.05)
+        here.servers["it"] = McpServer(url=f"http://127.0.0.1:{port}/mcp")
+        yield here
+        here.close()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def asked(place: Place, server: str, operation: str, progress: Any = None, **params: Any) -> Any:
+    return asyncio.run(place.client().call(server, operation, params, "run-1", progress))
+
+
+def called(place: Place, server: str, tool: str, **args: Any) -> Any:
+    return asked(place, server, "call", tool=tool, args=args)
+
+
+def test_the_time_server_tells_the_time(here: Place, python: Path) -> None:
+    here.servers["time"] = McpServer(command=str(python / "mcp-server-time"))
+    assert "get_current_time" in [tool["name"] for tool in asked(here, "time", "tools")["tools"]]
+    assert (
+        called(here, "time", "get_current_time", timezone="Asia/Shanghai")["structured"]["timezone"] == "Asia/Shanghai"
+    )
+    assert called(here, "time", "get_current_time", timezone="Nowhere/At_All")["is_error"] is True
+
+
+def test_the_git_server_reads_a_repository(here: Place, python: Path, repository: Path) -> None:
+    here.servers["git"] = McpServer(command=str(python / "mcp-server-git"), args=("--repository", str(repository)))
+    assert "the first" in called(here, "git", "git_log", repo_path=str(repository))["content"][0]["text"]
+
+
+@pytest.mark.requirement("AGT-9", "SAF-1")
+def test_the_filesystem_server_reads_what_it_was_given_and_nothing_else(
+    here: Place, node: Path, repository: Path
+) -> None:
+    here.servers["files"] = script(node, "filesystem", str(repository))
+    assert called(here, "files", "read_text_file", path=str(repository / "a.txt"))["content"][0]["text"] == "hello\n"
+    with pytest.raises(PermissionDenied, match="outside allowed directories"):
+        called(here, "files", "read_text_file", path="/etc/hostname")
+    with pytest.raises(PermissionDenied, match="read-only"):
+        called(here, "files", "write_file", path=str(repository / "b.txt"), content="x")
+    assert sorted(path.name for path in repository.iterdir()) == [".git", "a.txt"]
+
+
+def test_the_memory_server_keeps_its_graph_in_its_own_folder(here: Place, node: Path) -> None:
+    here.servers["memory"] = script(node, "memory", MEMORY_FILE_PATH="${SERVER_FOLDER}/memory.jsonl")
+    thing = {"name": "tea", "entityType": "drink", "observations": ["green"]}
+    called(here, "memory", "create_entities", entities=[thing])
+    here.close()
+    assert called(here, "memory", "read_graph")["structured"]["entities"] == [thing]
+    assert (here.workspace("mcp-memory") / "memory.jsonl").exists()
+
+
+@pytest.mark.parametrize("everything", KINDS, indirect=True)
+def test_it_lists_reads_prompts_and_calls(everything: Place) -> None:
+    listed = asked(everything, "it", "list")
+    assert len(listed["resources"]) >= 7
+    assert [one["uri_template"] for one in listed["templates"]] == [
+        "demo://resource/dynamic/text/{resourceId}",
+        "demo://resource/dynamic/blob/{resourceId}",
+    ]
+    assert "Resource 1" in asked(everything, "it", "read", uri=TEXT)["contents"][0]["text"]
+    assert "simple-prompt" in [one["name"] for one in asked(everything, "it", "prompts")["prompts"]]
+    (message,) = asked(everything, "it", "prompt", prompt="args-prompt", args={"city": "Oslo"})["messages"]
+    assert "Oslo" in message["content"]["text"]
+    assert called(everything, "it", "get-sum", a=2, b=3)["content"][0]["text"].endswith("5.")
+
+
+@pytest.mark.requirement("AGT-9")
+@pytest.mark.parametrize("everything", KINDS, indirect=True)
+@pytest.mark.parametrize(
+    ("operation", "params", "nearest"),
+    [
+        ("read", {"uri": "demo://resource/static/document/features.m"}, "demo://resource/static/document/features.md"),
+        ("call", {"tool": "get-summ"}, "get-sum"),
+        ("prompt", {"prompt": "simple-promt"}, "simple-prompt"),
+    ],
+)
+def test_a_name_that_is_not_there_comes_with_the_nearest(
+    everything: Place, operation: str, params: dict[str, str], nearest: str
+) -> None:
+    with pytest.raises(ResourceNotFound) as caught:
+        asked(everything, "it", operation, **params)
+    assert caught.value.data["available"][0] == nearest
+
+
+@pytest.mark.parametrize("everything", KINDS, indirect=True)
+def test_its_progress_is_told(everything: Place) -> None:
+    seen: list[tuple[float, float | None]] = []
+
+    async def progress(done: float, of: float | None, _message: str | None) -> None:
+        seen.append((done, of))
+
+    asked(everything, "it", "call", progress, tool="trigger-long-running-operation", args={"duration": 1, "steps": 4})
+    assert seen == [(float(at), 4.0) for at in range(1, 5)]
+
+
+@pytest.mark.parametrize("everything", KINDS, indirect=True)
+def test_fifty_calls_side_by_side(everything: Place) -> None:
+    client = everything.client()
+
+    async def all_of_them() -> list[Any]:
+        calls = ({"tool": "echo", "args": {"message": f"number {at}"}} for at in range(50))
+        return await asyncio.gather(*(client.call("it", "call", params, "run-1") for params in calls))
+
+    texts = [one["content"][0]["text"] for one in asyncio.run(all_of_them())]
+    assert texts == [f"Echo: number {at}" for at in range(50)]
+
+
+@pytest.mark.requirement("AGT-9")
+def test_killed_while_it_works_it_is_a_failed_connection_and_there_again(everything: Place) -> None:
+    folder, client = everything.workspace("mcp-it"), everything.client()
+
+    async def killed() -> None:
+        params = {"tool": "trigger-long-running-operation", "args": {"duration": 60, "steps": 60}}
+        call = asyncio.create_task(client.call("it", "call", params, "run-1"))
+        await asyncio.sleep(2)
+        for process in working_in(folder):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        await call
+
+    with pytest.raises(ConnectionFailed):
+        asyncio.run(killed())
+    assert called(everything, "it", "echo", message="again")["content"][0]["text"] == "Echo: again"
+
+
+@pytest.mark.requirement("AGT-9", "RET-10")
+def test_one_that_falls_silent_is_a_timeout_and_is_ended(everything: Place) -> None:
+    folder = everything.workspace("mcp-it")
+    assert called(everything, "it", "echo", message="x")["is_error"] is False
+    for process in working_in(folder):
+        os.kill(process, signal.SIGSTOP)
+    report = everything.ask("mcp", "it", "call", server="it", tool="echo", args={"message": "y"}, timeout=1)
+    assert (report.state, report.data["elapsed"]) == ("timeout", 1)
+    end = time.monotonic() + 10
+    while working_in(folder) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert working_in(folder) == set()
+    assert called(everything, "it", "echo", message="again")["content"][0]["text"] == "Echo: again"
+
+
+def test_a_flood_of_its_log_does_no_harm(everything: Place) -> None:
+    called(everything, "it", "toggle-simulated-logging")
+    for at in range(300):
+        assert called(everything, "it", "echo", message=str(at))["content"][0]["text"] == f"Echo: {at}"
+
+
+@pytest.mark.parametrize("everything", KINDS, indirect=True)
+def test_what_is_watched_is_read_again_when_it_changes(everything: Place) -> None:
+    client = everything.client()
+
+    async def twice() -> list[Any]:
+        seen = []
+        watched = client.watch("it", TEXT, "run-1")
+        async for read in watched:
+            seen.append(read)
+            if len(seen) == 2:
+                break
+            await client.call("it", "call", {"tool": "toggle-subscriber-updates"}, "run-1")
+        await watched.aclose()
+        return seen
+
+    first, second = asyncio.run(asyncio.wait_for(twice(), 30))
+    assert (first["uri"], second["uri"]) == (TEXT, TEXT)
+
+
+@pytest.mark.parametrize("everything", KINDS, indirect=True)
+def test_what_it_asks_the_person_is_told_and_their_answer_goes_back(everything: Place) -> None:
+    with pytest.raises(InputNeeded) as caught:
+        called(everything, "it", "trigger-elicitation-request")
+    key = caught.value.data["key"]
+    assert "name" in caught.value.data["fields"]
+    answers = {key: {"name": "Ann"}}
+    told = asked(everything, "it", "call", tool="trigger-elicitation-request", args={}, answers=answers)
+    assert "Ann" in str(told["content"])
+
+
+def test_what_needs_a_model_of_ours_is_not_even_offered(everything: Place) -> None:
+    names = [tool["name"] for tool in asked(everything, "it", "tools")["tools"]]
+    assert ("echo" in names, [name for name in names if "sampling" in name]) == (True, [])
