@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from workflows.project import workflow_file
 
 Before = Callable[[Place], object]
 SERVING = ExitStack()
+MCP_SERVER = Path(__file__).parents[1] / "mcp_client" / "hostile_server.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,11 @@ def model_server(place: Place) -> None:
     settings.write_text(f'[models.providers.there]\nurl = "{url}"\n')
 
 
+def mcp_server(place: Place) -> None:
+    """An MCP server of one tool and one resource, that is named and not agreed to."""
+    place.said("mcp", "add", "there", "--", sys.executable, str(MCP_SERVER))
+
+
 def no_trust(place: Place) -> None:
     path = Path(os.environ["XDG_STATE_HOME"]) / "navigator" / "trust.json"
     path.parent.mkdir(parents=True)
@@ -116,7 +123,16 @@ CASES: Mapping[str, Case] = {
     "gc": Case(),
     "host install": Case(words=["claude-code"]),
     "init": Case(),
+    "mcp add": Case(words=["time"]),
+    "mcp approve": Case(words=["there"], before=mcp_server),
+    "mcp call": Case(words=["there", "echo", "words=hi", "--yes"], before=mcp_server),
+    "mcp import": Case(words=["--dry-run"]),
+    "mcp list": Case(before=mcp_server),
+    "mcp read": Case(words=["there", "--yes"], before=mcp_server),
+    "mcp remove": Case(words=["there"], before=mcp_server),
     "mcp serve": Case(words=["--check"]),
+    "mcp test": Case(words=["there", "--yes"], before=mcp_server),
+    "mcp tools": Case(words=["there", "--yes"], before=mcp_server),
     "model key": Case(words=["openai", "--remove"]),
     "model list": Case(),
     "model test": Case(words=["there:well"], before=model_server),
@@ -195,6 +211,24 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("plugin trust", Case(words=["source"], before=no_trust, code=6)),
     ("host install", Case(words=["generic"], before=broken(".mcp.json"), code=6)),
     ("host install", Case(words=["nothing"], code=2)),
+    ("mcp add", Case(words=["x"], code=2)),
+    ("mcp add", Case(words=["x__y", "true"], code=2)),
+    ("mcp add", Case(words=["there", "true"], before=mcp_server, code=2)),
+    ("mcp add", Case(words=["x", "--env", "T=ghp_abcdefghijklmnopqrstuvwxyz0123456789", "true"], code=3)),
+    ("mcp add", Case(words=["x", "--project", "true"], before=broken(".mcp.json"), code=6)),
+    ("mcp approve", Case(words=["nothing"], code=4)),
+    ("mcp approve", Case(words=["there", "nothing"], before=mcp_server, code=4)),
+    ("mcp call", Case(words=["there", "echo"], before=mcp_server, code=9)),
+    ("mcp call", Case(words=["there", "ech", "--yes"], before=mcp_server, code=4)),
+    ("mcp call", Case(words=["there", "echo", "words"], before=mcp_server, code=2)),
+    ("mcp call", Case(words=["there", "echo", "--args", "[]"], before=mcp_server, code=2)),
+    ("mcp import", Case(words=["nowhere"], code=2)),
+    ("mcp import", Case(words=["--server", "nothing"], code=4)),
+    ("mcp read", Case(words=["there", "no uri", "--yes"], before=mcp_server, code=2)),
+    ("mcp read", Case(words=["there", "note://two", "--yes"], before=mcp_server, code=4)),
+    ("mcp remove", Case(words=["nothing"], code=4)),
+    ("mcp test", Case(words=["there"], before=mcp_server, code=9)),
+    ("mcp tools", Case(words=["nothing"], code=4)),
     ("mcp serve", Case(code=2)),  # stdout is the protocol's, but over HTTP
     ("route", Case(words=["hi"], before=TOML, code=6)),
     ("route", Case(words=["hi"], before=SWITCHES, code=6)),

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.mcp_client.servers import Servers
-from navigator_kernel.assembly.parts import writer_for
-from navigator_kernel.sandbox.servers import starter
+from navigator_kernel.assembly.parts import open_sandbox, writer_for
+from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.sandbox.servers import request, starter
 from navigator_kernel.sandbox.tool_pins import ToolPins
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Consents
     from navigator_kernel.sandbox.contain import ContainedRunner
-    from navigator_kernel.sandbox.guard import ConsentGate
     from navigator_kernel.settings import Settings
 
 
@@ -44,6 +44,28 @@ def open_servers(
         secret=secret_named,
         keep=keep,
     )
+
+
+class Held(NamedTuple):
+    """What commands work with: the client, what may be called, and what a yes to a server is bound to."""
+
+    client: Servers
+    pins: ToolPins
+    subject: Callable[[str], str]
+
+
+def servers_of(root: Path, settings: Settings, consents: Consents, audit: Audit, *, unsafe: bool) -> Held:
+    """The client alone, without the rest of a kernel."""
+
+    def workspace(run: str) -> Path:
+        path = root / "mybox" / "workspace" / run
+        writer_for("turn", root).make_folder(path)
+        return path
+
+    contained, pins = open_sandbox(unsafe=unsafe), open_pins(settings, consents, audit)
+    gate = ConsentGate(consents, contained, settings.policy, audit)
+    client = open_servers(root, settings, gate, contained, pins, workspace)
+    return Held(client, pins, lambda name: request(name, settings.servers[name], "", root).consent)
 
 
 def open_pins(settings: Settings, consents: Consents, audit: Audit) -> ToolPins:

@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "host": ("host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),
     "init": ("init", "Make this folder a project"),
     "log": ("log", "What was allowed, refused, run and written here, with digests"),
-    "mcp": ("mcp", "MCP: serve this project's skills to the agent that you use"),
+    "mcp": ("mcp", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
     "model": ("model", "Models: list, test, use, key"),
     "plugin": ("plugin", "Plugins: list, trust, distrust"),
     "policy": ("policy", "What a skill may do here, and which rule says so: explain"),

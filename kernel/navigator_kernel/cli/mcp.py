@@ -1,4 +1,4 @@
-"""`navigator mcp`: the kernel as an MCP server."""
+"""`navigator mcp`: the kernel as an MCP server, and the servers that it uses itself."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.mcp_servers import add, listed, remove, taken_over
+from navigator_kernel.cli.mcp_use import approve, call, read, tested, tools
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.errors import NotLoadable, UsageProblem
 from navigator_kernel.settings import user_state
@@ -27,7 +29,11 @@ VARIABLE = "NAVIGATOR_MCP_TOKEN"
 
 @click.group("mcp")
 def command() -> None:
-    """MCP: serve."""
+    """MCP: serve, and add, list, remove, import, approve, test, tools, call, read."""
+
+
+for part in (add, listed, remove, taken_over, approve, tested, tools, call, read):
+    command.add_command(part)
 
 
 @command.command("serve")

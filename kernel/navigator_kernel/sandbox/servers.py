@@ -28,7 +28,7 @@ def starter(
     the values of references. For one with an address both are empty."""
 
     def start(name: str, server: McpServer, run: str, cwd: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
-        check(_asked(name, server, run, cwd))
+        check(request(name, server, run, cwd))
         if server.url:
             return (), {}
         job = server_job(name, server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word)), run, cwd)
@@ -37,7 +37,7 @@ def starter(
     return start
 
 
-def _asked(name: str, server: McpServer, run: str, cwd: Path) -> Job:
+def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
     """What the person is asked about: the whole command or address, with references as they are written."""
     given = [f"{key}={value}" for key, value in sorted({**server.env, **server.headers}.items())]
     return Job(

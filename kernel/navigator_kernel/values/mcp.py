@@ -101,7 +101,15 @@ class OfferedTool:
         return f"mcp_tool:{self.full_name}@{self.digest}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "description": self.description, "schema": dict(self.schema)}
+        """All that its digest is of but the server."""
+        more = {name: value for name, value in self.more.items() if value}
+        held = {"name": self.name, "description": self.description, "schema": dict(self.schema)}
+        return {**held, "more": more} if more else held
+
+    @classmethod
+    def from_dict(cls, server: str, held: Mapping[str, Any]) -> OfferedTool:
+        about = {name: held[name] for name in ("name", "description", "schema", "more") if name in held}
+        return cls(server=server, **about)
 
 
 def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:

@@ -1,0 +1,59 @@
+"""Well-known public MCP servers by one word each. What a preset starts is agreed to like anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.values.mcp import McpServer
+
+
+class Preset(NamedTuple):
+    """`wants` names what has to be said after it. uvx and npx fetch a package when it is first started, and so want the
+    network."""
+
+    server: McpServer
+    what: str
+    wants: str = ""
+
+
+def _python(package: str, *words: str) -> McpServer:
+    return McpServer(command="uvx", args=(package, *words), network=True)
+
+
+def _node(package: str, **env: str) -> McpServer:
+    return McpServer(command="npx", args=("-y", f"@modelcontextprotocol/server-{package}"), env=env, network=True)
+
+
+def _address(url: str, **headers: str) -> McpServer:
+    return McpServer(url=url, headers=headers)
+
+
+PRESETS: Mapping[str, Preset] = {
+    "context7": Preset(_address("https://mcp.context7.com/mcp"), "documentation of libraries"),
+    "deepwiki": Preset(_address("https://mcp.deepwiki.com/mcp"), "questions about public repositories"),
+    "everything": Preset(_node("everything"), "the reference server, with all that the protocol has"),
+    "fetch": Preset(_python("mcp-server-fetch"), "web pages as text"),
+    "filesystem": Preset(_node("filesystem"), "files of the folders that are named", "FOLDER…"),
+    "git": Preset(_python("mcp-server-git", "--repository"), "one git repository", "FOLDER"),
+    "github": Preset(
+        _address("https://api.githubcopilot.com/mcp/", Authorization="Bearer ${GITHUB_TOKEN}"),
+        "repositories, issues and pull requests; GITHUB_TOKEN has to be set",
+    ),
+    "memory": Preset(_node("memory", MEMORY_FILE_PATH="${SERVER_FOLDER}/memory.jsonl"), "a graph of facts"),
+    "sequential-thinking": Preset(_node("sequential-thinking"), "thoughts in numbered steps"),
+    "time": Preset(_python("mcp-server-time"), "the time in other places"),
+}
+
+
+def preset(name: str, words: Sequence[str]) -> McpServer:
+    """The server, with `words` after its own. UsageProblem where it is none, or lacks what it wants."""
+    held = PRESETS.get(name)
+    if held is None:
+        raise UsageProblem(f"no preset is called {name!r}", hint=f"one of: {', '.join(PRESETS)}")
+    if held.wants and not words:
+        raise UsageProblem(f"the preset {name!r} wants {held.wants}", hint=f"navigator mcp add {name} {held.wants}")
+    if words and held.server.url:
+        raise UsageProblem(f"the preset {name!r} takes no more words", hint=f"navigator mcp add {name}")
+    return held.server._replace(args=(*held.server.args, *words))

@@ -1,0 +1,185 @@
+"""`navigator mcp` and `bin/mcp_manager.py` as a person uses them: add, approve, call, import, remove."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.support import SOURCE, Place, place_in
+
+MANAGER = (sys.executable, str(SOURCE / "bin" / "mcp_manager.py"))
+SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
+TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+
+pytestmark = pytest.mark.requirement("AGT-4")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    return place_in(tmp_path, program=MANAGER)
+
+
+@pytest.fixture
+def added(here: Place) -> Place:
+    here.said("add", "there", "--", sys.executable, SERVER, "good")
+    return here
+
+
+def own_file() -> Any:
+    return json.loads((Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "mcp.json").read_text())
+
+
+def test_a_server_is_added_approved_called_and_removed(added: Place) -> None:
+    assert own_file()["mcpServers"]["there"] == {"command": sys.executable, "args": [SERVER, "good"]}
+    refused = added.run("call", "there", "echo", "words=hello")
+    assert (refused.code, "mcp approve there" in refused.err) == (9, True)
+    added.said("approve", "there")
+    assert added.said("call", "there", "echo", "words=hello") == "hello\n"
+    assert added.json("list")["servers"][0]["approved"] is True
+    assert added.said("read", "there").splitlines()[1].split() == ["note://one", "one"]
+    added.said("remove", "there")
+    assert (own_file(), added.json("list")["servers"]) == ({"mcpServers": {}}, [])
+    added.said("add", "there", "--", sys.executable, SERVER, "good")
+    assert added.run("tools", "there").code == 9, "what was removed has to be agreed to again"
+
+
+def test_an_argument_is_json_where_it_is_such_and_a_text_elsewhere(added: Place) -> None:
+    for word, text in (("7", "7"), ("seven", "seven"), ('"7"', "7"), ("[1,2]", "[1, 2]")):
+        assert added.said("call", "there", "echo", f"words={word}", "--yes").strip() == text
+    assert added.said("call", "there", "echo", "--args", '{"words": "whole"}', "--yes") == "whole\n"
+
+
+def test_another_command_line_is_another_thing_to_agree_to(added: Place) -> None:
+    added.said("approve", "there")
+    added.said("add", "there", "--force", "--", sys.executable, SERVER, "good", "more")
+    assert added.run("tools", "there").code == 9
+
+
+def test_approval_leaves_out_what_is_written_suspiciously_until_it_is_named(here: Place) -> None:
+    here.said("add", "bad", "--", sys.executable, SERVER, "injection")
+    (tool,) = here.json("approve", "bad")["tools"]
+    assert (tool["state"], bool(tool["why"])) == ("suspicious", True)
+    assert here.run("call", "bad", "echo", "words=x", "--yes").code == 9
+    here.said("approve", "bad", "echo")
+    assert here.said("call", "bad", "echo", "words=x") == "x\n"
+
+
+def test_a_tool_that_changed_is_off_until_it_is_approved_again(here: Place) -> None:
+    here.said("add", "bad", "--", sys.executable, SERVER, "changed_tool")
+    here.said("approve", "bad")
+    assert here.said("call", "bad", "echo", "words=x") == "x\n"  # it says that it changed as it answers
+    here.said("add", "bad", "--force", "--", sys.executable, SERVER, "good")
+    tools = here.json("approve", "bad", "echo")["tools"]
+    assert tools[0]["state"] == "approved"
+    here.said("add", "bad", "--force", "--", sys.executable, SERVER, "changed_from_the_start")
+    (told,) = here.json("tools", "bad", "--yes")["tools"]
+    assert (told["state"], told["why"]) == ("changed", "it is not what was agreed to any more")
+    assert here.run("call", "bad", "echo", "words=x", "--yes").code == 9
+    here.said("approve", "bad", "bad__echo")
+    assert here.said("call", "bad", "echo", "words=x") == "x\n"
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_server_of_the_project_is_listed_and_asked_about_and_has_no_network(here: Place) -> None:
+    servers = {"there": {"command": sys.executable, "args": [SERVER], "network": True}, "bad name!": {"command": "x"}}
+    here.write({".mcp.json": json.dumps({"mcpServers": servers})})
+    told = here.json("list")
+    (server,) = told["servers"]
+    assert (server["origin"], server["approved"], server.get("network")) == ("project", False, None)
+    assert ["bad name!" in text for text in told["notes"]].count(True) == 1
+    assert any("network" in text for text in told["notes"])
+    assert here.run("tools", "there").code == 9
+    assert here.run("remove", "there").code == 4
+    here.said("remove", "there", "--project")
+    assert "there" not in json.loads((here.root / ".mcp.json").read_text())["mcpServers"]
+
+
+def test_a_secret_is_not_written_and_its_reference_is_filled_in(here: Place) -> None:
+    refused = here.run("add", "there", "--env", f"A_TOKEN={TOKEN}", "--", sys.executable, SERVER, "environment")
+    assert (refused.code, "${A_TOKEN}" in refused.err, TOKEN in refused.err) == (3, True, False)
+    here.said("add", "there", "--env", "A_TOKEN=${MINE}", "--", sys.executable, SERVER, "environment")
+    missing = here.run("call", "there", "echo", "words=A_TOKEN", "--yes")
+    assert (missing.code, "MINE is not set" in missing.err) == (2, True)
+    given = here.run("call", "there", "echo", "words=A_TOKEN", "--yes", env={"MINE": "s3same"})
+    assert given.out == "s3same\n"
+    held = [path for path in here.root.parent.rglob("*") if path.is_file() and b"s3same" in path.read_bytes()]
+    assert held == []
+
+
+@pytest.fixture
+def hosts(here: Place, home: Path) -> Path:
+    """A home with the configurations of four hosts, and a project with one."""
+    user = Path(os.environ["HOME"])
+    of = {"mcpServers": {"notes": {"command": "notes", "env": {"NOTES_TOKEN": TOKEN, "PLACE": "here"}}}}
+    files = {
+        user / ".claude.json": json.dumps({"projects": {}, **of}),
+        user / ".codex" / "config.toml": 'model = "x"\n[mcp_servers.tides]\ncommand = "tides"\nargs = ["--now"]\n',
+        user / ".gemini" / "settings.json": json.dumps({"mcpServers": {"maps": {"httpUrl": "https://m.example/mcp"}}}),
+        user / ".cursor" / "mcp.json": json.dumps(
+            {"mcpServers": {"mail": {"url": "https://a.example/mcp", "headers": {"Authorization": f"Bearer {TOKEN}"}}}}
+        ),
+        here.root / ".vscode" / "mcp.json": json.dumps(
+            {"servers": {"old": {"type": "sse", "url": "https://o.example"}}}
+        ),
+    }
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return user
+
+
+@pytest.mark.usefixtures("hosts")
+def test_the_servers_of_other_hosts_are_taken_over_and_their_secrets_are_not(here: Place) -> None:
+    before = here.json("import", "--dry-run")
+    assert sorted(before["added"]) == ["mail", "maps", "notes", "tides"]
+    assert any("SSE" in text for text in before["notes"])
+    assert here.json("list")["servers"] == []
+    done = here.run("import")
+    assert (done.code, TOKEN in done.out + done.err) == (0, False)
+    assert own_file()["mcpServers"] == {
+        "notes": {"command": "notes", "env": {"NOTES_TOKEN": "${NOTES_TOKEN}", "PLACE": "here"}},
+        "tides": {"command": "tides", "args": ["--now"]},
+        "maps": {"type": "http", "url": "https://m.example/mcp"},
+        "mail": {
+            "type": "http", "url": "https://a.example/mcp", "headers": {"Authorization": "Bearer ${MAIL_AUTHORIZATION}"},
+        },
+    }  # fmt: skip
+    assert "is there already" in here.run("import").err
+
+
+@pytest.mark.usefixtures("hosts")
+def test_one_server_of_one_host_is_taken_over(here: Place) -> None:
+    assert list(here.json("import", "codex")["added"]) == ["tides"]
+    assert list(here.json("import", "--server", "maps")["added"]) == ["maps"]
+
+
+def test_what_else_stands_in_the_file_stays(here: Place) -> None:
+    file = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "mcp.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('{"$schema": "x", "mcpServers": {"other": {"command": "o", "mine": [1]}}}')
+    here.said("add", "time")
+    assert own_file()["$schema"] == "x"
+    assert own_file()["mcpServers"]["other"] == {"command": "o", "mine": [1]}
+    file.write_text("{ broken")
+    assert here.run("add", "fetch").code == 6
+    assert file.read_text() == "{ broken"
+
+
+@pytest.mark.parametrize(
+    ("words", "server"),
+    [
+        (["time"], {"command": "uvx", "args": ["mcp-server-time"], "network": True}),
+        (["g", "--preset", "git", "/r"], {"command": "uvx", "args": ["mcp-server-git", "--repository", "/r"], "network": True}),
+        (["deepwiki"], {"type": "http", "url": "https://mcp.deepwiki.com/mcp"}),
+        (["time", "--", "mine"], {"command": "mine"}),
+        (["x", "--network", "--env", "A=b", "--", "p"], {"command": "p", "env": {"A": "b"}, "network": True}),
+    ],
+)  # fmt: skip
+def test_presets_and_commands(here: Place, words: list[str], server: dict[str, Any]) -> None:
+    here.said("add", *words)
+    assert own_file()["mcpServers"] == {words[0]: server}
