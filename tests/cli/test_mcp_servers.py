@@ -48,10 +48,13 @@ def test_a_server_is_added_approved_called_and_removed(added: Place) -> None:
     assert added.run("tools", "there").code == 9, "what was removed has to be agreed to again"
 
 
-def test_an_argument_is_json_where_it_is_such_and_a_text_elsewhere(added: Place) -> None:
-    for word, text in (("7", "7"), ("seven", "seven"), ('"7"', "7"), ("[1,2]", "[1, 2]")):
-        assert added.said("call", "there", "echo", f"words={word}", "--yes").strip() == text
-    assert added.said("call", "there", "echo", "--args", '{"words": "whole"}', "--yes") == "whole\n"
+def test_an_argument_is_what_the_schema_says_it_is(here: Place) -> None:
+    here.said("add", "there", "--", sys.executable, SERVER, "typed")
+    words = ["many=7", "sure=yes", "list=[1, 2]", "text=7", "other=7"]
+    told = json.loads(here.said("call", "there", "echo", *words, "--yes"))
+    assert told == {"many": 7, "sure": True, "list": [1, 2], "text": "7", "other": "7"}
+    told = json.loads(here.said("call", "there", "echo", "--args", '{"other": 7, "many": 8}', "--yes"))
+    assert told == {"other": 7, "many": 8}
 
 
 def test_another_command_line_is_another_thing_to_agree_to(added: Place) -> None:
@@ -183,3 +186,60 @@ def test_what_else_stands_in_the_file_stays(here: Place) -> None:
 def test_presets_and_commands(here: Place, words: list[str], server: dict[str, Any]) -> None:
     here.said("add", *words)
     assert own_file()["mcpServers"] == {words[0]: server}
+
+
+@pytest.fixture
+def asking(here: Place) -> Place:
+    here.said("add", "there", "--", sys.executable, SERVER, "asks")
+    here.said("approve", "there")
+    return Place(root=here.root)
+
+
+def said(place: Place, text: str) -> Any:
+    return place.json("ask", "--session", "talk", text)["report"]
+
+
+@pytest.mark.requirement("RTE-29", "RTE-30")
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ("7, yes", [{"name": "Ann Lee"}, {"age": 7, "sure": True}]),
+        ("sure=no age=7", [{"name": "Ann Lee"}, {"age": 7, "sure": False}]),
+        ('{"age": 7, "sure": true}', [{"name": "Ann Lee"}, {"age": 7, "sure": True}]),
+    ],
+)
+def test_what_a_server_asks_is_asked_in_the_conversation_and_answered_there(
+    asking: Place, second: str, told: list[dict[str, Any]]
+) -> None:
+    first = said(asking, "mcp call there echo words=tea")
+    assert (first["state"], first["data"]["required"], "Question 1 about tea" in first["summary"]) == (
+        "pending", ["name"], True,
+    )  # fmt: skip
+    then = said(asking, "Ann Lee")
+    assert (then["state"], then["data"]["required"], "Question 2" in then["summary"]) == (
+        "pending",
+        ["age", "sure"],
+        True,
+    )
+    last = said(asking, second)
+    assert (last["state"], json.loads(last["raw"])) == ("success", told)
+
+
+@pytest.mark.requirement("RTE-29")
+def test_a_no_to_what_a_server_asks_reaches_it_and_ends_the_asking(asking: Place) -> None:
+    said(asking, "mcp call there echo words=tea")
+    last = said(asking, "no")
+    assert (last["state"], json.loads(last["raw"])) == ("success", ["decline"])
+
+
+def test_outside_of_a_conversation_the_question_is_the_answer(asking: Place) -> None:
+    done = asking.run("mcp", "call", "there", "echo", "words=tea")
+    assert (done.code, "Question 1 about tea" in done.err, "name" in done.err) == (9, True, True)
+
+
+@pytest.mark.requirement("SEN-5")
+def test_a_resource_is_named_with_its_server_in_a_message(asking: Place) -> None:
+    report = said(asking, "summarise @there:note://two, please")
+    assert (report["data"]["type"], report["data"]["available"]) == ("ResourceNotFound", ["note://one"])
+    report = said(asking, "@elsewhere:note://two")
+    assert (report["data"]["exit_code"], report["data"]["available"]) == (4, ["there"])

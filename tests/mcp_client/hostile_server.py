@@ -50,6 +50,10 @@ def tools() -> list[dict[str, Any]]:
             return [{**ECHO, "description": "Says it again, and to its maker"}]
         case "changed_from_the_start":
             return [{**ECHO, "description": "Says it again, and to its maker"}]
+        case "typed":
+            kinds = {"many": "integer", "sure": "boolean", "list": "array", "text": "string"}
+            fields = {name: {"type": kind} for name, kind in kinds.items()}
+            return [{**ECHO, "inputSchema": {"type": "object", "properties": fields}}]
         case "ref_loop":
             return [{**ECHO, "inputSchema": LOOP, "outputSchema": LOOP}]
         case "remote_ref":
@@ -125,6 +129,8 @@ def called(number: Any, params: dict[str, Any]) -> None:
     if act is not None:
         act(number, words)
         return
+    if MODE == "typed":
+        words = json.dumps(params.get("arguments"))
     if MODE == "changed_tool":
         note("notifications/tools/list_changed")
     answer(number, text(words))
@@ -249,13 +255,29 @@ def _environment(number: Any, words: str) -> None:
     answer(number, text(os.environ.get(words, "nothing")))
 
 
+def _asks(number: Any, words: str) -> None:
+    """Two questions, one after another, then what was answered."""
+    told = []
+    for at, fields in enumerate(
+        ({"name": {"type": "string"}}, {"age": {"type": "integer"}, "sure": {"type": "boolean"}})
+    ):
+        schema = {"type": "object", "properties": fields, "required": list(fields)}
+        params = {"message": f"Question {at + 1} about {words}", "requestedSchema": schema}
+        send({"jsonrpc": "2.0", "id": f"q{at}", "method": "elicitation/create", "params": params})
+        result = json.loads(sys.stdin.readline())["result"]
+        told.append(result.get("content") or result["action"])
+        if result["action"] != "accept":
+            break
+    answer(number, text(json.dumps(told)))
+
+
 MISDEEDS: dict[str, Callable[[Any, str], None]] = {
     "crash_call": _crash, "partial_line": _partial, "silent_call": _silent, "stuck": _asleep, "large": _large,
     "endless_line": _endless_line, "garbage_flood": _garbage, "notification_flood": _notifications,
     "request_flood": _requests, "stderr_flood": _stderr, "wrong_id": _wrong_id, "answers_twice": _twice,
     "deep": _deep, "not_text": _not_text, "odd_result": _odd_result, "null_result": _null, "numbers": _numbers,
     "samples": _samples, "roots": _roots, "mute": _mute, "denied": _denied, "denied_by_code": _denied_by_code,
-    "daemon": _daemon, "environment": _environment,
+    "daemon": _daemon, "environment": _environment, "asks": _asks,
 }  # fmt: skip
 
 

@@ -268,6 +268,17 @@ def test_a_script_that_is_not_listed_and_a_plain_word_are_no_script(crowd: Any, 
         ("mcp read files", Mcp(operation="read", server="files")),
         ("mcp call search query q=cats", Mcp(operation="call", server="search", tool="query", args={"q": "cats"})),
         ("mcp run files file:///a.txt", Mcp(operation="read", server="files", uri="file:///a.txt")),
+        ("@files:file:///a.txt", Mcp(operation="read", server="files", uri="file:///a.txt")),
+        ("总结 @files:note://一.md。", Mcp(operation="read", server="files", uri="note://一.md")),
+        ("what is in @files:note:one?", Mcp(operation="read", server="files", uri="note:one")),
+        ("@nowhere:note://one", Mcp(operation="read", server="nowhere", uri="note://one")),
+        ("mcp prompts files", Mcp(operation="prompts", server="files")),
+        ("mcp prompt files greet who=Ann", Mcp(operation="prompt", server="files", tool="greet", args={"who": "Ann"})),
+        ("mcp提示 files greet", Mcp(operation="prompt", server="files", tool="greet")),
+        (
+            'mcp call search query limit=3 {"q": "two words", "deep": [1]}',
+            Mcp(operation="call", server="search", tool="query", args={"limit": "3", "q": "two words", "deep": [1]}),
+        ),
     ],
 )
 def test_mcp_run_goes_to_the_mcp_agent(crowd: Any, text: str, expected: Mcp) -> None:

@@ -137,7 +137,7 @@ def call(
     timeout: float | None,
     as_json: bool,
 ) -> None:
-    """Call a tool of the server NAME. A VALUE is JSON where it is such, else a text."""
+    """Call a tool of the server NAME. A VALUE is a text, or what the tool's schema says that it is."""
     arguments = _arguments(words, given)
     bare = tool.removeprefix(f"{name}__")
     params: dict[str, Any] = {"tool": bare, "args": arguments}
@@ -262,15 +262,14 @@ def _arguments(words: Sequence[str], given: str) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals or not key:
             raise UsageProblem(f"{word!r} is no argument", hint="NAME=VALUE, or --args with JSON")
-        try:
-            arguments[key] = json.loads(value)
-        except ValueError:
-            arguments[key] = value
+        arguments[key] = value
     return arguments
 
 
 def _answered(error: InputNeeded) -> dict[str, Any]:
     """The person's answers, field by field."""
+    from navigator_kernel.adapters.mcp_client.elicitation import fitted
+
     note(str(error.data["question"]))
     answer: dict[str, Any] = {}
     for field, about in error.data["fields"].items():
@@ -281,13 +280,7 @@ def _answered(error: InputNeeded) -> dict[str, Any]:
         )
         if said == "" and not needed:
             continue
-        kind = about.get("type")
-        if kind == "boolean":
-            answer[field] = str(said).strip().lower() in ("y", "yes", "true", "1", "是", "好")
-        elif kind in ("integer", "number"):
-            answer[field] = json.loads(said) if str(said).replace(".", "", 1).lstrip("-").isdigit() else said
-        else:
-            answer[field] = said
+        answer[field] = fitted(str(said), about)
     return answer
 
 

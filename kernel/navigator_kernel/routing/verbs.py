@@ -6,12 +6,13 @@ source or skill as its object. A bare verb never routes, and no verb is looked f
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from navigator_kernel.ports import Catalogue, KnownSkills
 from navigator_kernel.values.resource import SkillDef
@@ -56,9 +57,13 @@ _SCRIPT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _MCP = re.compile(
-    r"^mcp\s*(?:运行|执行|\brun\b)?\s*(列出|读取|工具|调用|(?:list|read|tools|call)\b)?\s*(.*)$", re.IGNORECASE
+    r"^mcp\s*(?:运行|执行|\brun\b)?\s*(列出|读取|工具|调用|提示|(?:list|read|tools|call|prompts?)\b)?\s*(.*)$",
+    re.IGNORECASE,
 )
-McpOperation = Literal["list", "read", "tools", "call"]
+_AT_SERVER = re.compile(
+    r"(?:^|(?<=\s))@(?P<server>[A-Za-z0-9][A-Za-z0-9._-]*):(?P<uri>[A-Za-z][\w+.-]*:[^\s，。；、]+)"
+)
+McpOperation = Literal["list", "read", "tools", "call", "prompts", "prompt"]
 _MCP_WORDS: Mapping[str, McpOperation] = {
     "list": "list",
     "列出": "list",
@@ -68,6 +73,9 @@ _MCP_WORDS: Mapping[str, McpOperation] = {
     "工具": "tools",
     "call": "call",
     "调用": "call",
+    "prompts": "prompts",
+    "prompt": "prompt",
+    "提示": "prompt",
 }
 _CAPABLE = re.compile(
     r"^(?:what can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
@@ -115,6 +123,7 @@ def recognise(text: str, names: Names) -> Action | None:
     return (
         _lifecycle_of_named(said, names)
         or _skill(said, names)
+        or _at_server(said, names)
         or _mcp(said, names)
         or _script(said, names)
         or _lifecycle(re.sub(r"\s{2,}", " ", said), names)
@@ -184,7 +193,7 @@ def _specific(name: str) -> bool:
 
 def _mcp(said: str, names: Names) -> Action | None:
     hit = _MCP.match(said)
-    if hit is None or not re.match(r"mcp(?:\s|运行|执行|列出|读取|工具|调用|$)", said, re.IGNORECASE):
+    if hit is None or not re.match(r"mcp(?:\s|运行|执行|列出|读取|工具|调用|提示|$)", said, re.IGNORECASE):
         return None
     word = (hit.group(1) or "").lower()
     rest = hit.group(2).strip()
@@ -193,10 +202,29 @@ def _mcp(said: str, names: Names) -> Action | None:
     if not server and len(names.servers) == 1:
         server = names.servers[0]
     operation = _MCP_WORDS.get(word) or ("read" if uri else "list")
+    rest, given = _with_json(rest) if operation == "call" else (rest, {})
     left = [item for item in _words(rest) if item not in {server, uri.group() if uri else ""}]
-    tool = left[0] if operation == "call" and left else ""
-    args = dict(item.split("=", 1) for item in left[1:] if "=" in item) if tool else {}
+    tool = left[0] if operation in {"call", "prompt"} and left else ""
+    args = {**dict(item.split("=", 1) for item in left[1:] if "=" in item), **given} if tool else {}
     return Mcp(operation=operation, server=server, uri=uri.group() if uri else "", tool=tool, args=args)
+
+
+def _at_server(said: str, names: Names) -> Action | None:
+    """`@server:uri`: of a server that there is anywhere in the message, of another one as the whole of it."""
+    hit = _AT_SERVER.search(said)
+    if hit is None or (hit["server"] not in names.servers and hit.group() != said):
+        return None
+    return Mcp(operation="read", server=hit["server"], uri=hit["uri"].rstrip(".,;:!?"))
+
+
+def _with_json(rest: str) -> tuple[str, Mapping[str, Any]]:
+    """What stands before a JSON object at the end, and the object."""
+    head, brace, tail = rest.partition("{")
+    try:
+        held = json.loads(brace + tail) if brace else {}
+    except ValueError:
+        return rest, {}
+    return (head, held) if isinstance(held, dict) else (rest, {})
 
 
 def _script(said: str, names: Names) -> Action | None:

@@ -14,7 +14,15 @@ from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.report import Meta, Report, State
-from navigator_kernel.values.request import PendingApproval, PendingQuestion, PreprocessingResult, Said, Session, Sticky
+from navigator_kernel.values.request import (
+    ASKED_BY_SERVER,
+    PendingApproval,
+    PendingQuestion,
+    PreprocessingResult,
+    Said,
+    Session,
+    Sticky,
+)
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.wording import because, say
 from navigator_kernel.values.work import with_progress
@@ -133,7 +141,7 @@ def _following(
     before = told.session
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
     approval = _approval(plan, reports, report, now) if told.workflow is None else _workflow(told, now)
-    session = replace(session, approval=approval, question=_question(decision, told, now))
+    session = replace(session, approval=approval, question=_question(decision, report, told, now))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
     if not reports:
@@ -181,7 +189,18 @@ def _workflow(told: Told, now: str) -> PendingApproval | None:
     return PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=told.workflow.token)
 
 
-def _question(decision: RouteDecision, told: Told, now: str) -> PendingQuestion | None:
+def _question(decision: RouteDecision, report: Report, told: Told, now: str) -> PendingQuestion | None:
+    if report.state == "pending" and report.data.get("reason") == "input":
+        before = told.request.answers if told.request.target.startswith(ASKED_BY_SERVER) else ()
+        return PendingQuestion(
+            original=told.request.original,
+            question=report.summary,
+            target=f"{ASKED_BY_SERVER}{report.target}",
+            missing=tuple(map(str, report.data.get("required", ()))),
+            rounds=1,  # the server says how many questions it has
+            asked_at=now,
+            answers=before,
+        )
     if not isinstance(decision.result, NeedClarification):
         return None
     asked = decision.result

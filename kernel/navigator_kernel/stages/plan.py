@@ -11,7 +11,7 @@ from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.parameters import Parameters, parameters
 from navigator_kernel.values.plan import Plan, Step
-from navigator_kernel.values.request import Handover, PreprocessingResult
+from navigator_kernel.values.request import ASKED_BY_SERVER, Handover, PreprocessingResult
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import (
     Direct,
@@ -173,6 +173,7 @@ def _mcp(action: Mcp, request: PreprocessingResult, order: TurnContext) -> Plan 
             ("server", not action.server),
             ("uri", action.operation == "read" and not action.uri),
             ("tool", action.operation == "call" and not action.tool),
+            ("prompt", action.operation == "prompt" and not action.tool),
         )
         if absent
     )
@@ -181,7 +182,10 @@ def _mcp(action: Mcp, request: PreprocessingResult, order: TurnContext) -> Plan 
         return NeedClarification(question=say("ask.mcp", order.language, what=hint), missing=missing)
     required: dict[str, Any] = {"server": action.server}
     required |= {"uri": action.uri} if action.uri else {}
-    required |= {"tool": action.tool, "args": dict(action.args)} if action.tool else {}
+    kind = "prompt" if action.operation == "prompt" else "tool"
+    required |= {kind: action.tool, "args": dict(action.args)} if action.tool else {}
+    if request.target.startswith(ASKED_BY_SERVER):
+        required["said"] = list(request.answers)
     return _one(_packet("mcp", action.operation, action.uri or action.tool or action.server, request, order, required))
 
 

@@ -36,6 +36,7 @@ _FILE = re.compile(
 # Chinese goes on right behind a file name: 统计@a.txt的字数
 _BEFORE_HAN = re.compile(r".*?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
 _ASSIGNED = re.compile(r"(?:--)?[A-Za-z_][\w-]*=")
+_AT_SERVER = re.compile(r"[A-Za-z0-9][\w.-]*:[A-Za-z][\w+.-]*:")  # a resource of an MCP server
 _ESCAPED = re.compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
 MOST_FILES = 256  # that one message may name
@@ -200,7 +201,9 @@ class _Found:
 
 
 def _is_text(written: str, outcome: tuple[Path, str] | KernelError) -> bool:
-    """Whether `@written` is a name like `@alice`: neither looks like a file nor is one; a folder is none."""
+    """Whether `@written` is a name, `@ann` or `@server:uri`: neither looks like a file nor is one; a folder is none."""
+    if isinstance(outcome, KernelError) and _AT_SERVER.match(written):
+        return True
     if not isinstance(outcome, KernelError) or "/" in written or re.search(r"\.\w{1,8}$", written):
         return False
     return isinstance(outcome, NotFound) or bool(outcome.data.get("folder"))

@@ -10,7 +10,7 @@ from typing import Literal
 
 from navigator_kernel.text import fold
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.request import Message, PendingApproval, Session
+from navigator_kernel.values.request import ASKED_BY_SERVER, Message, PendingApproval, Session
 
 Lasting = Literal["once", "session", "always"]
 
@@ -99,6 +99,9 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
         return Resumed(message=same, session=free, rounds=asked.rounds)
     said = message.text.strip()
     answers = (*asked.answers, said)
+    if asked.target.startswith(ASKED_BY_SERVER):  # who asked is told the answer, the message stays what it was
+        same = replace(message, text=asked.original, answers=answers, target=asked.target)
+        return Resumed(message=same, session=free, rounds=asked.rounds)
     merged = replace(message, text=f"{asked.original.rstrip()} {said}", answers=answers, target=asked.target)
     return Resumed(message=merged, session=free, rounds=asked.rounds)
 

@@ -108,6 +108,9 @@ class PendingApproval:
     workflow: str = ""
 
 
+ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an MCP server has
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingQuestion:
     """X-11: the message that was not clear enough, what was asked, what was missing, and the skill it was for.

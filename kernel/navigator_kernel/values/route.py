@@ -41,9 +41,9 @@ class Shell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mcp:
-    """An MCP operation; an empty `server` or `uri` is missing information (PKT-9)."""
+    """An MCP operation; an empty `server` or `uri` is missing information (PKT-9). `tool` is the prompt's name, too."""
 
-    operation: Literal["list", "read", "tools", "call"]
+    operation: Literal["list", "read", "tools", "call", "prompts", "prompt"]
     server: str = ""
     uri: str = ""
     tool: str = ""

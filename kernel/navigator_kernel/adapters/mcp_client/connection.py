@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
@@ -21,6 +19,7 @@ from mcp_types import (
 )
 
 from mcp import Client
+from navigator_kernel.adapters.mcp_client.elicitation import content_of, declined, question_key
 from navigator_kernel.adapters.mcp_client.stdio import Told
 from navigator_kernel.adapters.mcp_client.thread import thread
 from navigator_kernel.errors import ConnectionFailed, KernelError
@@ -33,9 +32,11 @@ Transport: TypeAlias = AbstractAsyncContextManager[tuple[Any, Any]]
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """One call under way: what the person answered before, and what the server asked meanwhile."""
+    """One call under way: what the person answered before, by question or in the order of their words, and what the
+    server asked meanwhile."""
 
     answers: Mapping[str, Any]
+    said: list[str] = field(default_factory=list)
     asked: tuple[str, Mapping[str, Any]] | None = None
 
 
@@ -94,8 +95,8 @@ class Connection:
         return self._tools
 
     @asynccontextmanager
-    async def calling(self, answers: Mapping[str, Any]) -> AsyncIterator[Call]:
-        call = Call(answers)
+    async def calling(self, answers: Mapping[str, Any], said: Sequence[str]) -> AsyncIterator[Call]:
+        call = Call(answers, list(said))
         self.calls.append(call)
         try:
             yield call
@@ -173,14 +174,22 @@ class Connection:
         for call in self.calls:
             if key in call.answers:
                 return ElicitResult(action="accept", content=dict(call.answers[key]))
-        if len(self.calls) == 1:  # of several it does not say which one asks
-            self.calls[0].asked = (params.message, schema)
+        if len(self.calls) != 1:  # of several it does not say which one asks
+            return ElicitResult(action="cancel")
+        (call,) = self.calls
+        if call.said:
+            words = call.said.pop(0)
+            if declined(words) and not any(kind == "boolean" for kind in _kinds(schema)):
+                return ElicitResult(action="decline")
+            if (content := content_of(schema, words)) is not None:
+                return ElicitResult(action="accept", content=content)
+        call.asked = (params.message, schema)
         return ElicitResult(action="cancel")
 
 
-def question_key(message: str, schema: Mapping[str, Any]) -> str:
-    """The same for the same question."""
-    return hashlib.sha256(json.dumps([message, schema], sort_keys=True).encode()).hexdigest()[:16]
+def _kinds(schema: Mapping[str, Any]) -> Iterator[Any]:
+    fields = schema.get("properties")
+    yield from (about.get("type") for about in fields.values() if isinstance(about, Mapping)) if fields else ()
 
 
 async def every(listed: Callable[..., Any], kind: str) -> list[Any]:

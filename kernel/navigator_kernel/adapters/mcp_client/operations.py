@@ -20,8 +20,9 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from mcp import MCPError
-from navigator_kernel.adapters.mcp_client.connection import every, question_key
-from navigator_kernel.errors import FetchFailed, InputNeeded, PermissionDenied, ResourceNotFound
+from navigator_kernel.adapters.mcp_client.connection import every
+from navigator_kernel.adapters.mcp_client.elicitation import arguments_of, input_needed
+from navigator_kernel.errors import FetchFailed, PermissionDenied, ResourceNotFound
 from navigator_kernel.text import clean, shorten
 
 if TYPE_CHECKING:
@@ -110,13 +111,14 @@ def offered(server: str, tools: Sequence[Any]) -> list[OfferedTool]:
 async def _called(
     held: Connection, client: Client, params: Mapping[str, Any], approve: Any, progress: Any
 ) -> dict[str, Any]:
-    name, arguments = params["tool"], dict(params.get("args", {}))
-    tools = offered(held.name, await held.tools(client))
-    if name not in {tool.name for tool in tools}:
+    name, tools = params["tool"], offered(held.name, await held.tools(client))
+    found = next((tool for tool in tools if tool.name == name), None)
+    if found is None:
         raise _missing("tool", name, held.name, [tool.name for tool in tools])
     approve(name, tools)
+    arguments = arguments_of(params.get("args", {}), found.schema)
     request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=arguments))
-    async with held.calling(params.get("answers", {})) as call:
+    async with held.calling(params.get("answers", {}), params.get("said", ())) as call:
         # Not `client.call_tool`, which follows the schema that the server gives for its results
         answer = await client.session.send_request(request, CallToolResult, progress_callback=progress)
     if call.asked is not None:
@@ -129,22 +131,6 @@ async def _called(
     if answer.is_error and _DENIED.search(text[:2_000]):
         raise PermissionDenied(_said(held.name, text), hint="it is the server that refuses", **told)
     return told
-
-
-def input_needed(server: str, message: str, schema: Mapping[str, Any]) -> InputNeeded:
-    """The question of a server, with the fields that an answer has."""
-    fields = schema.get("properties")
-    fields = fields if isinstance(fields, Mapping) else {}
-    wanted = schema.get("required")
-    required = [name for name in fields if not isinstance(wanted, list) or name in wanted]
-    facts = {
-        "required": required,
-        "optional": [name for name in fields if name not in required],
-        "fields": dict(fields),
-    }
-    question = f"{server}: {shorten(clean(message), 1_000)}"
-    key = question_key(message, schema)
-    return InputNeeded(question, hint=f"answer {', '.join(required) or 'yes'}", question=question, key=key, **facts)
 
 
 async def _explained(

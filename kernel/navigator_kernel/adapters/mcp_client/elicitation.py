@@ -1,0 +1,87 @@
+"""What a server asks the person for, and their words as the content that it wants."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from navigator_kernel.errors import InputNeeded
+from navigator_kernel.text import clean, shorten
+
+_YES = re.compile(r"(?i)^\s*(?:y|yes|true|1|ok|是|是的|好|好的|对)\s*[.!。！]?\s*$")
+_NO = re.compile(r"(?i)^\s*(?:n|no|false|0|cancel|不|不要|否|取消)\s*[.!。！]?\s*$")
+_APART = re.compile(r"\s*[,，;；、\n]\s*")
+_PAIR = re.compile(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;；、\n]|$)|\s+[\w.-]+\s*[=:：])")
+
+
+def question_key(message: str, schema: Mapping[str, Any]) -> str:
+    """The same for the same question."""
+    return hashlib.sha256(json.dumps([message, schema], sort_keys=True).encode()).hexdigest()[:16]
+
+
+def input_needed(server: str, message: str, schema: Mapping[str, Any]) -> InputNeeded:
+    """The question of a server, with the fields that an answer has."""
+    fields = _fields(schema)
+    required = _required(schema)
+    optional = [name for name in fields if name not in required]
+    question = f"{server}: {shorten(clean(message), 1_000)}"
+    facts = {"required": required or optional[:1], "optional": optional, "fields": dict(fields)}
+    hint = f"answer {', '.join(required) or 'yes or no'}"
+    return InputNeeded(question, hint=hint, question=question, key=question_key(message, schema), **facts)
+
+
+def declined(said: str) -> bool:
+    return _NO.match(said) is not None
+
+
+def content_of(schema: Mapping[str, Any], said: str) -> dict[str, Any] | None:
+    """`said` as what the fields want: JSON, `name=value` pairs, values in the order of what is required, or one text;
+    None where it does not fill what is required."""
+    fields, required = _fields(schema), _required(schema)
+    wanted = required or list(fields)[:1]
+    if said.strip().startswith("{"):
+        try:
+            held = json.loads(said)
+        except ValueError:
+            held = None
+        if isinstance(held, dict):
+            return held if all(name in held for name in required) else None
+    pairs = {name: value.strip() for name, value in _PAIR.findall(said) if name in fields}
+    if not pairs and len(wanted) == 1:
+        pairs = {wanted[0]: said.strip()}
+    elif not pairs and wanted:
+        pairs = dict(zip(wanted, _APART.split(said.strip()), strict=False))
+    content = {name: fitted(value, fields.get(name)) for name, value in pairs.items()}
+    return content if all(content.get(name) not in (None, "") for name in required) else None
+
+
+def fitted(value: str, about: Any) -> Any:
+    """A text as the type that `about`, a part of a JSON Schema, wants; as it is where that has none or does not fit."""
+    kind = about.get("type") if isinstance(about, Mapping) else None
+    if kind == "boolean":
+        return True if _YES.match(value) else False if _NO.match(value) else value
+    if kind in ("integer", "number", "array", "object", "null"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def arguments_of(given: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a tool, those that are texts as the types that its schema wants."""
+    fields = _fields(schema)
+    return {name: fitted(value, fields.get(name)) if isinstance(value, str) else value for name, value in given.items()}
+
+
+def _fields(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    held = schema.get("properties")
+    return held if isinstance(held, Mapping) else {}
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    held = schema.get("required")
+    return [name for name in _fields(schema) if isinstance(held, list) and name in held]
