@@ -84,6 +84,8 @@ def _command(command: click.Command, tokens: list[str], said: str) -> Iterator[s
     unbounded = any(item.nargs < 0 for item in command.params)
     words = iter(tokens)
     for token in words:
+        if token == "--":  # what follows is another program's
+            return
         if token.startswith("-") and len(token) > 1:
             option = _option(command, token.partition("=")[0])
             if option is None:
