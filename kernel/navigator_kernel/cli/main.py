@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
     "config": ("config", "Settings: list, get, set, unset"),
     "doctor": ("doctor", "Look for what is missing or damaged, and mend it"),
+    "eval": ("eval", "Whether messages reach the skills that their evals say, for continuous integration"),
     "gc": ("gc", "Remove temporary files and old logs"),
     "host": ("host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),
     "init": ("init", "Make this folder a project"),

@@ -1,0 +1,232 @@
+"""`navigator eval`: whether messages reach the skills that their evals say, offline and without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.errors import NotFound
+from navigator_kernel.text import shorten
+
+if TYPE_CHECKING:
+    from navigator_kernel.assembly.parts import RouterParts
+    from navigator_kernel.evals.cases import EvalCase, Problem
+    from navigator_kernel.evals.score import Choice, Outcome
+    from navigator_kernel.values.resource import SkillDef
+
+SHARE = click.FloatRange(0, 1)
+# Of what validate --strict finds: without these no host finds a skill, whatever keys it has of its own
+BREACHES = (
+    *("frontmatter-missing", "unclosed", "yaml-unquoted", "not-text", "name-missing", "name-odd"),
+    *("description-missing", "description-length"),
+)
+HOSTS = ("claude-code", "codex")
+
+
+class Limits(NamedTuple):
+    """What is asked for; `evals` is the level of a skill that has too few."""
+
+    precision: float
+    recall: float
+    overlap: float
+    hosts: tuple[str, ...]
+    budget: int | None
+    evals: str
+
+
+@click.command("eval")
+@click.argument("skills", nargs=-1)
+@click.option("--min-precision", type=SHARE, default=0.9, show_default=True, help="Of the messages that reach a skill.")
+@click.option("--min-recall", type=SHARE, default=0.9, show_default=True, help="Of the messages that should reach one.")
+@click.option("--max-overlap", type=SHARE, default=0.8, show_default=True, help="Between two descriptions.")
+@click.option("--host", "hosts", type=click.Choice(HOSTS), multiple=True, help="The catalogue has to fit this host's.")
+@click.option("--budget", type=click.IntRange(1), help="The catalogue has to fit so many characters.")
+@click.option("--require-evals", is_flag=True, help="A skill without evals of both kinds is an error.")
+@click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit's XML to this file, too.")
+@json_option
+@pass_app
+def command(
+    app: App,
+    *,
+    skills: Sequence[str],
+    min_precision: float,
+    min_recall: float,
+    max_overlap: float,
+    hosts: Sequence[str],
+    budget: int | None,
+    require_evals: bool,
+    junit: Path | None,
+    as_json: bool,
+) -> int:
+    """Run the evals of SKILLS, or of all and of the project's evals/ folder, and look at their descriptions.
+
+    Exit code 1 where a threshold is missed or something is wrong. Nothing is run and no model is asked.
+    """
+    from navigator_kernel.assembly.parts import open_router
+
+    parts = open_router(app.root, app.settings)
+    every = [skill for skill in parts.catalogue.list_resources() if skill.type == "skill"]
+    if missing := [name for name in skills if name not in {skill.name for skill in every}]:
+        raise NotFound(f"no skill is called {missing[0]!r}", hint="navigator skill list")
+    chosen = [skill for skill in every if not skills or skill.name in skills]
+    cases, problems = _gathered(app, parts, chosen, whole=not skills)
+    found = _routed(cases, parts)
+    limits = Limits(
+        min_precision, min_recall, max_overlap, tuple(hosts), budget, "error" if require_evals else "warning"
+    )
+    body = _judged(found, [*problems, *_linted(cases, chosen, every, limits)], every, limits)
+    if junit is not None:
+        _written(junit, found, body["problems"])
+    if as_json:
+        document(body)
+    else:
+        _show(body)
+    return int(body["exit_code"])
+
+
+def _gathered(
+    app: App, parts: RouterParts, chosen: Sequence[SkillDef], *, whole: bool
+) -> tuple[list[EvalCase], list[Problem]]:
+    """The evals of the skills, and with `whole` of the project; what is wrong with their files."""
+    from navigator_kernel.evals.cases import Problem, cases_in
+    from navigator_kernel.skills.validate import validate
+
+    cases: list[EvalCase] = []
+    problems: list[Problem] = []
+    for skill in chosen:
+        folder = skill.folder
+        if folder is not None:
+            held, wrong = cases_in(skill.name, folder / "evals")
+            cases += held
+            problems += wrong
+        for one in validate(skill.path.read_bytes(), folder.name if folder else "", {}, strict=True):
+            if one.code in BREACHES:
+                problems.append(Problem(one.code, "error", skill.name, one.message, str(skill.path)))
+    if whole:
+        held, wrong = cases_in("", app.root / "evals")
+        cases += held
+        problems += wrong
+        for one in parts.catalogue.diagnostics():
+            if one.level == "error":
+                problems.append(Problem(one.code, "error", "", one.message, str(one.path)))
+    return cases, problems
+
+
+def _routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
+    """Each message as a turn's first stages see it; files that it names count as there."""
+    from navigator_kernel.evals.score import Choice, outcomes
+    from navigator_kernel.stages.decide import decide
+    from navigator_kernel.stages.preprocess import preprocess
+    from navigator_kernel.stages.understand import understand_locally
+    from navigator_kernel.values.request import Message, Session
+    from navigator_kernel.values.route import NeedClarification
+
+    files = _AnyFile()
+
+    def choose(query: str) -> Choice:
+        request = preprocess(Message(text=query), files)
+        decision = decide(understand_locally(request, Session(id="eval"), parts.router), request, parts.catalogue)
+        if decision.kind == "skills":
+            return Choice(skill=decision.entity or "")
+        asked = decision.result.options if isinstance(decision.result, NeedClarification) else ()
+        return Choice(asked=tuple(asked))
+
+    return outcomes(cases, choose)
+
+
+class _AnyFile:
+    """Implements `ports.FileReader`: whatever looks like a file is one, and is empty."""
+
+    def read(self, written: str) -> tuple[Path, str]:
+        if "/" not in written and "." not in written:
+            raise NotFound(f"{written!r} is no file", hint="")
+        return Path(written), ""
+
+
+def _linted(
+    cases: Sequence[EvalCase], chosen: Sequence[SkillDef], every: Sequence[SkillDef], limits: Limits
+) -> Iterator[Problem]:
+    """What is wrong with descriptions and evals, whatever the messages came to."""
+    from navigator_kernel.evals import lint
+    from navigator_kernel.evals.cases import Problem
+
+    yield from lint.of_descriptions(chosen)
+    yield from lint.of_names(every)
+    yield from lint.of_evals(cases, every)
+    yield from lint.without_evals(cases, chosen, limits.evals)
+    names = {skill.name for skill in chosen}
+    for pair in lint.overlaps(every, limits.overlap):
+        if pair.likeness > limits.overlap and names & {pair.one, pair.other}:
+            message = f"its description is {pair.likeness:.0%} that of {pair.other!r}"
+            yield Problem("overlap", "error", pair.one, message)
+
+
+def _judged(
+    found: Sequence[Outcome], problems: list[Problem], every: Sequence[SkillDef], limits: Limits
+) -> dict[str, Any]:
+    """The whole as `--json` prints it."""
+    from navigator_kernel.evals import lint
+    from navigator_kernel.evals.cases import Problem
+    from navigator_kernel.evals.score import confusions, score
+
+    whole = score(found)
+    room = {**lint.BUDGETS, **({} if limits.budget is None else {"budget": lint.Budget(limits.budget, lint.LONG)})}
+    budgets = {name: {"used": lint.used(every, held.each), "limit": held.total} for name, held in room.items()}
+    for name in (*limits.hosts, *(("budget",) if limits.budget is not None else ())):
+        held = budgets[name]
+        if held["used"] > held["limit"]:
+            message = f"the catalogue has {held['used']} characters, {name} shows {held['limit']}"
+            problems.append(Problem("over-budget", "error", "", message))
+    least = {"precision": (whole.precision, limits.precision), "recall": (whole.recall, limits.recall)}
+    for what, (value, limit) in least.items():
+        if value < limit:
+            problems.append(Problem(f"{what}-low", "error", "", f"{what} is {value:.3f}, under {limit:g}"))
+    owners = sorted({one.case.skill for one in found})
+    by_skill = {name: [one for one in found if one.case.skill == name] for name in owners}
+    return {
+        "exit_code": 1 if any(problem.level == "error" for problem in problems) else 0,
+        **whole.to_dict(),
+        "skills": [{"skill": name or "(project)", **score(held).to_dict()} for name, held in by_skill.items()],
+        "failures": [one.to_dict() for one in found if not one.passed],
+        "confusions": confusions(found),
+        "overlaps": [pair._asdict() for pair in lint.overlaps(every)],
+        "budgets": budgets,
+        "problems": [problem._asdict() for problem in problems],
+    }
+
+
+def _written(file: Path, found: Sequence[Outcome], problems: Sequence[Mapping[str, Any]]) -> None:
+    from navigator_kernel.adapters.files import FolderWriter
+    from navigator_kernel.evals.cases import Problem
+    from navigator_kernel.evals.junit import junit
+
+    place = Path.cwd() / file
+    text = junit(found, [Problem(**problem) for problem in problems])
+    FolderWriter([place.parent]).write(place, text.encode("utf-8", "replace"))
+
+
+def _show(body: Mapping[str, Any]) -> None:
+    rows = [
+        (str(one["skill"]), f"{one['passed']}/{one['cases']}", f"{one['precision']:.2f}", f"{one['recall']:.2f}")
+        for one in body["skills"]
+    ]
+    if rows:
+        table(("skill", "passed", "precision", "recall"), rows)
+    for one in body["failures"]:
+        asked = f" (asked about {', '.join(one['asked'])})" if one["asked"] else ""
+        wanted, chosen = one["wanted"] or f"not {one['skill']}", one["chosen"] or "nobody"
+        whose, query = one["skill"] or one["file"], shorten(one["query"], 80)
+        lines(f"{whose}: {query!r} wanted {wanted}, went to {chosen}{asked}")
+    for one in body["problems"]:
+        lines(f"{one['level']}: {one['code']}: {': '.join(part for part in (one['skill'], one['message']) if part)}")
+    for one in body["overlaps"][:10]:
+        note(f"{one['one']} and {one['other']} are described alike: {one['likeness']:.0%}")
+    for host, held in body["budgets"].items():
+        note(f"{host}: {held['used']} of {held['limit']} characters")
+    figures = f"precision {body['precision']:.3f}, recall {body['recall']:.3f}"
+    note(f"{body['passed']} of {body['cases']} evals passed, {figures}")

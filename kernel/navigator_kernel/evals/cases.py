@@ -1,0 +1,70 @@
+"""Reads evals: lists of `{query, should_trigger, expected_skill?}`, and the skill-creator's `{skill_name, evals}`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+LIMIT = 1024 * 1024  # bytes of one file
+MOST = 5_000  # evals of one file
+
+
+class EvalCase(NamedTuple):
+    """One message. `skill` is whose eval it is, empty for the project's own; `expected` where else it is to go."""
+
+    skill: str
+    file: str
+    query: str
+    should_trigger: bool
+    expected: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """The skill that the message is for; empty where only what it is not for is known."""
+        return self.expected or (self.skill if self.should_trigger else "")
+
+
+class Problem(NamedTuple):
+    """Something that is wrong with a skill or its evals; an `error` fails the whole."""
+
+    code: str
+    level: str
+    skill: str
+    message: str
+    file: str = ""
+
+
+def cases_in(skill: str, folder: Path) -> tuple[list[EvalCase], list[Problem]]:
+    """All evals of the JSON files in `folder`, and the files that cannot be read."""
+    cases: list[EvalCase] = []
+    problems: list[Problem] = []
+    for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+        try:
+            if file.is_symlink() or file.stat().st_size > LIMIT:
+                raise ValueError(f"it is a link, or over {LIMIT // 1024**2} MiB")
+            cases += _read(skill, file.name, json.loads(file.read_bytes().decode("utf-8-sig")))
+        except (OSError, ValueError, RecursionError) as error:
+            problems.append(Problem("eval-broken", "error", skill, f"it cannot be read: {error}", str(file)))
+    return cases, problems
+
+
+def _read(skill: str, file: str, held: Any) -> Iterator[EvalCase]:
+    owner = skill
+    if isinstance(held, Mapping):
+        owner, held = str(held.get("skill_name") or skill), held.get("evals")
+    if not isinstance(held, Sequence) or isinstance(held, str) or len(held) > MOST:
+        raise ValueError(f"it is no list of evals, or one of over {MOST:,}")
+    for at, entry in enumerate(held):
+        body = entry if isinstance(entry, Mapping) else {}
+        query, triggers, expected = (
+            body.get("query", body.get("prompt")),
+            body.get("should_trigger", True),
+            body.get("expected_skill"),
+        )
+        if not isinstance(query, str) or not query.strip() or not isinstance(triggers, bool):
+            raise ValueError(f"entry {at} needs a query, and true or false as should_trigger")
+        if not isinstance(expected, str | None) or (triggers and not (owner or expected)):
+            raise ValueError(f"entry {at} needs the name of a skill as expected_skill")
+        yield EvalCase(owner, file, query, triggers, expected or "")

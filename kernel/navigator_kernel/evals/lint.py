@@ -1,0 +1,132 @@
+"""What can be told of descriptions without a message: trigger hints, overlap, and room in the catalogues of hosts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from navigator_kernel.evals.cases import EvalCase, Problem
+from navigator_kernel.routing.terms import content_terms
+from navigator_kernel.text import fold
+from navigator_kernel.values.resource import SkillDef
+
+SHORT, LONG = 30, 1024  # letters of a description; 1,024 are the specification's
+SHOWN = 0.5  # the least overlap that is told
+AROUND = 4  # characters that a host writes around a name and a description
+
+
+class Budget(NamedTuple):
+    """Characters of all entries that a host shows its model, and of one description."""
+
+    total: int
+    each: int
+
+
+# Claude Code: 1 % of 200,000 tokens of 4 characters, 1,536 of a description (skillListingBudgetFraction, issue 64606).
+# Codex: 2 % of the window, 8,000 characters where that is not known (openai/codex pull request 18298).
+BUDGETS: Mapping[str, Budget] = {"claude-code": Budget(8_000, 1_536), "codex": Budget(8_000, LONG)}
+
+# RTE-37 and RTE-39: the scenario in which it is to be used, in English or in Chinese
+_HINT = re.compile(
+    r"\b(?:use[ds]?|invoke[ds]?|trigger(?:s|ed)?|appl(?:y|ies)|activate[ds]?|run)\b[^.。]{0,40}\b(?:when|whenever|if|for|on|before|after|to|by)\b"
+    r"|\bwhen(?:ever)?\b[^.。]{0,20}\b(?:the |a )?(?:user|you|someone|asked|asks|working|there|it)\b"
+    r"|（[^）]*(?:时|场景|用于|适用)[^）]*）|当[^。]{1,60}时|(?:用于|适用于|时使用|的时候使用|时触发)",
+    re.IGNORECASE,
+)
+_HAN = re.compile(r"[\u3400-\u9fff]")  # which says as much as two letters, and more
+_PERSON = re.compile(r"\b(?:I|I'm|I'll|my|we|our)\b (?:can|will|am|help|do|make|write)|我(?:可以|能|会)", re.IGNORECASE)
+
+
+class Overlap(NamedTuple):
+    """How alike two descriptions are, 1 where they say the same."""
+
+    one: str
+    other: str
+    likeness: float
+
+
+def of_descriptions(skills: Sequence[SkillDef]) -> Iterator[Problem]:
+    """RTE-37, RTE-39."""
+    for skill in skills:
+        text = skill.description.strip()
+        found = {
+            "trigger-missing": (not _HINT.search(text), "the description does not say when to use it"),
+            "description-short": (
+                len(text) + len(_HAN.findall(text)) < SHORT,
+                "the description is too short to tell it from others",
+            ),
+            "description-person": (_PERSON.search(text), "the description speaks in the first person"),
+        }
+        for code, (holds, message) in found.items():
+            if holds:
+                level = "warning" if code == "description-person" else "error"
+                yield Problem(code, level, skill.name, message)
+
+
+def of_names(skills: Sequence[SkillDef]) -> Iterator[Problem]:
+    """Triggers and aliases that two skills declare; each is a message that reaches one of them by chance."""
+    held: dict[str, list[str]] = defaultdict(list)
+    for skill in skills:
+        for word in dict.fromkeys(fold(word) for word in (skill.name, *skill.triggers, *skill.aliases)):
+            held[word].append(skill.name)
+    for word, names in sorted(held.items()):
+        if len(names) > 1:
+            yield Problem("trigger-shared", "error", names[0], f"{word!r} is a trigger or a name of {', '.join(names)}")
+
+
+def of_evals(cases: Sequence[EvalCase], skills: Sequence[SkillDef]) -> Iterator[Problem]:
+    """Evals that no catalogue can meet."""
+    known, wanted = {skill.name for skill in skills}, defaultdict(set)
+    for case in cases:
+        for name in (case.skill, case.expected):
+            if name and name not in known:
+                yield Problem("eval-unknown", "error", case.skill, f"there is no skill called {name!r}", case.file)
+        if case.wanted:
+            wanted[fold(case.query)].add(case.wanted)
+        if not case.should_trigger and case.expected == case.skill != "":
+            yield Problem("eval-contradiction", "error", case.skill, f"{case.query!r} is and is not for it", case.file)
+    for query, names in sorted(wanted.items()):
+        if len(names) > 1:
+            message = f"{query!r} is for {' and for '.join(sorted(names))}"
+            yield Problem("eval-contradiction", "error", min(names), message)
+
+
+def without_evals(cases: Sequence[EvalCase], skills: Sequence[SkillDef], level: str) -> Iterator[Problem]:
+    """Skills that say of no message, or of messages of one kind only, whether it is for them."""
+    kinds = defaultdict(set)
+    for case in cases:
+        kinds[case.skill].add(case.should_trigger)
+    for skill in skills:
+        if not kinds[skill.name]:
+            yield Problem("eval-missing", level, skill.name, "it has no evals")
+        elif len(kinds[skill.name]) < 2:
+            yield Problem("eval-one-sided", level, skill.name, "its evals are all of one kind")
+
+
+def overlaps(skills: Sequence[SkillDef], least: float = SHOWN) -> list[Overlap]:
+    """Pairs of descriptions by the cosine of their words, rare ones counting more; those under `least` left out."""
+    bags = {skill.name: Counter(content_terms(skill.description)) for skill in skills}
+    among = Counter(word for bag in bags.values() for word in bag)
+    weights: dict[str, dict[str, float]] = {}
+    for name, bag in bags.items():
+        found = {word: count * math.log(1 + len(bags) / among[word]) for word, count in bag.items()}
+        length = math.sqrt(sum(value * value for value in found.values())) or 1.0
+        weights[name] = {word: value / length for word, value in found.items()}
+    likeness: dict[tuple[str, str], float] = defaultdict(float)
+    holders: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(weights):
+        for word, value in weights[name].items():
+            for other in holders[word]:
+                likeness[other, name] += value * weights[other][word]
+            holders[word].append(name)
+    found_pairs = [Overlap(one, other, round(value, 3)) for (one, other), value in likeness.items() if value >= least]
+    return sorted(found_pairs, key=lambda pair: (-pair.likeness, pair))
+
+
+def used(skills: Sequence[SkillDef], each: int) -> int:
+    """Characters of a host's catalogue."""
+    shown = [skill for skill in skills if skill.implicit]
+    return sum(len(skill.name) + min(len(skill.description), each) + AROUND for skill in shown)

@@ -1,0 +1,177 @@
+"""`navigator eval`: green on what is shipped, red on every fault that is put in, the same each time."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from cli.support import Place, place_in
+from navigator_kernel.assembly.places import shipped_home
+from routing.distractors import write_distractors
+
+Fault = Callable[[Path], Any]
+HINT = " This skill should be used when the user wants it."
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> Place:
+    """A project with the shipped skills as its own."""
+    place = place_in(tmp_path)
+    shutil.copytree(
+        shipped_home().skills, place.root / ".claude" / "skills", ignore=shutil.ignore_patterns(".navigator")
+    )
+    return place
+
+
+def page(skills: Path, name: str, pattern: str, new: str) -> None:
+    """Changes the page of a skill, which has to hold what is changed."""
+    file = skills / name / "SKILL.md"
+    text, count = re.subn(pattern, lambda _: new, file.read_text("utf-8"), count=1, flags=re.MULTILINE | re.DOTALL)
+    assert count == 1
+    file.write_text(text, "utf-8")
+
+
+def described(name: str, text: str) -> Fault:
+    return lambda skills: page(skills, name, r"^description: .*?$", f"description: {text}")
+
+
+def twin(skills: Path) -> None:
+    shutil.copytree(skills / "word-count", skills / "count-words")
+    page(skills, "count-words", r"^name: word-count$", "name: count-words")
+
+
+def evals(name: str, *rows: dict[str, Any], file: str = "trigger-eval.json") -> Fault:
+    """More evals of a skill."""
+
+    def put(skills: Path) -> None:
+        path = skills / name / "evals" / file
+        path.write_text(json.dumps([*json.loads(path.read_text("utf-8")), *rows], ensure_ascii=False), "utf-8")
+
+    return put
+
+
+def project(text: str) -> Fault:
+    """Evals of the project itself."""
+
+    def put(skills: Path) -> None:
+        folder = skills.parents[1] / "evals"
+        folder.mkdir()
+        (folder / "all.json").write_text(text, "utf-8")
+
+    return put
+
+
+def many(skills: Path) -> None:
+    write_distractors(skills)
+
+
+def wrong(name: str, query: str) -> dict[str, Any]:
+    return {"query": query, "should_trigger": True, "expected_skill": name}
+
+
+LOST = [wrong("word-count", f"how do I cook rice for {count} people") for count in range(2, 40)]
+FALSE = [{"query": f"word count of essay number {at} please", "should_trigger": False} for at in range(30)]
+FAULTS: dict[str, tuple[str, Fault, tuple[str, ...]]] = {
+    "two descriptions that are the same": ("overlap", twin, ()),
+    "a trigger that two skills declare": (
+        "trigger-shared", lambda skills: [page(skills, n, r"^name:", "triggers: [count it all]\nname:") for n in ("word-count", "todo-scan")], (),
+    ),
+    "an alias that is another skill's name": ("trigger-shared", lambda skills: page(skills, "todo-scan", r"^name:", "aliases: [word-count]\nname:"), ()),
+    "no trigger hint": ("trigger-missing", described("link-check", "Finds dead links in pages and in folders of pages."), ()),
+    "no Chinese one either": ("trigger-missing", described("link-check", "检查页面里的死链，支持文件夹和整个网站的批量检查，速度很快，结果也很清楚。"), ()),
+    "a description of two words": ("description-short", described("link-check", "Use when asked."), ()),
+    "no description": ("description-missing", described("link-check", '""'), ()),
+    "a description without end": ("description-length", described("link-check", f"Checks links.{HINT}{' more' * 300}"), ()),
+    "broken frontmatter": ("yaml-unquoted", lambda skills: page(skills, "link-check", r"^name: ", "name: [\nnot: "), ()),
+    "frontmatter without an end": ("unclosed", lambda skills: page(skills, "link-check", r"\n---\n", "\n"), ()),
+    "over the budget of a host": ("over-budget", many, ("--host", "claude-code")),
+    "over the budget of another host": ("over-budget", many, ("--host", "codex")),
+    "over a budget that was said": ("over-budget", lambda skills: None, ("--budget", "1000")),
+    "evals that are no JSON": ("eval-broken", lambda skills: (skills / "word-count" / "evals" / "more.json").write_text("{"), ()),
+    "evals that are no list": ("eval-broken", lambda skills: (skills / "word-count" / "evals" / "more.json").write_text('{"evals": 7}'), ()),
+    "an eval without a query": ("eval-broken", evals("word-count", {"should_trigger": True}), ()),
+    "an eval for a skill that is not there": ("eval-unknown", evals("word-count", wrong("word-cuont", "count it")), ()),
+    "a message for two skills": ("eval-contradiction", evals("word-count", wrong("link-check", "word count of this essay please")), ()),
+    "a message that is and is not for a skill": (
+        "eval-contradiction", evals("word-count", {"query": "count", "should_trigger": False, "expected_skill": "word-count"}), (),
+    ),
+    "messages that reach nobody": ("recall-low", evals("word-count", *LOST), ()),
+    "messages that reach one they are not for": ("precision-low", project(json.dumps(FALSE)), ()),
+    "messages of the project that reach nobody": ("recall-low", project(json.dumps(LOST)), ()),
+    "a skill without evals": ("eval-missing", lambda skills: shutil.rmtree(skills / "word-count" / "evals"), ("--require-evals",)),
+    "evals of one kind": (
+        "eval-one-sided",
+        lambda skills: (skills / "word-count" / "evals" / "trigger-eval.json").write_text("[]"),
+        ("--require-evals",),
+    ),
+    "evals of the skill-creator for another skill": (
+        "eval-unknown",
+        lambda skills: (skills / "word-count" / "evals" / "evals.json").write_text('{"skill_name": "wc", "evals": [{"prompt": "/wc"}]}'),
+        (),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.requirement("RTE-38")
+def test_what_is_shipped_is_green(shipped: Place) -> None:
+    told = shipped.json("eval", "--require-evals", "--host", "claude-code", "--host", "codex")
+    assert (told["exit_code"], told["problems"]) == (0, [])
+    assert told["cases"] >= 160
+    assert told["precision"] >= 0.97
+    assert told["recall"] >= 0.95
+
+
+def test_there_are_faults_enough() -> None:
+    assert len(FAULTS) >= 20
+
+
+@pytest.mark.requirement("RTE-37", "RTE-39")
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_is_put_in_is_found(shipped: Place, name: str) -> None:
+    code, put, flags = FAULTS[name]
+    put(shipped.root / ".claude" / "skills")
+    told = shipped.json("eval", *flags)
+    assert told["exit_code"] == 1
+    errors = [problem["code"] for problem in told["problems"] if problem["level"] == "error"]
+    assert code in errors, told["problems"]
+
+
+def test_two_hundred_skills_are_done_in_a_minute_and_alike_each_time(shipped: Place) -> None:
+    many(shipped.root / ".claude" / "skills")
+    began = time.process_time()
+    told = [shipped.run("eval", "--json") for _ in range(3)]
+    assert len({one.out for one in told}) == 1
+    assert told[0].document["cases"] >= 160
+    assert time.process_time() - began < 180
+
+
+def test_junit_counts_what_the_document_counts(shipped: Place) -> None:
+    evals("word-count", wrong("word-count", "how do I cook \x07 rice ]]> & <b>\ufffe"))(
+        shipped.root / ".claude" / "skills"
+    )
+    told = shipped.json("eval", "word-count", "--junit", "out.xml")
+    tree = ET.parse(shipped.root / "out.xml").getroot()
+    assert int(tree.attrib["failures"]) == len(told["failures"])
+    assert len(tree.findall(".//testcase")) == told["cases"] + len(told["problems"]) == int(tree.attrib["tests"])
+    assert [suite.attrib["name"] for suite in tree] == ["word-count"]
+
+
+def test_one_skill_alone_is_looked_at_among_all(shipped: Place) -> None:
+    told = shipped.json("eval", "word-count")
+    assert [one["skill"] for one in told["skills"]] == ["word-count"]
+    assert shipped.run("eval", "nothing").code == 4
+
+
+def test_evals_of_the_skill_creator_are_messages_for_the_skill(shipped: Place) -> None:
+    file = shipped.root / ".claude" / "skills" / "word-count" / "evals" / "trigger-eval.json"
+    file.write_text("[]")
+    (score,) = shipped.json("eval", "word-count")["skills"]
+    assert score["cases"] == 2
