@@ -52,6 +52,7 @@ def of_descriptions(skills: Sequence[SkillDef]) -> Iterator[Problem]:
     """RTE-37, RTE-39."""
     for skill in skills:
         text = skill.description.strip()
+        size = len(text) + len(_HAN.findall(text))
         found = {
             "trigger-missing": (not _HINT.search(text), "the description does not say when to use it"),
             "description-short": (
