@@ -55,10 +55,7 @@ def of_descriptions(skills: Sequence[SkillDef]) -> Iterator[Problem]:
         size = len(text) + len(_HAN.findall(text))
         found = {
             "trigger-missing": (not _HINT.search(text), "the description does not say when to use it"),
-            "description-short": (
-                len(text) + len(_HAN.findall(text)) < SHORT,
-                "the description is too short to tell it from others",
-            ),
+            "description-short": (size < SHORT, "the description is too short to tell it from others"),
             "description-person": (_PERSON.search(text), "the description speaks in the first person"),
         }
         for code, (holds, message) in found.items():
