@@ -142,6 +142,7 @@ CASES: Mapping[str, Case] = {
     "plugin list": Case(),
     "plugin trust": Case(words=["source"]),
     "policy explain": Case(words=["word-count"]),
+    "replay": Case(before=once),
     "route": Case(words=["review this code"]),
     "session delete": Case(words=["talk"], before=talk),
     "session export": Case(words=["talk"], before=talk),
@@ -234,6 +235,8 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("mcp test", Case(words=["there"], before=mcp_server, code=9)),
     ("mcp tools", Case(words=["nothing"], code=4)),
     ("mcp serve", Case(code=2)),  # stdout is the protocol's, but over HTTP
+    ("replay", Case(code=4)),
+    ("replay", Case(words=["20200101-000000000-000000"], code=4)),
     ("route", Case(words=["hi"], before=TOML, code=6)),
     ("route", Case(words=["hi"], before=SWITCHES, code=6)),
     ("route", Case(words=[" "], code=2)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.preferences import Preferences
@@ -34,18 +34,23 @@ from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner
 from navigator_kernel.settings import user_state
+from navigator_kernel.tape.doors import TapedClock, TapedShelf, TapedTools, taped
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
-    from navigator_kernel.model_ports import Tools
+    from navigator_kernel.model_ports import ModelShelf, Tools
+    from navigator_kernel.ports import Redact
     from navigator_kernel.sandbox.consents import ConsentBook
     from navigator_kernel.settings import Settings
     from navigator_kernel.skills.catalogue import ResourceCatalogue
+    from navigator_kernel.tape.tape import Tape
 
 
-def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsafe: bool = False) -> Kernel:
+def assemble(
+    root: Path, settings: Settings, clock: Clock | None = None, *, unsafe: bool = False, tape: Tape | None = None
+) -> Kernel:
     """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
-    run as they are where nothing can contain them."""
+    run as they are where nothing can contain them; `tape` stands at the doors of its turns."""
     clock = clock or SystemClock()
     extensions = open_plugins(root)
     catalogue = open_catalogue(root, extensions.sources(root))
@@ -58,13 +63,12 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
-    models = open_models(settings)
     plugins.add(PlannerPlugin(writer, lambda: own.meaning.index.encoder if own.meaning else None), "planner")
 
     def desk(always: Tools) -> Tools:
         return open_desk(root, always, plugins, consents, audit, settings)
 
-    return Kernel(
+    kernel = Kernel(
         root=root,
         settings=settings,
         catalogue=catalogue,
@@ -88,11 +92,31 @@ def assemble(root: Path, settings: Settings, clock: Clock | None = None, *, unsa
         finish_hook=lambda reply: _tell(extensions, reply),
         redact=redact,
         audit=audit,
-        models=models,
-        judge=open_judge(settings, models, catalogue),
-        specialist=open_specialist(settings, models, catalogue, clock, desk, redact),
+        **_minds(settings, catalogue, clock, desk, redact, tape),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
+    return kernel if tape is None else taped(kernel, tape)
+
+
+def _minds(
+    settings: Settings,
+    catalogue: ResourceCatalogue,
+    clock: Clock,
+    desk: Callable[[Tools], Tools],
+    redact: Redact,
+    tape: Tape | None,
+) -> dict[str, Any]:
+    """The models, and what chooses and works with them."""
+    models: ModelShelf | None = open_models(settings)
+    if tape is not None:
+        models, clock = models and TapedShelf(models, tape), TapedClock(clock, tape)
+
+    def watched(always: Tools) -> Tools:
+        return desk(always) if tape is None else TapedTools(desk(always), tape)
+
+    judge = open_judge(settings, models, catalogue)
+    specialist = open_specialist(settings, models, catalogue, clock, watched, redact)
+    return {"models": models, "judge": judge, "specialist": specialist}
 
 
 def _ports(

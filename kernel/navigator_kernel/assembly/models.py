@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.model_ports import ChatModel, Judge, Specialist, Tools
+    from navigator_kernel.model_ports import ModelShelf as Shelf
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, Redact
     from navigator_kernel.settings import Models, Settings
@@ -51,7 +52,7 @@ def open_models(settings: Settings) -> ModelShelf | None:
 
 def open_specialist(
     settings: Settings,
-    models: ModelShelf | None,
+    models: Shelf | None,
     catalogue: Catalogue,
     clock: Clock,
     desk: Callable[[Tools], Tools],
@@ -82,7 +83,7 @@ def open_specialist(
     return specialist
 
 
-def open_judge(settings: Settings, models: ModelShelf | None, catalogue: Catalogue) -> Judge | None:
+def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -> Judge | None:
     """None where a model must not choose, or where there is none."""
     if models is None or settings.router == "local_only":
         return None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.ports import Kernel
     from navigator_kernel.sandbox.consents import ConsentBook
+    from navigator_kernel.tape.tape import Recorder
     from navigator_kernel.text import Language
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,10 +42,17 @@ class App:
         return load_settings(self.root, flags=self.flags)
 
     @cached_property
+    def tape(self) -> Recorder:
+        """What a turn is told from outside, for `navigator replay`."""
+        from navigator_kernel.tape.tape import Recorder
+
+        return Recorder()
+
+    @cached_property
     def kernel(self) -> Kernel:
         from navigator_kernel.assembly.kernel import assemble
 
-        return assemble(self.root, self.settings, unsafe=self.unsafe)
+        return assemble(self.root, self.settings, unsafe=self.unsafe, tape=self.tape)
 
     def use_model(self, name: str) -> None:
         """Asks the model `name` from now on; the kernel is put together anew when it is next needed."""

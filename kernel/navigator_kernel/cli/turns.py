@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.cli.output import note
+from navigator_kernel.cli.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.turn import run_turn
@@ -51,12 +52,15 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
         redact=kernel.redact,
     )
     ended_by: list[str] = []
+    app.tape.begin()
     if kernel.models is not None and session.turn:
         session = replace(session, history=tuple(app.sessions.history(session.id, RECALLED)))
     try:
         reply = asyncio.run(_stoppable(run_turn(message, session, kernel, stream), ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted("stopped", hint="nothing is half-written", signal="".join(ended_by)) from error
+    finally:
+        keep_tape(app, stream.run, message, session)
     if keep or reply.session.approval is not None or reply.session.question is not None:
         _save(app, reply)
     return reply

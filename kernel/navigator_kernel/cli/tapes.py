@@ -1,0 +1,84 @@
+"""Where the tapes of turns lie: `mybox/logs/tapes`, one JSON file a run, without secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from navigator_kernel.errors import Damaged, KernelError, NotFound
+from navigator_kernel.tape.tape import MOST, VERSION
+from navigator_kernel.values.request import Message, Said, Session
+from navigator_kernel.values.session_form import session_from, session_to_dict
+
+if TYPE_CHECKING:
+    from navigator_kernel.cli.app import App
+    from navigator_kernel.settings import Settings
+
+_RUN = re.compile(r"[a-z0-9-]{1,80}")
+
+
+class Taped(NamedTuple):
+    """A turn as it was asked for, and all that it was told."""
+
+    run: str
+    message: Message
+    session: Session
+    settings: Mapping[str, Any]
+    lines: list[Mapping[str, Any]]
+    redacted: bool
+
+
+def keep_tape(app: App, run: str, message: Message, session: Session) -> None:
+    """A tape that cannot be kept ends no turn."""
+    settings = app.settings
+    body = {
+        "v": VERSION,
+        "run": run,
+        "message": asdict(message),
+        "session": {**session_to_dict(session), "history": [asdict(said) for said in session.history]},
+        "settings": {"timeout": settings.timeout, "router": settings.router, "steps": settings.steps}
+        | {"model": settings.models.default},
+        "lines": app.tape.end(),
+    }
+    kept = app.kernel.redact(body)
+    text = json.dumps({**kept, "redacted": kept != body}, ensure_ascii=False, separators=(",", ":"), default=str)
+    if len(text) > MOST:
+        return
+    from navigator_kernel.assembly.parts import writer_for
+
+    file, writer = _folder(app) / f"{run}.json", writer_for("turn", app.root)
+    try:
+        writer.make_folder(file.parent)
+        writer.write(file, text.encode("utf-8", "backslashreplace"), mode=0o600)
+    except KernelError:
+        return
+
+
+def load_tape(app: App, run: str) -> Taped:
+    """NotFound where nothing was recorded, Damaged for what is no tape."""
+    file = _folder(app) / f"{run}.json"
+    if not _RUN.fullmatch(run) or not file.is_file():
+        raise NotFound(f"no tape of the run {run!r} was kept", hint="navigator ask and navigator chat keep them")
+    try:
+        held = json.loads(file.read_bytes())
+        message = Message(**{**held["message"], "answers": tuple(held["message"]["answers"])})
+        history = tuple(Said(**said) for said in held["session"]["history"])
+        session = replace(session_from(held["session"]), history=history)
+        return Taped(held["run"], message, session, dict(held["settings"]), list(held["lines"]), held["redacted"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"the tape of the run {run!r} cannot be read: {error}", hint="remove the file") from error
+
+
+def settings_of(taped: Taped, settings: Settings) -> Settings:
+    """Those of today, but for what decided the turn."""
+    held = taped.settings
+    models = settings.models._replace(default=str(held["model"]))
+    return replace(settings, timeout=held["timeout"], router=held["router"], steps=held["steps"], models=models)
+
+
+def _folder(app: App) -> Path:
+    return app.root / "mybox" / "logs" / "tapes"

@@ -1,0 +1,238 @@
+"""The doors of a turn with a tape at each: what goes in is passed on, what comes back is kept, or is what it was."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.events import Event, UICommand
+from navigator_kernel.tape.tape import Form, Tape
+from navigator_kernel.values.chat import ChatMessage, Completion, Spent
+from navigator_kernel.values.context import Memory
+from navigator_kernel.values.report import Report, report_of, report_to_dict
+from navigator_kernel.values.work import ToolAnswer
+
+if TYPE_CHECKING:
+    from navigator_kernel.model_ports import ChatModel, ModelShelf, Tools
+    from navigator_kernel.ports import Clock, Dispatcher, FileReader, Ids, Journal, Kernel, Recall
+    from navigator_kernel.values.chat import Asked, ToolCall, ToolSpec
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.work import Assignment
+
+
+def _completion(held: Mapping[str, Any]) -> Completion:
+    message, spent = ChatMessage.from_dict(held["message"]), Spent(**held["spent"])
+    return Completion(message=message, model=held["model"], finish=held["finish"], spent=spent)
+
+
+def _tool_answer(held: Mapping[str, Any]) -> ToolAnswer:
+    commands = tuple(UICommand(**one) for one in held["commands"])
+    return ToolAnswer(text=held["text"], failed=held["failed"], commands=commands, changed=held["changed"])
+
+
+REPORT = Form(report_to_dict, report_of)
+JOURNAL = "journal"
+NOTHING = Form(lambda _: None, lambda _: None)
+FILE = Form(lambda found: [str(found[0]), found[1]], lambda held: (Path(held[0]), held[1]))
+MEMORIES = Form(lambda found: [asdict(one) for one in found], lambda held: tuple(Memory(**one) for one in held))
+TOOL_ANSWER = Form(asdict, _tool_answer)
+COMPLETION = Form(
+    lambda done: {
+        "message": done.message.to_dict(), "model": done.model, "finish": done.finish, "spent": asdict(done.spent),
+    },
+    _completion,
+)  # fmt: skip
+SAID = Form(lambda held: [COMPLETION.encode(held[0]), held[1]], lambda held: (COMPLETION.decode(held[0]), held[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class TapedClock:
+    """Implements `ports.Clock`."""
+
+    inner: Clock
+    tape: Tape
+
+    def now(self) -> str:
+        return self.tape.heard("now", self.inner.now)
+
+    def monotonic(self) -> float:
+        return self.tape.heard("monotonic", self.inner.monotonic)
+
+
+@dataclass(frozen=True, slots=True)
+class TapedIds:
+    """Implements `ports.Ids`."""
+
+    inner: Ids
+    tape: Tape
+
+    def new(self) -> str:
+        return self.tape.heard("id", self.inner.new)
+
+
+@dataclass(frozen=True, slots=True)
+class TapedFiles:
+    """Implements `ports.FileReader`."""
+
+    inner: FileReader
+    tape: Tape
+
+    def read(self, written: str) -> tuple[Path, str]:
+        return self.tape.heard(f"file:{written}", lambda: self.inner.read(written), FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class TapedRecall:
+    """Implements `ports.Recall`."""
+
+    inner: Recall
+    tape: Tape
+
+    def recall(self, message: str) -> tuple[Memory, ...]:
+        return self.tape.heard("memory", lambda: self.inner.recall(message), MEMORIES)
+
+
+@dataclass(frozen=True, slots=True)
+class TapedDispatcher:
+    """Implements `ports.Dispatcher`. While it plays no agent is asked."""
+
+    inner: Dispatcher
+    tape: Tape
+
+    async def submit(self, packet: Packet) -> str:
+        return packet.context.idempotency_key if self.tape.playing else await self.inner.submit(packet)
+
+    async def events(self, task: str) -> AsyncIterator[Event]:
+        if not self.tape.playing:
+            async for event in self.inner.events(task):
+                yield event
+
+    async def result(self, task: str) -> Report:
+        return await self.tape.awaited(f"report:{task}", lambda: self.inner.result(task), REPORT)
+
+    async def cancel(self, task: str) -> None:
+        if not self.tape.playing:
+            await self.inner.cancel(task)
+
+    def heartbeat(self, task: str) -> float:
+        return 0.0 if self.tape.playing else self.inner.heartbeat(task)
+
+
+@dataclass(frozen=True, slots=True)
+class TapedModel:
+    """Implements `model_ports.ChatModel`; the pieces of an answer are kept as they came."""
+
+    inner: ChatModel
+    tape: Tape
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
+        pieces: list[str] = []
+
+        def piece(text: str) -> None:
+            pieces.append(text)
+            if told is not None:
+                told(text)
+
+        async def answered() -> tuple[Completion, list[str]]:
+            return await self.inner.complete(asked, piece if told is not None else None), pieces
+
+        done, said = await self.tape.awaited("model:answer", answered, SAID)
+        if self.tape.playing and told is not None:
+            for text in said:
+                told(text)
+        return done
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+@dataclass(frozen=True, slots=True)
+class TapedShelf:
+    """Implements `model_ports.ModelShelf`."""
+
+    inner: ModelShelf
+    tape: Tape
+
+    def knows(self, name: str) -> bool:
+        return self.inner.knows(name)
+
+    def chain(self, name: str = "") -> ChatModel:
+        return TapedModel(self.inner.chain(name), self.tape)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+@dataclass(frozen=True, slots=True)
+class TapedTools:
+    """Implements `model_ports.Tools`. While it plays no tool is called."""
+
+    inner: Tools
+    tape: Tape
+
+    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
+        return self.inner.offered(work)
+
+    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        async def called() -> ToolAnswer:
+            return await self.inner.call(work, call, arguments)
+
+        return await self.tape.awaited(f"tool:{call.id}", called, TOOL_ANSWER)
+
+
+@dataclass(frozen=True, slots=True)
+class TapedJournal:
+    """Implements `ports.Journal`. What a workflow has done lies in its journal and not on a tape, which says so."""
+
+    inner: Journal
+    tape: Tape
+
+    def __getattr__(self, name: str) -> Any:
+        return self.tape.heard(JOURNAL, lambda: getattr(self.inner, name), NOTHING)
+
+
+class Untouched:
+    """Stands for what a turn changes outside of itself, while it is taken again: nothing comes of it."""
+
+    def __getattr__(self, _name: str) -> Callable[..., Any]:
+        return lambda *_args, **_facts: None
+
+
+@dataclass(slots=True)
+class Lines:
+    """Implements `ports.RunLog` in memory."""
+
+    held: list[Event]
+
+    def append(self, event: Event) -> None:
+        self.held.append(event)
+
+    def read(self, run: str) -> Sequence[Event]:
+        return [event for event in self.held if event.run == run]
+
+    def runs(self) -> Sequence[str]:
+        return sorted({event.run for event in self.held}, reverse=True)
+
+
+def taped(kernel: Kernel, tape: Tape) -> Kernel:
+    """The kernel with the tape at its doors; where it plays, nothing outside of the turn is changed."""
+    doors: dict[str, Any] = {
+        "clock": TapedClock(kernel.clock, tape),
+        "ids": TapedIds(kernel.ids, tape),
+        "files": TapedFiles(kernel.files, tape),
+        "root_files": TapedFiles(kernel.root_files, tape),
+        "memory": TapedRecall(kernel.memory, tape),
+        "dispatcher": TapedDispatcher(kernel.dispatcher, tape),
+        "journal": TapedJournal(kernel.journal, tape),
+    }
+    if tape.playing:
+        nothing = Untouched()
+        doors |= dict.fromkeys(("consents", "lessons", "writer", "audit"), nothing)
+        doors |= {"run_log": Lines([]), "finish_hook": lambda _reply: None}
+    return replace(kernel, **doors)

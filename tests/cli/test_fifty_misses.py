@@ -1,0 +1,75 @@
+"""Fifty messages that miss a skill, each at a stage that the message and the catalogue leave no doubt about."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.support import below, place_in, type_a
+from navigator_kernel.cli.app import App
+from navigator_kernel.cli.turns import take_turn
+from navigator_kernel.values.request import Message, Session
+from navigator_kernel.why import missed
+from skill_repositories import skill_text
+
+PAINT, SEA = (
+    "Paints watercolours of boats at sea. Use when the user wants a watercolour of boats",
+    "paint a watercolour of boats at sea",
+)
+OFF = ("off-one", "off-two")
+HIDDEN = ("for-people", "for-hands")
+
+MISSES: list[tuple[str, str, str]] = [
+    # Nothing is called so, or it is not for routing: it was never offered
+    *((message, "no-such-skill", "offered") for message in ("hello", SEA, "/word-count a", "帮我审查一下代码", "skill list")),
+    *((f"/{name} x", name, "offered") for name in ("ada-paintor", "wordcount2", "画图")),
+    *((message, name, "offered") for name in OFF for message in ("sell me some coffee", "/word-count a", "卖咖啡")),
+    *((message, name, "offered") for name in HIDDEN for message in ("please sell me some tea", "hello", "我想买茶")),
+    # Another one was named, or no skill at all: nobody looked for more
+    *((message, "ada-painter", "shortlisted") for message in (
+        "/word-count boats at sea", "@@word-count boats at sea", "/bob-painter a boat", "/rust-dev boats", "use word-count on boats",
+        "word-count boats", "run word-count", "执行 word-count 海上的船", "skill list", "列出技能", "what can you do", "#nothing-like-it",
+        "info bob-painter", "disable nothing-like-it", "mcp list", "/nothing-like-it boats",
+    )),
+    # Two that are alike: the person is asked first
+    *((SEA, name, "chosen") for name in ("ada-painter", "bob-painter")),
+    ("paint me a watercolour of two boats at sea please", "bob-painter", "chosen"),
+    ("I would like a watercolour of boats at sea", "ada-painter", "chosen"),
+    # Another one is clearly meant, and this one is near by the words that they share
+    *((f"word count of this: {words}", "ada-painter", "chosen") for words in (
+        "watercolours of boats at sea", "he paints boats at sea", "a watercolour, boats, the sea", "boats at sea in watercolours",
+    )),
+    # The step before it failed, and the one behind it was never begun
+    *((f"use fail-hard, {name} about the sea", name, "loaded") for name in ("ada-painter", "bob-painter", "word-count", "rust-dev")),
+    *((f"用 fail-hard、{name} 处理", name, "loaded") for name in ("ada-painter", "bob-painter")),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> App:
+    place = place_in(tmp_path_factory.mktemp("misses"))
+    skills = {"ada-painter": (PAINT, ""), "bob-painter": (PAINT, "")}
+    skills |= dict.fromkeys(OFF, ("Sells coffee, 卖咖啡. Use when the user wants coffee", ""))
+    skills |= dict.fromkeys(HIDDEN, ("Sells tea. Use when the user wants tea", "disable-model-invocation: true\n"))
+    place.write({f".claude/skills/{name}/SKILL.md": skill_text(name, *told) for name, told in skills.items()})
+    place.write(
+        below(".claude/skills/fail-hard", type_a("fail-hard", "import sys\nsys.exit(3)\n", description="Fails"))
+    )
+    for name in OFF:
+        place.said("skill", "disable", name)
+    return App(root_flag=str(place.root))
+
+
+def test_there_are_fifty() -> None:
+    assert len(set(MISSES)) >= 50
+
+
+@pytest.mark.parametrize(("message", "skill", "stage"), MISSES)
+def test_a_miss_is_attributed_to_its_stage(
+    app: App, message: str, skill: str, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(app.root)
+    reply = take_turn(app, Message(text=message, consent=True), Session(id=app.kernel.ids.new()), (), keep=False)
+    held = next((one for one in app.kernel.catalogue.list_resources(enabled_only=False) if one.name == skill), None)
+    told = missed(app.kernel.run_log.read(reply.run), held, skill)
+    assert told.fell_out == stage, told
+    assert told.why
