@@ -47,6 +47,7 @@ HOSTS = (
 def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
     """All that are configured: the settings' before the person's own file, and that before the project's."""
     theirs = servers_in(root / PROJECT_FILE, "project", lenient=True)
+    theirs = theirs._replace(servers={name: one for name, one in theirs.servers.items() if not _is_this(one)})
     mine = servers_in(own, "user", lenient=False)
     hidden = theirs.servers.keys() & {*mine.servers, *settings}
     greedy = [name for name, server in theirs.servers.items() if server.network]
@@ -58,6 +59,11 @@ def found(root: Path, own: Path, settings: Mapping[str, McpServer]) -> Found:
     )
     project = {name: server._replace(network=False) for name, server in theirs.servers.items()}
     return Found({**project, **mine.servers, **settings}, tuple(sorted(notes)))
+
+
+def _is_this(server: McpServer) -> bool:
+    """Whether it is this kernel, which `navigator host install` names there for others."""
+    return server.args[-2:] == ("mcp", "serve")
 
 
 def servers_in(file: Path, origin: str, keys: tuple[str, ...] = ("mcpServers",), *, lenient: bool) -> Found:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +245,50 @@ def test_a_resource_is_named_with_its_server_in_a_message(asking: Place) -> None
     assert (report["data"]["type"], report["data"]["available"]) == ("ResourceNotFound", ["note://one"])
     report = said(asking, "@elsewhere:note://two")
     assert (report["data"]["exit_code"], report["data"]["available"]) == (4, ["there"])
+
+
+def test_the_kernel_that_a_host_is_told_of_is_no_server_of_its_own(here: Place) -> None:
+    Place(root=here.root).said("host", "install", "generic")
+    assert (here.root / ".mcp.json").exists()
+    assert here.json("list")["servers"] == []
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """Answers every request with one status."""
+
+    status = 401
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(self.status)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None: ...
+
+
+@pytest.mark.requirement("AGT-9")
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        (401, "PermissionDenied", 3),
+        (403, "PermissionDenied", 3),
+        (404, "ConnectionFailed", 7),
+        (500, "ConnectionFailed", 7),
+    ],
+)
+def test_an_address_that_does_not_let_in_or_has_nothing_is_told_by_its_name(
+    here: Place, status: int, kind: str, code: int
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Refusing,), {"status": status})) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here.said("add", "there", "--url", f"http://127.0.0.1:{server.server_port}/mcp")
+        error = here.json("test", "there", "--yes")["error"]
+        server.shutdown()
+    assert (error["type"], error["exit_code"], str(status) in error["msg"]) == (kind, code, True)
+
+
+@pytest.mark.requirement("AGT-9")
+def test_an_address_where_nobody_is_is_a_failed_connection(here: Place) -> None:
+    here.said("add", "there", "--url", "http://127.0.0.1:9/mcp")
+    assert here.json("test", "there", "--yes")["error"]["type"] == "ConnectionFailed"

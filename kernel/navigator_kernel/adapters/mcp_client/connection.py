@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -22,8 +23,9 @@ from mcp import Client
 from navigator_kernel.adapters.mcp_client.elicitation import content_of, declined, question_key
 from navigator_kernel.adapters.mcp_client.stdio import Told
 from navigator_kernel.adapters.mcp_client.thread import thread
-from navigator_kernel.errors import ConnectionFailed, KernelError
+from navigator_kernel.errors import ConnectionFailed, KernelError, PermissionDenied
 
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # what it has to say is in our errors
 IDLE = 300.0  # seconds without a question after which a connection is closed
 ANSWER = 2.0  # seconds in which a server that let a call time out has to answer to a ping
 ENTRIES, PAGES = 20_000, 200  # of one list that are read
@@ -72,10 +74,12 @@ class Connection:
         """The one that is connected; ConnectionFailed where that fails or takes too long."""
         return await asyncio.shield(self._client)
 
-    def lost(self, why: str = "") -> ConnectionFailed:
+    def lost(self, why: str = "") -> ConnectionFailed | PermissionDenied:
         """With the reason that is known, and the last line that the server wrote."""
         reason, words = self.told.why or why or "its connection ended", self.told.last_words()
         message = f"the MCP server {self.name!r}: {reason}{f'; it said: {words}' if words else ''}"
+        if self.told.refused:
+            return PermissionDenied(f"PermissionDenied: {message}", hint="check its headers: navigator mcp list")
         return ConnectionFailed(message, hint="check its command, its address and its log")
 
     def leave(self) -> None:

@@ -109,7 +109,7 @@ class Servers:
             hint = "pip install 'navigator-kernel[mcp]'"
             raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
         if held.url:
-            return lambda _told: http.address_of(held.resolved(self.secret))
+            return lambda told: http.address_of(held.resolved(self.secret), told)
         return lambda told: stdio.process_of(stdio.Start(argv, env, folder), told)
 
     async def _asked(

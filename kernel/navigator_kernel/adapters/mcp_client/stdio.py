@@ -40,10 +40,11 @@ class Start(NamedTuple):
 
 @dataclass(slots=True)
 class Told:
-    """What is known of a server beside its answers: the end of its stderr, why its connection ended, its process."""
+    """What is known of a server beside its answers: the end of its stderr, why its connection ended, and whether
+    because it did not let the person in."""
 
     why: str = ""
-    pid: int = 0
+    refused: bool = False
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     _log: bytearray = field(default_factory=bytearray)
 
@@ -71,7 +72,6 @@ async def process_of(start: Start, told: Told) -> AsyncIterator[tuple[Any, Any]]
         limit=LINE,
         start_new_session=True,
     )
-    told.pid = process.pid
     try:
         heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, said = anyio.create_memory_object_stream[SessionMessage](0)
