@@ -1,4 +1,8 @@
-"""A real MCP server over stdio, made with the official SDK: two resources and one tool. `hang` never answers."""
+"""An MCP server over stdio that starts at once: two resources and one tool, with nothing but the standard library.
+
+`hang` never answers, `slow` never answers a call, `crash` ends at once, `peek` tells what else it can do. Servers made with the SDK are in
+the guide and among those of the registries.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,17 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import Any
+
+ONE = {"uri": "note://one", "name": "one", "description": "The first", "mimeType": "text/plain"}
+TWO = {"uri": "note://two", "name": "two"}
+TEXTS = {"note://one": "first note", "note://two": "第二"}
+NUMBER = {"type": "integer"}
+ADD = {
+    "name": "add",
+    "description": "Adds two numbers",
+    "inputSchema": {"type": "object", "properties": {"a": NUMBER, "b": NUMBER}, "required": ["a", "b"]},
+}
 
 
 def main(mode: str) -> None:
@@ -19,27 +34,46 @@ def main(mode: str) -> None:
         time.sleep(60)
     if mode == "crash":
         sys.exit("no disk")
-    from mcp.server import MCPServer
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" in asked:
+            result = answered(asked.get("method", ""), asked.get("params") or {}, mode)
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **result}) + "\n")
+            sys.stdout.flush()
 
-    server = MCPServer("files")
 
-    @server.resource("note://one", name="one", description="The first", mime_type="text/plain")
-    def one() -> str:
-        return "first note"
+def answered(method: str, params: dict[str, Any], mode: str) -> dict[str, Any]:
+    """The result, or the error."""
+    match method:
+        case "initialize":
+            able = {"resources": {}, "tools": {}}
+            server = {"name": "files", "version": "1"}
+            return {
+                "result": {"protocolVersion": params["protocolVersion"], "capabilities": able, "serverInfo": server}
+            }
+        case "ping":
+            return {"result": {}}
+        case "resources/list":
+            return {"result": {"resources": [ONE, TWO]}}
+        case "resources/read" if params["uri"] in TEXTS:
+            held = {"uri": params["uri"], "mimeType": "text/plain", "text": TEXTS[params["uri"]]}
+            return {"result": {"contents": [held]}}
+        case "resources/read":
+            return {"error": {"code": -32002, "message": f"Unknown resource: {params['uri']}"}}
+        case "tools/list":
+            return {"result": {"tools": [ADD]}}
+        case "tools/call":
+            return {"result": added(params["arguments"], mode)}
+        case _:
+            return {"error": {"code": -32601, "message": "Method not found"}}
 
-    @server.resource("note://two", name="two")
-    def two() -> str:
-        return "第二"
 
-    @server.tool(description="Adds two numbers")
-    def add(a: int, b: int) -> int:
-        if mode == "slow":
-            time.sleep(60)
-        if a < 0:
-            raise ValueError("negative")
-        return a + b
-
-    server.run("stdio")
+def added(numbers: dict[str, int], mode: str) -> dict[str, Any]:
+    if mode == "slow":
+        time.sleep(60)
+    if numbers["a"] < 0:
+        return {"content": [{"type": "text", "text": "Error executing tool add: negative"}], "isError": True}
+    return {"content": [{"type": "text", "text": str(numbers["a"] + numbers["b"])}]}
 
 
 def peek(outside: Path) -> None:

@@ -99,6 +99,7 @@ def with_model(server: WireServer) -> None:
 
 
 @pytest.mark.requirement("EVT-7")
+@pytest.mark.ci
 @pytest.mark.timeout(300)
 def test_a_hundred_turns_are_taken_again_byte_for_byte(
     here: Place, server: WireServer, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ from navigator_kernel.values.mcp import McpServer, OfferedTool
 from processes import working_in
 
 pytest.importorskip("mcp")
+pytestmark = pytest.mark.ci
 
 SERVER = Path(__file__).with_name("hostile_server.py")
 PATIENT, SHORT, MORE = 15.0, 1.0, 3.0  # seconds of a call, of one that is to time out, and until its report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ from navigator_kernel.tape.doors import TapedClock, TapedShelf, TapedTools, tape
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
-    from navigator_kernel.model_ports import ModelShelf, Tools
+    from navigator_kernel.model_ports import ModelShelf, Tool, Tools
     from navigator_kernel.ports import Redact
     from navigator_kernel.sandbox.consents import ConsentBook
     from navigator_kernel.settings import Settings
@@ -66,7 +67,9 @@ def assemble(
     plugins.add(PlannerPlugin(writer, lambda: own.meaning.index.encoder if own.meaning else None), "planner")
 
     def desk(always: Tools) -> Tools:
-        return open_desk(root, always, plugins, consents, audit, settings)
+        return open_desk(
+            root, always, plugins, consents, audit, settings, partial(_of_servers, settings, consents, ports)
+        )
 
     kernel = Kernel(
         root=root,
@@ -96,6 +99,15 @@ def assemble(
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
     return kernel if tape is None else taped(kernel, tape)
+
+
+def _of_servers(settings: Settings, consents: ConsentBook, ports: AgentPorts) -> Sequence[Tool]:
+    """Only where there is a server, for what follows takes time to import."""
+    if not settings.servers:
+        return ()
+    from navigator_kernel.assembly.servers import approved_tools
+
+    return approved_tools(settings, consents, ports.mcp)
 
 
 def _minds(

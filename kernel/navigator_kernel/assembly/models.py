@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from navigator_kernel.model_ports import ChatModel, Judge, Specialist, Tools
+    from navigator_kernel.model_ports import ChatModel, Judge, Specialist, Tool, Tools
     from navigator_kernel.model_ports import ModelShelf as Shelf
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, Redact
@@ -93,10 +93,16 @@ def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -
 
 
 def open_desk(
-    root: Path, always: Tools, plugins: Plugins, consents: Consents, audit: Audit, settings: Settings
+    root: Path,
+    always: Tools,
+    plugins: Plugins,
+    consents: Consents,
+    audit: Audit,
+    settings: Settings,
+    more: Callable[[], Sequence[Tool]],
 ) -> Tools:
-    """The tools that plugins bring, behind the fence; what is no tool is named as a failure."""
-    from navigator_kernel.model_ports import Tool
+    """The tools that plugins bring, and `more`, behind the fence; what is no tool is named as a failure."""
+    from navigator_kernel.model_ports import Tool as ToolPort
     from navigator_kernel.tools.desk import Desk
 
     @cache
@@ -105,12 +111,14 @@ def open_desk(
         for plugin, brought in plugins.all("kernel_register_tools", root):
             for tool in brought:
                 try:
-                    if not isinstance(tool, Tool) or not tool.spec.schema:  # which may fail to say what it is
+                    if not isinstance(tool, ToolPort) or not tool.spec.schema:  # which may fail to say what it is
                         raise TypeError(f"{type(tool).__name__} is no tool")
                 except Exception as error:  # noqa: BLE001 - named and left out, the others stay
                     plugins.fail(plugin, "kernel_register_tools", error)
                     continue
                 found.setdefault(tool.name, tool)
+        for own in more():
+            found.setdefault(own.name, own)
         return found
 
     return Desk(tools=tools, always=always, consents=consents, audit=audit, policy=settings.policy)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.mcp_client.servers import Servers
+from navigator_kernel.adapters.tool_book import kept_tools
 from navigator_kernel.assembly.parts import open_sandbox, writer_for
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import request, starter
 from navigator_kernel.sandbox.tool_pins import ToolPins
+from navigator_kernel.settings import user_state
+from navigator_kernel.tools.mcp_tools import McpTool, mcp_tools
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Audit, Consents
+    from navigator_kernel.ports import Audit, Consents, McpServers
     from navigator_kernel.sandbox.contain import ContainedRunner
     from navigator_kernel.settings import Settings
+    from navigator_kernel.values.mcp import OfferedTool
 
 
 def open_servers(
@@ -66,6 +70,23 @@ def servers_of(root: Path, settings: Settings, consents: Consents, audit: Audit,
     gate = ConsentGate(consents, contained, settings.policy, audit)
     client = open_servers(root, settings, gate, contained, pins, workspace)
     return Held(client, pins, lambda name: request(name, settings.servers[name], "", root).consent)
+
+
+def approved_tools(settings: Settings, consents: Consents, client: McpServers) -> tuple[McpTool, ...]:
+    """The tools of configured servers that were agreed to, as they were then; a server is asked once one is called, and
+    has to offer the same still."""
+
+    def may(tool: OfferedTool) -> bool:
+        return tool.server in settings.servers and consents.trusted(tool.subject)
+
+    async def call(server: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return await client.call(server, "call", {"tool": tool, "args": dict(arguments)}, "")
+
+    return mcp_tools(kept_tools(tool_file()), may, call)
+
+
+def tool_file() -> Path:
+    return user_state() / "mcp-tools.json"
 
 
 def open_pins(settings: Settings, consents: Consents, audit: Audit) -> ToolPins:

@@ -87,6 +87,11 @@ def approve(app: App, *, name: str, only: Sequence[str], timeout: float | None, 
 
     One that changed, has the name of another, or is written suspiciously has to be named.
     """
+    from navigator_kernel.adapters.files import FolderWriter
+    from navigator_kernel.adapters.tool_book import keep_tools
+    from navigator_kernel.assembly.servers import tool_file
+    from navigator_kernel.settings import user_state
+
     with _asked(app, name, timeout, yes=True) as server:
         offered = server.tools()
     parts = server.parts
@@ -103,6 +108,7 @@ def approve(app: App, *, name: str, only: Sequence[str], timeout: float | None, 
         app.consents.distrust(subject)
     subjects = [parts.subject(name), *(tool.subject for tool in wanted)]
     app.consents.trust(*subjects, note=f"navigator mcp approve {' '.join([name, *only])}")
+    keep_tools(tool_file(), FolderWriter([user_state()]), name, wanted)
     after = parts.pins.standings(offered)
     rows = [
         {"tool": tool.full_name, "before": before[tool.name].state, **after[tool.name]._asdict()} for tool in offered

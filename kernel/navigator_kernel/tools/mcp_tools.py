@@ -1,0 +1,89 @@
+"""The tools of MCP servers as tools of a skill: those that a person agreed to, under `server__tool` (JIT-5, JIT-12)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.text import clean
+from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.mcp import OfferedTool
+from navigator_kernel.values.tool import Result
+
+LARGEST = 32 * 1024  # characters of a schema that a model is shown
+Call: TypeAlias = "Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, Mapping[str, Any]]]"
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """Implements `model_ports.Tool`. One that does not say it only reads is asked about before each call."""
+
+    offered: OfferedTool
+    call: Call
+
+    @property
+    def name(self) -> str:
+        return self.offered.full_name
+
+    @property
+    def spec(self) -> ToolSpec:
+        held = self.offered
+        return ToolSpec(name=self.name, description=clean(held.description), schema=_cleaned(dict(held.schema)))
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        return () if self._only_reads else ("mcp",)
+
+    @property
+    def confirm(self) -> str:
+        return "" if self._only_reads else f"Call {self.name}?"
+
+    @property
+    def _only_reads(self) -> bool:
+        said = self.offered.more.get("annotations")
+        return isinstance(said, Mapping) and said.get("read_only_hint") is True
+
+    async def run(self, arguments: Mapping[str, Any]) -> Result:
+        """A server that fails, or asks for something itself, is a result that says so."""
+        try:
+            told = await self.call(self.offered.server, self.offered.name, arguments)
+        except KernelError as error:
+            return Result(error=f"{error.message}{f' ({error.hint})' if error.hint else ''}")
+        texts = [item["text"] for item in told.get("content", ()) if isinstance(item.get("text"), str)]
+        if told.get("is_error"):
+            return Result(error="\n".join(texts) or "the tool says that it failed")
+        return Result("\n".join(texts) if texts else told.get("structured", list(told.get("content", ()))))
+
+
+def mcp_tools(kept: Sequence[OfferedTool], may: Callable[[OfferedTool], bool], call: Call) -> tuple[McpTool, ...]:
+    """Those of `kept` that `may` be called as they were kept, and whose schema a model can be shown."""
+    return tuple(McpTool(tool, call) for tool in kept if may(tool) and _shown(tool.schema))
+
+
+def _shown(schema: Mapping[str, Any]) -> bool:
+    """An object that is not too long and leads nowhere else."""
+    text = json.dumps(schema)
+    return schema.get("type") == "object" and len(text) <= LARGEST and not any(map(_leads_away, _references(schema)))
+
+
+def _leads_away(reference: str) -> bool:
+    return not reference.startswith("#")
+
+
+def _references(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return own + [found for held in value.values() for found in _references(held)]
+    return [found for held in value for found in _references(held)] if isinstance(value, list) else []
+
+
+def _cleaned(value: Any) -> Any:
+    """Without what hides from a reader."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(name), lines=False): _cleaned(held) for name, held in value.items()}
+    return [_cleaned(held) for held in value] if isinstance(value, list) else value
