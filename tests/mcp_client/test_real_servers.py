@@ -260,6 +260,20 @@ def test_what_is_watched_is_read_again_when_it_changes(everything: Place) -> Non
     assert (first["uri"], second["uri"]) == (TEXT, TEXT)
 
 
+@pytest.mark.requirement("AGT-9")
+def test_one_that_dies_while_it_is_watched_is_a_failed_connection(everything: Place) -> None:
+    client, folder = everything.client(), everything.workspace("mcp-it")
+
+    async def watched() -> None:
+        async for _ in client.watch("it", TEXT, "run-1"):
+            for process in working_in(folder):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+    with pytest.raises(ConnectionFailed):
+        asyncio.run(asyncio.wait_for(watched(), 30))
+
+
 @pytest.mark.parametrize("everything", KINDS, indirect=True)
 def test_what_it_asks_the_person_is_told_and_their_answer_goes_back(everything: Place) -> None:
     with pytest.raises(InputNeeded) as caught:

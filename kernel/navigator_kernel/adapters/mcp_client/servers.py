@@ -76,15 +76,13 @@ class Servers:
         """What a resource holds, now and after each change that the server tells of."""
         _checked("read", {"uri": uri})
         opened = self._opener(server, run)
-        changed = await thread().run(self._subscribed(server, opened, uri))
+        held = await thread().run(self._subscribed(server, opened, uri))
         try:
             while True:
                 yield await self.call(server, "read", {"uri": uri}, run)
-                await thread().run(_next(changed))
+                await thread().run(_changed(held, uri))
         finally:
-            held = self._open.get(server)
-            if held is not None:
-                held.changed.pop(uri, None)
+            held.changed.pop(uri, None)
 
     def close(self) -> None:
         """Ends every server that this started."""
@@ -158,13 +156,13 @@ class Servers:
                 self._failed(server)
             raise
 
-    async def _subscribed(self, server: str, opened: Callable[[Any], Any], uri: str) -> asyncio.Event:
+    async def _subscribed(self, server: str, opened: Callable[[Any], Any], uri: str) -> Connection:
         from navigator_kernel.adapters.mcp_client.operations import subscribe
 
         held, client = await self._connected(server, opened)
         held.changed[uri] = asyncio.Event()
         await subscribe(held, client, uri)
-        return held.changed[uri]
+        return held
 
     def _failed(self, server: str) -> None:
         breaker = self._breakers.setdefault(server, _Breaker())
@@ -211,6 +209,15 @@ def _shortened(value: Any, room: list[int]) -> Any:
     return value
 
 
-async def _next(changed: asyncio.Event) -> None:
-    await changed.wait()
+async def _changed(held: Connection, uri: str) -> None:
+    """Returns when the server says so; ConnectionFailed where it goes away."""
+    changed = held.changed[uri]
+    ends = [asyncio.ensure_future(event.wait()) for event in (changed, held.told.gone)]
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for end in ends:
+            end.cancel()
+    if not changed.is_set():
+        raise held.lost()
     changed.clear()
