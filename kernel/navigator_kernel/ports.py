@@ -251,7 +251,7 @@ class Consents(Protocol):
     def trust(self, *subjects: str, note: str) -> None:
         """For good; `note` says how that came to be."""
 
-    def distrust(self, subject: str) -> None: ...
+    def distrust(self, *subjects: str) -> None: ...
 
 
 class LifecyclePort(Protocol):

@@ -74,6 +74,13 @@ def test_approval_leaves_out_what_is_written_suspiciously_until_it_is_named(here
     assert here.said("call", "bad", "echo", "words=x") == "x\n"
 
 
+def test_of_a_list_that_is_too_long_for_a_report_every_tool_is_approved_as_it_is(here: Place) -> None:
+    here.said("add", "My Server", "--", sys.executable, SERVER, "large_tools")
+    assert len(here.json("approve", "My Server")["tools"]) == 2_001
+    assert here.said("call", "My Server", "echo", "words=x") == "x\n"
+    assert len(here.json("remove", "My Server")["distrusted"]) == 2_002
+
+
 def test_a_tool_that_changed_is_off_until_it_is_approved_again(here: Place) -> None:
     here.said("add", "bad", "--", sys.executable, SERVER, "changed_tool")
     here.said("approve", "bad")

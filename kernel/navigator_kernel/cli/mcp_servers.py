@@ -15,7 +15,7 @@ from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.mcp_settings import OWN_FILE, PROJECT_FILE
 from navigator_kernel.settings import user_file
 from navigator_kernel.text import shorten, without_secret
-from navigator_kernel.values.mcp import McpServer, server_from
+from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 
 _SECRET_NAME = re.compile(r"key|token|secret|password|passwd|auth|credential", re.IGNORECASE)
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
@@ -124,9 +124,10 @@ def remove(app: App, *, name: str, project: bool, as_json: bool) -> None:
         del servers[name]
 
     _change(app, file, edit, project=project)
-    gone = [one for one in app.consents.subjects() if one.startswith((f"mcp_server:{name}@", f"mcp_tool:{name}__"))]
-    for subject in gone:
-        app.consents.distrust(subject)
+    tools = f"mcp_tool:{OfferedTool(server=name, name='x').full_name.removesuffix('x')}"
+    gone = [one for one in app.consents.subjects() if one.startswith((f"mcp_server:{name}@", tools))]
+    if gone:
+        app.consents.distrust(*gone)
     document({"name": name, "file": str(file), "distrusted": gone}) if as_json else lines(f"removed {name} from {file}")
 
 

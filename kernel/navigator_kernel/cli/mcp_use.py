@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,11 +104,11 @@ def approve(app: App, *, name: str, only: Sequence[str], timeout: float | None, 
     wanted = [by_name[one] for one in only] or [
         tool for tool in offered if before[tool.name].state in ("new", "approved")
     ]
-    old = {subject for tool in wanted for subject in app.consents.subjects() if _is_of(tool, subject)}
-    for subject in old - {tool.subject for tool in wanted}:
-        app.consents.distrust(subject)
-    subjects = [parts.subject(name), *(tool.subject for tool in wanted)]
-    app.consents.trust(*subjects, note=f"navigator mcp approve {' '.join([name, *only])}")
+    names, subjects = {tool.full_name for tool in wanted}, {tool.subject for tool in wanted}
+    held = [one for one in app.consents.subjects() if one.startswith("mcp_tool:")]
+    if old := [one for one in held if one not in subjects and one[len("mcp_tool:") :].partition("@")[0] in names]:
+        app.consents.distrust(*old)
+    app.consents.trust(parts.subject(name), *sorted(subjects), note=f"navigator mcp approve {' '.join([name, *only])}")
     keep_tools(tool_file(), FolderWriter([user_state()]), name, wanted)
     after = parts.pins.standings(offered)
     rows = [
@@ -225,7 +226,10 @@ class _Server:
     def tools(self) -> list[OfferedTool]:
         from navigator_kernel.values.mcp import OfferedTool
 
-        return [OfferedTool.from_dict(self.name, one) for one in self.ask("tools", {})["tools"]]
+        told = self.ask("tools", {})
+        if told.get("truncated"):
+            told = json.loads(Path(told["file"]).read_bytes())
+        return [OfferedTool.from_dict(self.name, one) for one in told["tools"]]
 
     async def watch(self, uri: str) -> None:
         async for told in self.parts.client.watch(self.name, uri, self.run):
@@ -248,10 +252,6 @@ def _asked(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterator
         yield _Server(app, name, parts, run, timeout or app.settings.timeout)
     finally:
         parts.client.close()
-
-
-def _is_of(tool: OfferedTool, subject: str) -> bool:
-    return subject.startswith(f"mcp_tool:{tool.full_name}@")
 
 
 def _arguments(words: Sequence[str], given: str) -> dict[str, Any]:

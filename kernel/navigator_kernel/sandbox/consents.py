@@ -48,9 +48,10 @@ class ConsentBook:
             self.audit.record("trusted", subject=subject, note=note)
         self._change({subject: {"note": note, "ts": self.clock.now()} for subject in subjects})
 
-    def distrust(self, subject: str) -> None:
-        self.audit.record("distrusted", subject=subject)
-        self._change({subject: None})
+    def distrust(self, *subjects: str) -> None:
+        for subject in subjects:
+            self.audit.record("distrusted", subject=subject)
+        self._change(dict.fromkeys(subjects))
 
     def subjects(self) -> tuple[str, ...]:
         return tuple(sorted(self._trusted()))
