@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dispatch.hostile import DATA, HOSTILE, LINES, NEARLY, VALID, YAML_BOMB, Raises, bomb, cyclic, json_text, nearly
 from navigator_kernel.dispatch.answer import failure, report_from
-from navigator_kernel.errors import ConsentNeeded, KernelError, NotFound, TimedOut
+from navigator_kernel.errors import ConsentNeeded, InputNeeded, KernelError, NotFound, TimedOut
 from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.report import STATES, Meta, Report, State, Style
 from values.reports import LINES as EXAMPLES
@@ -177,7 +177,7 @@ def every_error(kind: type[KernelError] = KernelError) -> list[type[KernelError]
     return [kind, *(found for below in kind.__subclasses__() for found in every_error(below))]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in every_error() if kind not in {ConsentNeeded, TimedOut}])
+@pytest.mark.parametrize("kind", [kind for kind in every_error() if kind not in {ConsentNeeded, InputNeeded, TimedOut}])
 def test_an_error_of_the_kernel_keeps_its_exit_code(kind: type[KernelError]) -> None:
     report = failure(kind("no", hint="do", n=1), MEASURED)
     assert (report.state, report.exit_code, report.data["code"], report.data["n"]) == (
@@ -187,6 +187,13 @@ def test_an_error_of_the_kernel_keeps_its_exit_code(kind: type[KernelError]) -> 
         1,
     )
     assert report.recoverable is kind.recoverable
+
+
+@pytest.mark.requirement("RTE-29")
+def test_what_a_server_asks_the_person_is_pending_and_says_what_it_needs() -> None:
+    report = failure(InputNeeded("Your name?", question="Your name?", required=["name"], key="k"), MEASURED)
+    assert (report.state, report.exit_code, report.summary, report.subject) == ("pending", 9, "Your name?", "")
+    assert (report.data["reason"], report.data["required"], report.data["key"]) == ("input", ["name"], "k")
 
 
 def test_a_time_limit_of_the_kernel_is_the_state_timeout() -> None:
