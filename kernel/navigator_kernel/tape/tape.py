@@ -106,10 +106,6 @@ class Player:
             self._order.popleft()
         return self._next(door, form)  # type: ignore[no-any-return]  # what was recorded there
 
-    def left(self) -> list[str]:
-        """The doors at which more was recorded than was asked for."""
-        return sorted(door for door, lines in self._held.items() if lines)
-
     def _next(self, door: str, form: Form) -> Any:
         if not self._held[door]:
             raise Departed(f"nothing more was recorded at {door!r}", hint="the turn goes another way now")
