@@ -25,15 +25,16 @@ class Budget(NamedTuple):
     each: int
 
 
-# Claude Code: 1 % of 200,000 tokens of 4 characters, 1,536 of a description (skillListingBudgetFraction, issue 64606).
+# Claude Code: 1 % of 200,000 tokens of 4 characters, 1,536 of a description (anthropics/claude-code issue 64606).
 # Codex: 2 % of the window, 8,000 characters where that is not known (openai/codex pull request 18298).
 BUDGETS: Mapping[str, Budget] = {"claude-code": Budget(8_000, 1_536), "codex": Budget(8_000, LONG)}
 
 # RTE-37 and RTE-39: the scenario in which it is to be used, in English or in Chinese
 _HINT = re.compile(
-    r"\b(?:use[ds]?|invoke[ds]?|trigger(?:s|ed)?|appl(?:y|ies)|activate[ds]?|run)\b[^.。]{0,40}\b(?:when|whenever|if|for|on|before|after|to|by)\b"
-    r"|\bwhen(?:ever)?\b[^.。]{0,20}\b(?:the |a )?(?:user|you|someone|asked|asks|working|there|it)\b"
-    r"|（[^）]*(?:时|场景|用于|适用)[^）]*）|当[^。]{1,60}时|(?:用于|适用于|时使用|的时候使用|时触发)",
+    r"\b(?:use|used|invoked?|triggers?|triggered|activated?|appl(?:y|ies))\b[^.。]{0,40}\b(?:when|whenever|if|before|after)\b"
+    r"|\buse (?:it |this |this skill )?(?:for|on)\b"
+    r"|\bwhen(?:ever)?\b[^.。]{0,20}\b(?:user|you|someone|somebody|asked|asks|working)\b"
+    r"|（[^）]*(?:时|场景|用于|适用)[^）]*）|当[^。]{1,60}时|用于|适用于|时(?:候)?使用|时触发",
     re.IGNORECASE,
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")  # which says as much as two letters, and more
