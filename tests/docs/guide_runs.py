@@ -103,5 +103,6 @@ def project_in(folder: Path) -> Project:
         (shims / name).chmod(0o755)
     kernel = Path(__file__).resolve().parents[2] / "kernel"
     paths = [str(site), str(kernel), *filter(None, [os.environ.get("PYTHONPATH")])]
-    own = {"PATH": f"{shims}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1"}
+    tested = Path(sys.executable).parent  # whose `python3` has the packages, as in an environment that is active
+    own = {"PATH": f"{shims}:{tested}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1"}
     return Project(root=root, env={**os.environ, **own})

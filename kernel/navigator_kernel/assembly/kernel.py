@@ -66,11 +66,8 @@ def assemble(
     own.meaning = open_meaning(root, settings, plugins)
     plugins.add(PlannerPlugin(writer, lambda: own.meaning.index.encoder if own.meaning else None), "planner")
 
-    def desk(always: Tools) -> Tools:
-        return open_desk(
-            root, always, plugins, consents, audit, settings, partial(_of_servers, settings, consents, ports)
-        )
-
+    more = partial(_of_servers, settings, consents, ports)
+    desk = partial(open_desk, root, plugins, consents, audit, settings, more)
     kernel = Kernel(
         root=root,
         settings=settings,

@@ -94,12 +94,12 @@ def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -
 
 def open_desk(
     root: Path,
-    always: Tools,
     plugins: Plugins,
     consents: Consents,
     audit: Audit,
     settings: Settings,
     more: Callable[[], Sequence[Tool]],
+    always: Tools,
 ) -> Tools:
     """The tools that plugins bring, and `more`, behind the fence; what is no tool is named as a failure."""
     from navigator_kernel.model_ports import Tool as ToolPort
