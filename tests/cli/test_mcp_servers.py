@@ -123,6 +123,19 @@ def test_a_secret_is_not_written_and_its_reference_is_filled_in(here: Place) -> 
     assert held == []
 
 
+def test_a_secret_that_stands_in_a_file_all_the_same_is_not_shown(here: Place) -> None:
+    servers = {
+        "there": {"command": sys.executable, "args": [SERVER], "env": {"A_TOKEN": "hush-hush", "LD_PRELOAD": "/x.so"}}
+    }
+    here.write({".mcp.json": json.dumps({"mcpServers": servers})})
+    done = here.run("tools", "there")
+    told = (
+        done.out + done.err + here.run("tools", "there", "--json").out + here.run("list", "--json").out
+    told += Place(root=here.root).run("log", "--json").out
+    )
+    assert (done.code, "hush-hush" in told, "LD_PRELOAD=/x.so" in done.err) == (9, False, True)
+
+
 @pytest.fixture
 def hosts(here: Place, home: Path) -> Path:
     """A home with the configurations of four hosts, and a project with one."""

@@ -17,7 +17,6 @@ from navigator_kernel.settings import user_file
 from navigator_kernel.text import shorten, without_secret
 from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 
-_SECRET_NAME = re.compile(r"key|token|secret|password|passwd|auth|credential", re.IGNORECASE)
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 
 project_option = click.option(
@@ -91,7 +90,7 @@ def listed(app: App, *, as_json: bool) -> None:
     rows = []
     for name, server in sorted(app.settings.servers.items()):
         agreed = app.consents.trusted(request(name, server, "", app.root).consent)
-        rows.append({"name": name, "origin": server.origin, "approved": agreed, **server.to_dict()})
+        rows.append({"name": name, "origin": server.origin, "approved": agreed, **_shown(server)})
     notes = [text for text in app.settings.notes if text.startswith((PROJECT_FILE, OWN_FILE))]
     if as_json:
         document({"servers": rows, "notes": notes})
@@ -225,6 +224,17 @@ def _pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
     return found
 
 
+def _shown(server: McpServer) -> dict[str, Any]:
+    """As it stands in its file, without what is secret there."""
+    from navigator_kernel.sandbox.servers import is_secret
+
+    env, headers = (
+        {key: "(a secret)" if is_secret(key, value) else value for key, value in table.items()}
+        for table in (server.env, server.headers)
+    )
+    return server._replace(env=env, headers=headers).to_dict()
+
+
 def _secrets(server: McpServer) -> list[str]:
     """The names of values that are secrets as they stand."""
     from navigator_kernel.adapters.redaction import found
@@ -235,13 +245,15 @@ def _secrets(server: McpServer) -> list[str]:
 
 def _referenced(name: str, server: McpServer) -> tuple[McpServer, list[str]]:
     """With references in place of secrets, and the variables that these want."""
+    from navigator_kernel.sandbox.servers import is_secret
+
     variables: list[str] = []
     hidden = set(_secrets(server))
 
     def kept(table: Mapping[str, str], prefix: str) -> dict[str, str]:
         held = {}
         for key, value in table.items():
-            if "${" in value or not (key in hidden or _SECRET_NAME.search(key)):
+            if not (key in hidden or is_secret(key, value)):
                 held[key] = value
                 continue
             variable = _NOT_A_NAME.sub("_", f"{prefix}{key}").upper()

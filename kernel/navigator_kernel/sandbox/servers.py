@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from navigator_kernel.adapters.process import environment
+from navigator_kernel.adapters.redaction import found
 from navigator_kernel.errors import ConnectionFailed
 from navigator_kernel.values.job import Job
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 Start: TypeAlias = "Callable[[str, McpServer, str, Path], tuple[tuple[str, ...], Mapping[str, str]]]"
 
 FOLDER = "SERVER_FOLDER"  # the reference that stands for the server's own folder
+_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
 SECONDS = 600  # of processor time for one connection, times the processors
 
 
@@ -38,8 +41,9 @@ def starter(
 
 
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
-    """What the person is asked about: the whole command or address, with references as they are written."""
-    given = [f"{key}={value}" for key, value in sorted({**server.env, **server.headers}.items())]
+    """What the person is asked about: the whole command or address, with references as they are written and without
+    secrets that somebody wrote there all the same."""
+    given = [_shown(key, value) for key, value in sorted({**server.env, **server.headers}.items())]
     return Job(
         actor="mcp_server",
         subject=name,
@@ -51,6 +55,15 @@ def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
         wants=("network",) if server.network or server.url else (),
         reads=tuple(_named(server)),
     )
+
+
+def is_secret(key: str, value: str) -> bool:
+    """Whether a value that stands in a file is one that is never shown; a reference is none."""
+    return "${" not in value and bool(_SECRET_NAME.search(key) or found(f"{key}={value}") or found(value))
+
+
+def _shown(key: str, value: str) -> str:
+    return f"{key}={'(a secret)' if is_secret(key, value) else value}"
 
 
 def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:

@@ -41,12 +41,6 @@ class McpServer(NamedTuple):
         body = [self.command, list(self.args), dict(self.env), self.url, dict(self.headers)]
         return f"sha256:{hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}"
 
-    @property
-    def references(self) -> tuple[str, ...]:
-        """The names of variables that it is handed."""
-        texts = (self.command, *self.args, *self.env.values(), self.url, *self.headers.values())
-        return tuple(sorted({hit[1] for text in texts for hit in _REFERENCE.finditer(text)}))
-
     def resolved(self, secret: Any) -> McpServer:
         """With the values that `secret(name)` has; UsageProblem for a reference that has none."""
 
