@@ -129,10 +129,8 @@ def test_a_secret_that_stands_in_a_file_all_the_same_is_not_shown(here: Place) -
     }
     here.write({".mcp.json": json.dumps({"mcpServers": servers})})
     done = here.run("tools", "there")
-    told = (
-        done.out + done.err + here.run("tools", "there", "--json").out + here.run("list", "--json").out
+    told = done.out + done.err + here.run("tools", "there", "--json").out + here.run("list", "--json").out
     told += Place(root=here.root).run("log", "--json").out
-    )
     assert (done.code, "hush-hush" in told, "LD_PRELOAD=/x.so" in done.err) == (9, False, True)
 
 
