@@ -10,6 +10,8 @@ import pytest
 import requirements_report
 from requirement_marks import known
 
+pytestmark = pytest.mark.ci
+
 TESTS = Path(__file__).parent
 THREE_TESTS = """
 import pytest

@@ -19,7 +19,7 @@ from skill_repositories import skill_text
 
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
 
-pytestmark = pytest.mark.requirement("JIT-5")
+pytestmark = [pytest.mark.ci, pytest.mark.requirement("JIT-5")]
 
 
 @pytest.fixture(scope="module")

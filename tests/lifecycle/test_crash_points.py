@@ -127,6 +127,7 @@ def closer(repo: Path) -> list[str]:
 
 
 #
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["install", "update", "uninstall", "repair", "link"])
 def test_hit_at_any_of_a_few_calls_a_command_leaves_all_as_it_was_or_all_done(
     ground: Ground, tmp_path: Path, name: str

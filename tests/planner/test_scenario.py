@@ -14,6 +14,8 @@ import pytest
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
 
+pytestmark = pytest.mark.ci
+
 ASKED = "创建一个明天下午3点的会议准备任务"
 WHEN = "2026-11-23T15:00:00+08:00"
 CREATE = Said(calls=[("task_create", json.dumps({"title": "会议准备", "start_time": WHEN}))])
