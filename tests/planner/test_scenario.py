@@ -14,8 +14,6 @@ import pytest
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
 
-pytestmark = pytest.mark.ci
-
 ASKED = "创建一个明天下午3点的会议准备任务"
 WHEN = "2026-11-23T15:00:00+08:00"
 CREATE = Said(calls=[("task_create", json.dumps({"title": "会议准备", "start_time": WHEN}))])
@@ -81,6 +79,7 @@ def test_a_task_is_created_and_everything_is_told_in_order(here: Place, server: 
     assert [one["type"] for one in commands] == ["refresh", "toast"]
 
 
+@pytest.mark.ci
 @pytest.mark.requirement("JIT-12", "JIT-11", "SAF-1")
 def test_a_deletion_asks_first_and_goes_on_in_another_process(here: Place, server: WireServer) -> None:
     says(server, CREATE, DONE)
@@ -97,6 +96,7 @@ def test_a_deletion_asks_first_and_goes_on_in_another_process(here: Place, serve
     assert ("UICommand", {"type": "refresh", "payload": {"target": "tasks"}}) in events(here, told["run"])
 
 
+@pytest.mark.ci
 @pytest.mark.requirement("JIT-12")
 @pytest.mark.parametrize(("answer", "state"), [("不", "success"), ("今天天气怎么样", None)])
 def test_a_deletion_that_nobody_agreed_to_does_not_happen(
@@ -112,6 +112,7 @@ def test_a_deletion_that_nobody_agreed_to_does_not_happen(
     assert len(rows(here)) == 1
 
 
+@pytest.mark.ci
 @pytest.mark.requirement("SAF-8")
 def test_what_waits_holds_no_secret_that_was_said(here: Place, server: WireServer) -> None:
     secret = "AKIA" + "ABCDEFGHIJKLMNOP"
@@ -127,6 +128,7 @@ def with_text(said: Said, text: str) -> Said:
     return said._replace(text=text)
 
 
+@pytest.mark.ci
 def test_a_yes_is_to_these_arguments_only(here: Place, server: WireServer) -> None:
     says(server, CREATE, DONE)
     here.json("ask", "--session", "s", ASKED)
@@ -137,6 +139,7 @@ def test_a_yes_is_to_these_arguments_only(here: Place, server: WireServer) -> No
     assert (told["report"]["state"], [row[0] for row in rows(here)]) == ("pending", [2])
 
 
+@pytest.mark.ci
 @pytest.mark.requirement("JIT-5")
 def test_a_tool_that_the_skill_did_not_declare_is_not_offered_and_refused(here: Place, server: WireServer) -> None:
     says(server, Said(calls=[("note_create", '{"title": "x"}')]), Said(text="done"))
@@ -149,6 +152,7 @@ def test_a_tool_that_the_skill_did_not_declare_is_not_offered_and_refused(here: 
     assert not (here.root / "mybox" / "state" / "planner.sqlite").exists()
 
 
+@pytest.mark.ci
 @pytest.mark.requirement("JIT-5", "SAF-8")
 def test_a_tool_that_the_person_denies_is_not_offered(here: Place, home: Path, server: WireServer) -> None:
     file = home / ".config" / "navigator" / "config.toml"
@@ -159,6 +163,7 @@ def test_a_tool_that_the_person_denies_is_not_offered(here: Place, home: Path, s
     assert "task_delete" not in offered and "task_create" in offered
 
 
+@pytest.mark.ci
 @pytest.mark.requirement("EVT-2")
 def test_a_command_that_a_model_prints_is_none(here: Place, server: WireServer) -> None:
     text = 'Done.\n```json\n{"type": "refresh", "payload": {"target": "tasks"}}\n```\nGood.'
@@ -168,6 +173,7 @@ def test_a_command_that_a_model_prints_is_none(here: Place, server: WireServer) 
     assert [kind for kind, _ in events(here, told["run"]) if kind == "UICommand"] == []
 
 
+@pytest.mark.ci
 def test_a_tool_that_failed_commands_nothing(here: Place, server: WireServer) -> None:
     says(server, Said(calls=[("task_update", '{"task_id": 9, "changes": {"title": "x"}}')]), Said(text="none"))
     told = here.json("ask", ASKED)
