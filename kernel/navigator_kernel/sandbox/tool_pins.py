@@ -36,21 +36,23 @@ class ToolPins:
     audit: Audit
     scan: Callable[[str], Sequence[str]]
 
-    def standings(self, tools: Sequence[OfferedTool]) -> Mapping[str, Standing]:
-        """By the tool's own name, for all tools of one server; of two that have one name neither can be called."""
+    def standings(self, tools: Sequence[OfferedTool], only: str = "") -> Mapping[str, Standing]:
+        """By the tool's own name, for all tools of one server, or for `only` that one among them; of two that have one
+        name neither can be called."""
         trusted = [subject for subject in self.consents.subjects() if subject.startswith(PREFIX)]
         held: dict[str, set[str]] = {}
         for subject in trusted:
             held.setdefault(subject.removeprefix(PREFIX).partition("@")[0], set()).add(subject)
         names = Counter(fold(tool.name) for tool in tools)
         twice = Standing("shadowing", "the server has two tools of this name")
-        return {tool.name: twice if names[fold(tool.name)] > 1 else self._standing(tool, held) for tool in tools}
+        wanted = [tool for tool in tools if only in ("", tool.name)]
+        return {tool.name: twice if names[fold(tool.name)] > 1 else self._standing(tool, held) for tool in wanted}
 
     def require(self, run: str, name: str, tools: Sequence[OfferedTool]) -> None:
         """Refused by policy or for an ambiguous name; ConsentNeeded where nobody agreed to the tool as it is now. A
         tool that changed, shadows another or is written suspiciously wants a yes of its own."""
         tool = next(one for one in tools if one.name == name)
-        state, why = self.standings(tools)[name]
+        state, why = self.standings(tools, name)[name]
         for rule in self.policy.deny:
             if fnmatchcase(f"tool:{tool.full_name}", rule):
                 self.audit.record("refused", run=run, subject=tool.subject, why=rule)
