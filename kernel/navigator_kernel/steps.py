@@ -14,6 +14,7 @@ from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
+from navigator_kernel.text import pattern
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.parameters import Parameters, is_file, parameters
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
@@ -33,7 +34,7 @@ from navigator_kernel.values.wording import say
 MANAGER = "skill_manager"  # what lifecycle steps are bound to (AGT-6)
 
 # What a later step calls the output of the one before says nothing of the skill that is wanted
-_HANDED = re.compile(
+_HANDED = pattern(
     r"(?<![\w-])(?:(?:the|its|their|that|this)\s+(?:results?|outputs?)|it|them)(?![\w-])"
     r"|(?:上一步|得到的?|刚才的?|其|该|这个|这些)?(?:结果|输出)(?:里|中)?的?",
     re.IGNORECASE,

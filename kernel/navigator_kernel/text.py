@@ -24,22 +24,22 @@ def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _Late(source, flags))
 
 
-_ESCAPES = re.compile(
+_ESCAPES = pattern(
     r"\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, ended or not
     r"|\x9d[^\x07\x9c]*[\x07\x9c]?"  # OSC as one C1 byte
     r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)?"  # DCS, SOS, PM, APC
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI
     r"|\x1b[ -/]*[0-~]?"  # two-byte escapes
 )
-_UNWANTED = re.compile(
+_UNWANTED = pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _BREAKS = pattern("[\n\u2028\u2029]")
-_CJK = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]"  # compiled when it is needed: that takes 3 ms
-_GAPS = re.compile(r"[\s_]+")
-_SECRET = re.compile(r"://[^/@\s]+@")
-_LATIN_WORD = re.compile(r"[A-Za-z]{2,}")
+_CJK = pattern(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_GAPS = pattern(r"[\s_]+")
+_SECRET = pattern(r"://[^/@\s]+@")
+_LATIN_WORD = pattern(r"[A-Za-z]{2,}")
 
 
 def clean(text: str, *, lines: bool = True) -> str:
@@ -74,7 +74,9 @@ def visible(text: str) -> str:
 
 def language_of(text: str) -> Language:
     """`zh` where Chinese characters carry the sentence, else `en` (X-31)."""
-    han = len(re.findall(_CJK, text))
+    if text.isascii():
+        return "en"
+    han = len(_CJK.findall(text))
     return "zh" if han and han >= len(_LATIN_WORD.findall(text)) else "en"
 
 

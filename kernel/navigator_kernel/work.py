@@ -15,6 +15,7 @@ from navigator_kernel.proposal import Proposed, propose
 from navigator_kernel.stages.preprocess import preprocess, without_prefix, words_of
 from navigator_kernel.stages.resume import Resumed
 from navigator_kernel.steps import Ground, rooted
+from navigator_kernel.text import pattern
 from navigator_kernel.values.clauses import may_spell_out
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.parameters import is_file
@@ -26,7 +27,7 @@ from navigator_kernel.workflows.orchestrator import SKILL, answer, behind, is_or
 from navigator_kernel.workflows.rights import grants
 from navigator_kernel.workflows.shelf import named, stored, stored_names
 
-_ARGUMENT = re.compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
+_ARGUMENT = pattern(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

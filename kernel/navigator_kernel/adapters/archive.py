@@ -20,6 +20,7 @@ from typing import IO, NamedTuple, Self
 
 from navigator_kernel.adapters.git import TreeEntry
 from navigator_kernel.errors import FetchFailed, Refused
+from navigator_kernel.text import pattern
 
 COUNT_LIMIT = 50_000  # members; also folders
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes, of the archive and of all that is packed in it
@@ -30,7 +31,7 @@ _PIECE = 1024 * 1024  # bytes; nothing longer is asked for at once
 _INDEX_LIMIT = 16 * 1024 * 1024  # bytes of a zip archive's list of members
 _END = struct.Struct("<4s4H2LH")  # a zip archive's end record
 _Stream = IO[bytes] | gzip.GzipFile
-_DRIVE = re.compile(r"[A-Za-z]:")
+_DRIVE = pattern(r"[A-Za-z]:")
 _DAMAGE = (
     tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, struct.error, RuntimeError, ValueError,
     ArithmeticError, LookupError, TypeError, AttributeError,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import FolderWriter, read_bounded
 from navigator_kernel.errors import Busy, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
-from navigator_kernel.text import clean, shorten, without_secret
+from navigator_kernel.text import clean, pattern, shorten, without_secret
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -30,10 +30,10 @@ MARKER = "made.json"
 
 _VENV, _BYTECODE, _CACHE, _WORK = "venv", "bytecode", "cache", "work"
 _LOCK_LIMIT = 16 * 1024 * 1024  # bytes
-_NAME = re.compile(r"[0-9a-f]{64}")
+_NAME = pattern(r"[0-9a-f]{64}")
 _OPTIONS = ("--no-config", "--no-progress", "--quiet", "--color=never", "--no-python-downloads")
 _WHEELS = ("--only-binary=:all:", "--no-sources")
-_KEPT = re.compile(  # what says which index is asked, how and as whom; nothing that makes uv build or write elsewhere
+_KEPT = pattern(  # what says which index is asked, how and as whom; nothing that makes uv build or write elsewhere
     r"HOME|LC_ALL|XDG_DATA_HOME|NETRC|SSL_CERT_FILE|SSL_CERT_DIR|SSL_CLIENT_CERT|(?i:(?:https?|all|no)_proxy)"
     r"|UV_(?:DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|FIND_LINKS|NO_INDEX|OFFLINE|EXCLUDE_NEWER"
     r"|KEYRING_PROVIDER|INSECURE_HOST|SYSTEM_CERTS|NATIVE_TLS|HTTP_TIMEOUT|HTTP_RETRIES)|UV_INDEX_\w+_(?:USERNAME|PASSWORD)"

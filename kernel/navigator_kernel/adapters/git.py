@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.git_process import GitProcess
 from navigator_kernel.adapters.repo_cache import Entry, RepoCache
 from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
+from navigator_kernel.text import pattern
 
 ENTRY_LIMIT = 500_000
 LISTING_LIMIT = 64 * 1024 * 1024  # bytes
@@ -24,9 +24,9 @@ _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
 _PARTIAL = {"remote.origin.promisor": "true", "remote.origin.partialclonefilter": "blob:none"}
 _COMMITS = {**_PARTIAL, "remote.origin.partialclonefilter": "tree:0"}
 _EVERYTHING = ("refs/heads/*:refs/seen/*", "refs/tags/*:refs/tags/*")
-_REF = re.compile(r"[^\W_][\w./+@-]{0,199}")
-_FULL = re.compile(r"[0-9a-fA-F]{40}")
-_SHORT = re.compile(r"[0-9a-fA-F]{7,40}")
+_REF = pattern(r"[^\W_][\w./+@-]{0,199}")
+_FULL = pattern(r"[0-9a-fA-F]{40}")
+_SHORT = pattern(r"[0-9a-fA-F]{7,40}")
 _FINAL = frozenset({"network", "timeout", "owner", "refused"})  # reasons for which asking otherwise does not help
 
 _Got = TypeVar("_Got")

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError
+from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Encoder, TextKind
 
-_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
+_ID = pattern(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
 DIMENSIONS = 4_096  # the most
 
 

@@ -12,20 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.text import pattern
 
 FILE_LIMIT = 256 * 1024  # bytes
 PATH_LIMIT = 4096  # characters; the system's own, and what a longer one costs grows with its square
 NAME_LIMIT = 255  # characters of its last part, likewise
 
 # Names that secrets go by, in lower case; a `.pub` key and an example of a `.env` hold none
-_SECRET = re.compile(
+_SECRET = pattern(
     r"\.env(?:rc|\..+)?(?<!\.example)(?<!\.sample)(?<!\.template)"
     r"|\.(?:netrc|npmrc|pypirc|git-credentials|pgpass|my\.cnf|htpasswd|vault-token)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519).*(?<!\.pub)|.*\.(?:pem|key|p12|pfx|keystore|jks|kdbx)"
     r"|credentials(?:\.json)?|service-account.*\.json|secrets\.(?:ya?ml|json|toml)",
     re.DOTALL,
 )
-_COPY = re.compile(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup holds what its original holds
+_COPY = pattern(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup holds what its original holds
 _SECRET_FOLDERS = frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
 _OWN = (("mybox", "state"), ("mybox", "logs"))
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import FolderWriter, read_bounded
 from navigator_kernel.errors import KernelError
+from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
@@ -27,14 +27,14 @@ PRIVATE = 0o700
 _NOTE_LIMIT = 1024 * 1024  # bytes
 _REF_LIMIT = 200  # refs remembered of one repository
 _TIP_LIMIT = 16
-_KEY = re.compile(r"[0-9a-f]{32}")
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_KEY = pattern(r"[0-9a-f]{32}")
+_COMMIT = pattern(r"[0-9a-f]{40}")
 # All that git may find in a repository of ours: no hooks, no attributes, no alternates, no other place for settings.
-_KNOWN = re.compile(
+_KNOWN = pattern(
     r"\.git(/(HEAD|config|FETCH_HEAD|shallow|refs|refs/heads|refs/tags|objects|objects/pack|objects/info"
     r"|objects/[0-9a-f]{2}|objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]{40}\.[a-z]{3,8}))?"
 )
-_LEFT_OVER = re.compile(r"(.*\.lock|(.*/)?(tmp_|\.tmp-|shallow_|\.navigator-)[^/]*)")  # of a process that was killed
+_LEFT_OVER = pattern(r"(.*\.lock|(.*/)?(tmp_|\.tmp-|shallow_|\.navigator-)[^/]*)")  # of a process that was killed
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import Damaged, NotFound
 from navigator_kernel.events import Event, event_from
+from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
-_RUN = re.compile(r"[a-z0-9-]{1,80}")
+_RUN = pattern(r"[a-z0-9-]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)

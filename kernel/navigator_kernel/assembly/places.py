@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +16,7 @@ from navigator_kernel.errors import NotFound
 from navigator_kernel.project_root import nearest
 from navigator_kernel.settings import user_file, user_state
 from navigator_kernel.skills.roots import Root
+from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.preferences import Page
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import Level, ResourceType
 
 HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
-_SCRIPT = re.compile(r"\bbin/(\w+\.py)\b")
+_SCRIPT = pattern(r"\bbin/(\w+\.py)\b")
 _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.mcp_settings import OWN_FILE, PROJECT_FILE
 from navigator_kernel.settings import user_file
-from navigator_kernel.text import shorten, without_secret
+from navigator_kernel.text import pattern, shorten, without_secret
 from navigator_kernel.values.mcp import McpServer, OfferedTool, server_from
 
-_NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
+_NOT_A_NAME = pattern(r"[^A-Za-z0-9]+")
 
 project_option = click.option(
     "--project", is_flag=True, help=f"In the project's {PROJECT_FILE}, for all who work here."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.errors import Damaged, KernelError, NotFound
 from navigator_kernel.tape.tape import MOST, VERSION
+from navigator_kernel.text import pattern
 from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.session_form import session_from, session_to_dict
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from navigator_kernel.cli.app import App
     from navigator_kernel.settings import Settings
 
-_RUN = re.compile(r"[a-z0-9-]{1,80}")
+_RUN = pattern(r"[a-z0-9-]{1,80}")
 
 
 class Taped(NamedTuple):

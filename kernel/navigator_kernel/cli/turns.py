@@ -13,6 +13,7 @@ from navigator_kernel.cli.output import note
 from navigator_kernel.cli.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
+from navigator_kernel.text import pattern
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 
@@ -90,4 +91,4 @@ async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[str]) -> R
     return await task
 
 
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
+_NAME = pattern(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)

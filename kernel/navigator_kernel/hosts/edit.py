@@ -9,9 +9,10 @@ from typing import Any
 
 from navigator_kernel.errors import Damaged, Refused
 from navigator_kernel.hosts.hosts import Entry
+from navigator_kernel.text import pattern
 
 BY_HAND = "mend it, or write by hand what --dry-run shows for an empty project"
-_INDENT = re.compile(r"^[ \t]+(?=\S)", re.MULTILINE)
+_INDENT = pattern(r"^[ \t]+(?=\S)", re.MULTILINE)
 
 
 def put(entry: Entry, data: bytes | None) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -18,6 +17,7 @@ from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.skills.digest import folder_files
 from navigator_kernel.skills.executor import SkillExecutor
 from navigator_kernel.skills.frontmatter import split
+from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SCHEME, MANIFEST = "skill://", "SKILL.md"
 FILES, BYTES = 512, 16 * 1024 * 1024  # what every host of the extension takes
 PAGE = 50  # entries
-_NAME = re.compile(r"(?!-)(?!.*--)[a-z0-9-]{1,64}(?<!-)")
+_NAME = pattern(r"(?!-)(?!.*--)[a-z0-9-]{1,64}(?<!-)")
 _TEXTS = {"license": 10_000, "compatibility": 500, "allowed-tools": 10_000}  # characters
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Any
 
 from navigator_kernel.adapters.sqlite import write_ahead
 from navigator_kernel.errors import KernelError, NotLoadable
+from navigator_kernel.text import pattern
 
 URL = "NAVIGATOR_DATABASE_URL"
 ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(6022140)"}
-_DRIVEN = re.compile(r"^postgres(?:ql)?://")
+_DRIVEN = pattern(r"^postgres(?:ql)?://")
 
 
 def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:

@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
+from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import SkillDef
 
 BODY_LIMIT = 20_000  # characters of a body that are indexed
-_SENTENCE = re.compile(r"(?<=[.!?;；。！？\n])\s*")
-_AGAINST = re.compile(
+_SENTENCE = pattern(r"(?<=[.!?;；。！？\n])\s*")
+_AGAINST = pattern(
     r"\b(?:do not use|don't use|not (?:intended |meant |suited )?for|avoid using)\b"
     r"|不要?用于|不适用于|不适合|不要在|请勿",
     re.IGNORECASE,
 )
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True, kw_only=True)

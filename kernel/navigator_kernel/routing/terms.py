@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_RUNS = re.compile(r"[㐀-䶿一-鿿豈-﫿]+|[^\W_]+", re.UNICODE)
-_HAN = re.compile(r"[㐀-䶿一-鿿豈-﫿]")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+from navigator_kernel.text import pattern
+
+_RUNS = pattern(r"[㐀-䶿一-鿿豈-﫿]+|[^\W_]+", re.UNICODE)
+_ASCII_RUNS = pattern(r"[A-Za-z0-9]+")  # the same of a text that has no others, in a fortieth of the time to compile
+_HAN = pattern(r"[㐀-䶿一-鿿豈-﫿]")
+_CAMEL = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 # Words that carry no subject; a message made of them alone needs no skill.
 STOP = frozenset(
@@ -26,8 +29,9 @@ STOP_HAN = frozenset(
 def terms(text: str) -> list[str]:
     """Lower-case terms in order of the text; every run of Chinese as overlapping pairs."""
     found: list[str] = []
-    for run in _RUNS.findall(unicodedata.normalize("NFKC", text)):
-        if _HAN.match(run):
+    ascii_only = text.isascii()
+    for run in _ASCII_RUNS.findall(text) if ascii_only else _RUNS.findall(unicodedata.normalize("NFKC", text)):
+        if not ascii_only and _HAN.match(run):
             found += _pairs(run)
             continue
         parts = [part.lower() for part in _CAMEL.split(run)]
@@ -47,7 +51,7 @@ def _pairs(run: str) -> list[str]:
 
 def _without_han_stops(text: str) -> str:
     """Longest stop word first, each replaced by a break, so that no pair spans it."""
-    return _STOPS.sub(" ", text)
+    return text if text.isascii() else _STOPS.sub(" ", text)
 
 
-_STOPS = re.compile("|".join(sorted(STOP_HAN, key=len, reverse=True)))
+_STOPS = pattern("|".join(sorted(STOP_HAN, key=len, reverse=True)))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from navigator_kernel.ports import Catalogue, KnownSkills
+from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Script, Skills
 from navigator_kernel.values.words import split_words
@@ -32,37 +33,35 @@ class Names:
 
 _RUN = r"(?:执行|运行|使用|调用|启动|用|\b(?:run|use|execute|call|invoke|start|worker|apply)\b)"
 _NAME = r"[\w][\w.-]{0,79}"
-_LATIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?=[^\x00-\x7f])")
+_LATIN = pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(?=[^\x00-\x7f])")
 HITS = 8  # places in a message where a name is looked for
-_POLITE = re.compile(
+_POLITE = pattern(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
     re.IGNORECASE,
 )
-_TAIL = re.compile(
+_TAIL = pattern(
     r"(?:[\s,，]*(?:\b(?:please|pls|thanks|thank you|now)\b|吧|好吗|谢谢|一下))*[?？!！。.\s]*$", re.IGNORECASE
 )
 _SKILL_WORD = r"(?:\s*(?:的\s*)?(?:技能|\bskills?\b))"
-_SOURCE = re.compile(
+_SOURCE = pattern(
     r"(?:https?|ssh|file|git)://\S+|git@[\w.-]+:\S+|(?:\.{1,2})?/[\w./~-]+"
     r"|\b[A-Za-z0-9](?:[\w-]{0,38})/[A-Za-z0-9][\w.-]*(?:/[\w./-]+)?(?:[@#][\w./-]+)?"
 )
-_FLAG = re.compile(r"--skill[= ]\s*(\S+)")
-_WITH_NAME = re.compile(rf"{_RUN}\s*(?:(?:the|一下|这个)\s*)?[`'\"“「]?({_NAME})[`'\"”」]?", re.IGNORECASE)
-_NAMED_SKILL = re.compile(rf"[`'\"“「]?({_NAME})[`'\"”」]?{_SKILL_WORD}", re.IGNORECASE)
-_AT_FILE = re.compile(  # `run x on data.csv`
+_FLAG = pattern(r"--skill[= ]\s*(\S+)")
+_WITH_NAME = pattern(rf"{_RUN}\s*(?:(?:the|一下|这个)\s*)?[`'\"“「]?({_NAME})[`'\"”」]?", re.IGNORECASE)
+_NAMED_SKILL = pattern(rf"[`'\"“「]?({_NAME})[`'\"”」]?{_SKILL_WORD}", re.IGNORECASE)
+_AT_FILE = pattern(  # `run x on data.csv`
     r"\s*(?:(?:on|over|with|against|for|to)\b|处理|来处理|对)\s*@?[\w~./-]*(?:/|\.\w{1,8}(?!\w))", re.IGNORECASE
 )
-_SCRIPT = re.compile(
+_SCRIPT = pattern(
     rf"^(?:worker\b\s*)?(?:{_RUN}\s*)?(?:python3?\s+)?(?:bin/)?({_NAME}?)(?:\.py)?(?:\s+(.*))?$",
     re.IGNORECASE | re.DOTALL,
 )
-_MCP = re.compile(
+_MCP = pattern(
     r"^mcp\s*(?:运行|执行|\brun\b)?\s*(列出|读取|工具|调用|提示|(?:list|read|tools|call|prompts?)\b)?\s*(.*)$",
     re.IGNORECASE,
 )
-_AT_SERVER = re.compile(
-    r"(?:^|(?<=\s))@(?P<server>[A-Za-z0-9][A-Za-z0-9._-]*):(?P<uri>[A-Za-z][\w+.-]*:[^\s，。；、]+)"
-)
+_AT_SERVER = pattern(r"(?:^|(?<=\s))@(?P<server>[A-Za-z0-9][A-Za-z0-9._-]*):(?P<uri>[A-Za-z][\w+.-]*:[^\s，。；、]+)")
 McpOperation = Literal["list", "read", "tools", "call", "prompts", "prompt"]
 _MCP_WORDS: Mapping[str, McpOperation] = {
     "list": "list",
@@ -77,18 +76,18 @@ _MCP_WORDS: Mapping[str, McpOperation] = {
     "prompt": "prompt",
     "提示": "prompt",
 }
-_CAPABLE = re.compile(
+_CAPABLE = pattern(
     r"^(?:what can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
     r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
     re.IGNORECASE,
 )
-_LIST = re.compile(
+_LIST = pattern(
     r"^(?:list|show|view|查看|列出|显示|看看)\s*(?:me\s+|all\s+|my\s+|the\s+|所有|全部|我的)*"
     r"(?:installed|已装|已安装|安装)?\s*(?:的)?\s*(?:skills?|技能)(?:\s+(?:list|installed))?(?:列表)?[?？。.\s]*$"
     r"|^(?:已装|已安装的?)(?:技能)?列表$|^which skills (?:are installed|do i have)\??$|^(?:有|装了)(?:哪些|什么)技能[?？]?$",
     re.IGNORECASE,
 )
-_SEARCH = re.compile(
+_SEARCH = pattern(
     r"^(?:find|search|look)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?skills?\s+(?:for|to|about|that|which)?\s*(.+)$"
     r"|^(?:find|search)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?(.+?)\s+skills?$"
     r"|^(?:查找|搜索|寻找|找)(?:一下|一个)?\s*(.+?)\s*(?:相关)?(?:的)?技能$|^(?:查找|搜索|找)(?:一下)?技能\s*(.+)$",
@@ -98,7 +97,7 @@ _SEARCH = re.compile(
 
 def _verb(english: str, chinese: str) -> re.Pattern[str]:
     """At the start of a message; an English verb ends with its word, a Chinese one where it ends."""
-    return re.compile(rf"^(?:(?:{english})(?![\w-])|(?:{chinese})(?:一下)?)\s*", re.IGNORECASE | re.ASCII)
+    return pattern(rf"^(?:(?:{english})(?![\w-])|(?:{chinese})(?:一下)?)\s*", re.IGNORECASE | re.ASCII)
 
 
 _VERBS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
@@ -156,12 +155,12 @@ def _skill(said: str, names: Names) -> Action | None:
     """LIF-9, COV-2: the name alone, or as the object of a verb, or marked as a skill."""
     if alone := _first_word(said, names):
         return alone
-    for pattern in (_WITH_NAME, _NAMED_SKILL):
-        for hit in islice(pattern.finditer(said), HITS):
+    for way in (_WITH_NAME, _NAMED_SKILL):
+        for hit in islice(way.finditer(said), HITS):
             skill, rest = _named(hit, said, names)
             if skill is None:
                 continue
-            if pattern is _NAMED_SKILL or _specific(skill.name) or rest.strip() == "" or _AT_FILE.match(rest):
+            if way is _NAMED_SKILL or _specific(skill.name) or rest.strip() == "" or _AT_FILE.match(rest):
                 tail = re.sub(_SKILL_WORD, "", rest, count=1, flags=re.IGNORECASE)
                 return Skills(names=(skill.name,), arguments=_arguments(_without_preposition(tail)))
     return None
@@ -274,7 +273,7 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
     return None
 
 
-_FROM = re.compile(r"(?:\b(?:from|of|in|at|skills?)|[从中里的自]|技能)\s*$", re.IGNORECASE)
+_FROM = pattern(r"(?:\b(?:from|of|in|at|skills?)|[从中里的自]|技能)\s*$", re.IGNORECASE)
 _FILLERS = frozenset(
     "the a an from of skill skills repo repository github in at this my please 的 技能 仓库 从 中 里 里的 中的 这个 repository's named called".split()
 )
@@ -302,4 +301,4 @@ def _without_preposition(text: str) -> str:
     return _PREPOSITION.sub("", text)
 
 
-_PREPOSITION = re.compile(r"^\s*(?:(?:on|for|with|to|about|of)\b|处理|来|去|对|统计|分析)\s*[:：]?\s*", re.IGNORECASE)
+_PREPOSITION = pattern(r"^\s*(?:(?:on|for|with|to|about|of)\b|处理|来|去|对|统计|分析)\s*[:：]?\s*", re.IGNORECASE)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from navigator_kernel.adapters.process import environment
 from navigator_kernel.adapters.redaction import found
 from navigator_kernel.errors import ConnectionFailed
+from navigator_kernel.text import pattern
 from navigator_kernel.values.job import Job
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Start: TypeAlias = "Callable[[str, McpServer, str, Path], tuple[tuple[str, ...], Mapping[str, str]]]"
 
 FOLDER = "SERVER_FOLDER"  # the reference that stands for the server's own folder
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
+_SECRET_NAME = pattern(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
 SECONDS = 600  # of processor time for one connection, times the processors
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from navigator_kernel.skills.aliases import sidecar_path
 from navigator_kernel.skills.links import held_link, link_path, link_text
 from navigator_kernel.skills.names import NAME
 from navigator_kernel.skills.place import Place, refuse_escape
+from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 VERSION = 2
 INTENT = "intent"  # no name that a receipt could have
 _SIZE_LIMIT = 256 * 1024 * 1024  # bytes of a file whose old content is kept for taking back
-_SCRATCH = re.compile(r"change-[0-9a-f]{16}")
-_STAMP = re.compile(r"\w[\w.-]{0,119}")
+_SCRATCH = pattern(r"change-[0-9a-f]{16}")
+_STAMP = pattern(r"\w[\w.-]{0,119}")
 
 
 @dataclass(slots=True)

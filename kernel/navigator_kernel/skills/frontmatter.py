@@ -8,21 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from navigator_kernel.errors import NotLoadable
+from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import Diagnostic
 
 FILE_LIMIT = 1024 * 1024  # bytes
 METADATA_LIMIT = 64 * 1024  # characters
 DEPTH_LIMIT = 12
 
-_KEY_LINE = re.compile(r"^([A-Za-z_][\w .-]{0,63}?)\s*[:：]\s*(.*)$")
-_FENCE = re.compile(r"---[ \t]*")
-_END = re.compile(r"(?:-{3,}|\.\.\.)[ \t]*")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
-_HIDDEN = re.compile("[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
-_HUGE = re.compile(r"[-+]?(?:0[xXoObB][0-9a-fA-F_]{65,}|[0-9][0-9_]{64,})")
-_REFERENCE = re.compile(r"[&*][\w-]+(?:[ \t]|$)|!")
-_PAIR = re.compile(r"([ ]*(?:- )?[A-Za-z_][\w .-]{0,63}?:[ \t]+)(\S.*)")
-_WHOLE = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\[.*\]|\{.*\})[ \t]*(?:[ \t]#.*)?""")
+_KEY_LINE = pattern(r"^([A-Za-z_][\w .-]{0,63}?)\s*[:：]\s*(.*)$")
+_FENCE = pattern(r"---[ \t]*")
+_END = pattern(r"(?:-{3,}|\.\.\.)[ \t]*")
+_CONTROL = pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_HIDDEN = pattern("[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_HUGE = pattern(r"[-+]?(?:0[xXoObB][0-9a-fA-F_]{65,}|[0-9][0-9_]{64,})")
+_REFERENCE = pattern(r"[&*][\w-]+(?:[ \t]|$)|!")
+_PAIR = pattern(r"([ ]*(?:- )?[A-Za-z_][\w .-]{0,63}?:[ \t]+)(\S.*)")
+_WHOLE = pattern(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\[.*\]|\{.*\})[ \t]*(?:[ \t]#.*)?""")
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from navigator_kernel.adapters.git import TreeEntry
 from navigator_kernel.errors import Refused
 from navigator_kernel.skills.discover import LINK as LINK
 from navigator_kernel.skills.discover import REGULAR, Astray, Found, Tree
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, pattern
 
 FILE_LIMIT = 10 * 1024 * 1024  # bytes
 SKILL_LIMIT = 50 * 1024 * 1024  # bytes
@@ -21,7 +21,7 @@ DEPTH_LIMIT = 12  # folders
 PART_LIMIT = 200  # bytes of one name
 
 _MODES = {"100644": 0o644, "100755": 0o755}
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])", re.IGNORECASE)
+_DEVICE = pattern(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])", re.IGNORECASE)
 _GIT = frozenset({".git", "git~1", ".git::$index_allocation"})
 
 

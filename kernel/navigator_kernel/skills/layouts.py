@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from navigator_kernel.skills.frontmatter import FILE_LIMIT, Parts, split
 from navigator_kernel.skills.manifest import OUR_KEYS, SPEC_KEYS, merged_keys, read_manifest, spelled, text_of, words_of
+from navigator_kernel.text import pattern
 
 FORMATS: Mapping[str, str] = {
     "skill": "<name>/SKILL.md with frontmatter, as the open Agent Skills specification says; also skill.md",
@@ -23,7 +23,7 @@ FORMATS: Mapping[str, str] = {
 
 _HOST_KEYS = frozenset({"when_to_use", "disable-model-invocation", "type"})  # hosts look for them at top level
 _LISTS = frozenset({"tags", "keywords_cn", "triggers", "aliases", "effects", "tools", "examples"})
-_NUMBER = re.compile(r"[-+.]?[0-9][\w.:+-]*")  # in any version of YAML
+_NUMBER = pattern(r"[-+.]?[0-9][\w.:+-]*")  # in any version of YAML
 _TEXT_TAG = "tag:yaml.org,2002:str"
 
 

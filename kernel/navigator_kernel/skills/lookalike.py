@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from navigator_kernel.errors import Refused
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, pattern
 
 RESERVED = (
     "worker", "skills", "mcp", "worker_agent", "skills_agent", "mcp_agent",
@@ -33,7 +33,7 @@ _OTHERS = {
     "KATAKANA LETTER E": "工", "KATAKANA LETTER TI": "千", "CJK UNIFIED IDEOGRAPH-56D7": "口",
     "CJK UNIFIED IDEOGRAPH-66F0": "日",
 }  # fmt: skip
-_LATIN = re.compile(r"LATIN (?:(SMALL|CAPITAL) LETTER(?: [A-Z]+)*?|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?")
+_LATIN = pattern(r"LATIN (?:(SMALL|CAPITAL) LETTER(?: [A-Z]+)*?|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?")
 
 
 def refuse_lookalike(name: str, known: Iterable[str]) -> str:

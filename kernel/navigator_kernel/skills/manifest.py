@@ -12,17 +12,17 @@ from typing import Any, get_args
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.skills.frontmatter import Parts, split
 from navigator_kernel.skills.names import NAME
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, pattern
 from navigator_kernel.values.resource import Level, ParamSpec, ResourceType, SkillDef, Validation
 
 DESCRIPTION_LIMIT = 1024
 
-_SECTION = re.compile(r"^##[ \t]+(\S.*)$")
+_SECTION = pattern(r"^##[ \t]+(\S.*)$")
 _SYSTEM = {"system prompt", "系统提示词", "系统提示"}
 _USER = {"user prompt template", "用户提示词模板", "用户提示模板"}
 _VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Validation)}
 _NESTED = 500  # lists and maps in one string
-_ESCAPED_CONTROL = re.compile(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
+_ESCAPED_CONTROL = pattern(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
 _FALSE = {"false", "no", "off", "0", "否"}
 SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 OUR_KEYS = {

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from navigator_kernel.adapters.files import read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.names import NAME
-from navigator_kernel.text import clean, fold, shorten
+from navigator_kernel.text import clean, fold, pattern, shorten
 
 BEGIN, END = "<!-- observed: begin -->", "<!-- observed: end -->"
 _HEAD = "| name | description | upstream_repo | subpath |\n|---|---|---|---|\n"
@@ -20,8 +20,8 @@ _NEW = (
 )
 _SIZE_LIMIT = 16 * 1024 * 1024  # bytes
 _CELL = 300  # characters
-_OWNED = re.compile(r"[\w.-]+/[\w.-]+")
-_MARKS = re.compile(r"[&<>|\[`]")
+_OWNED = pattern(r"[\w.-]+/[\w.-]+")
+_MARKS = pattern(r"[&<>|\[`]")
 _COLUMNS = {
     "name": "name", "skill": "name", "sub-skill": "name", "子技能": "name", "名称": "name", "技能": "name",
     "description": "description", "描述": "description", "说明": "description",
@@ -29,9 +29,9 @@ _COLUMNS = {
     "仓库": "repo", "主仓库": "repo",
     "subpath": "subpath", "path": "subpath", "路径": "subpath",
 }  # fmt: skip
-_HEADING = re.compile(r"#{2,6}[ \t].*[(（]\s*(?:https://github\.com/)?([\w.-]+/[\w.-]+?)\s*[)）]\s*")
-_LINK = re.compile(r"\[[^\]]*\]\(\s*<?([^)>\s]+)>?\s*\)")
-_GITHUB = re.compile(r"https?://(?:www\.)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+_HEADING = pattern(r"#{2,6}[ \t].*[(（]\s*(?:https://github\.com/)?([\w.-]+/[\w.-]+?)\s*[)）]\s*")
+_LINK = pattern(r"\[[^\]]*\]\(\s*<?([^)>\s]+)>?\s*\)")
+_GITHUB = pattern(r"https?://(?:www\.)?github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 _Key = tuple[str, str, str]  # repo, subpath, folded name
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, pattern
 
-NAME = re.compile(r"[^\W_](?:[\w-]{0,62}[^\W_])?")  # letters and digits of any script, `-` and `_` inside
+NAME = pattern(r"[^\W_](?:[\w-]{0,62}[^\W_])?")  # letters and digits of any script, `-` and `_` inside
 
 
 def refuse_rename(rename: str, wanted: Sequence[str]) -> None:

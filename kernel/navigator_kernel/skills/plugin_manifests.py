@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.git import TreeEntry
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FILE_LIMIT = 1024 * 1024  # bytes of one manifest
 COUNT_LIMIT = 1_000  # manifests, and plugins or paths in one of them
 
-_NAME = re.compile(r"[^\W_](?:[\w .-]{0,62}[\w])?")
+_NAME = pattern(r"[^\W_](?:[\w .-]{0,62}[\w])?")
 _FOLDERS = frozenset({".claude-plugin", ".codex-plugin"})
 _REGULAR = frozenset({"100644", "100755"})
 

@@ -10,24 +10,22 @@ from urllib.parse import unquote
 
 from navigator_kernel.adapters.git import is_ref
 from navigator_kernel.errors import Refused, UsageProblem
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, pattern
 
 GITHUB = "https://github.com/"
 FORMS = "owner/repo, owner/repo/path, owner/repo@ref, an https, ssh or file URL, ./folder or ./file.skill"
 ARCHIVES = (".skill", ".zip", ".tar", ".tar.gz", ".tgz")
 
-_HELPER = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
-_SHORT = re.compile(
-    r"([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]{1,100}?)(?:\.git)?(?:/([^@#]*))?(?:[@#](.+))?"
-)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
-_SCP = re.compile(r"([^@/:#]+)@([^@/:#]+):([^#]+)(?:#(.+))?")
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?[^#]*)?(?:#(.+))?")
-_GITHUB_PAGE = re.compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(tree|blob)/(.+)")
-_GITLAB_PAGE = re.compile(r"(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
-_HOST = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
-_DISGUISED = re.compile(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # backslashes and controls, as they are or encoded
+_HELPER = pattern(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
+_SHORT = pattern(r"([A-Za-z0-9](?:[A-Za-z0-9-]{0,38}))/([A-Za-z0-9._-]{1,100}?)(?:\.git)?(?:/([^@#]*))?(?:[@#](.+))?")
+_NAME = pattern(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+_SCP = pattern(r"([^@/:#]+)@([^@/:#]+):([^#]+)(?:#(.+))?")
+_USER = pattern(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_URL = pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(?:\?[^#]*)?(?:#(.+))?")
+_GITHUB_PAGE = pattern(r"/([^/]+)/([^/]+?)(?:\.git)?/(tree|blob)/(.+)")
+_GITLAB_PAGE = pattern(r"(/.+?)(?:\.git)?/-/(tree|blob)/(.+)")
+_HOST = pattern(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
+_DISGUISED = pattern(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # backslashes and controls, as they are or encoded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

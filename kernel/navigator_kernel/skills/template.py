@@ -13,13 +13,13 @@ from typing import Any
 from navigator_kernel.errors import NotLoadable, Refused
 from navigator_kernel.text import pattern
 
-_MARK = re.compile(
+_MARK = pattern(
     r"\\(?P<escaped>\$)|\{\{\s*(?P<double>[\w-]+)\s*\}\}|\{(?P<single>[\w-]+)\}"
     r"|\$\{(?P<root>SKILL_ROOT)\}|\$(?P<all>ARGUMENTS)\b|\$(?P<number>[1-9]\d?)(?!\d)"
 )
 _SHELL = r"(?:(?<=\s)|^)!`(?P<shell>[^`\n]+)`"
 _WITH_SHELL = pattern(rf"{_SHELL}|{_MARK.pattern}", re.MULTILINE)
-_NUMBER = re.compile(r"-\d+(?:\.\d+)?")
+_NUMBER = pattern(r"-\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from navigator_kernel.errors import KernelError, NotLoadable
 from navigator_kernel.skills.frontmatter import Parts, split
 from navigator_kernel.skills.manifest import DESCRIPTION_LIMIT, SPEC_KEYS, read_manifest
 from navigator_kernel.skills.template import Filling, fill_argv
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import clean, pattern, shorten
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 MANIFEST = "SKILL.md"
@@ -29,11 +29,11 @@ _ADVICE = frozenset({"crlf", "body-long", "hidden-character"})  # no rule of the
 _TOLD_BY_RULES = frozenset(
     {"name-odd", "name-folder", "no-description", "description-long", "no-frontmatter", "header-form"}
 )
-_TARGET = re.compile(r"\]\(\s*(?:<([^<>\n]{1,500})>|([^()\s<>]{1,500}))(?:\s[^)\n]{0,200})?\)")
-_DEFINITION = re.compile(r"\s{0,3}\[[^\]^\n][^\]\n]{0,200}\]:\s*<?([^\s<>]{1,500})")
-_ELSEWHERE = re.compile(r"[#/~@]|[A-Za-z][A-Za-z0-9+.-]*:|.*[{}$*]")
-_PLACEHOLDER = re.compile(r"(?<!\$)\{\{?\s*([\w-]+)\s*\}\}?")
-_LICENCE_FILE = re.compile(r"\b(?:LICEN[CS]E|COPYING|NOTICE)(?:[-.][A-Za-z0-9]{1,64})?\b|\b[\w.-]{1,64}\.(?:txt|md)\b")
+_TARGET = pattern(r"\]\(\s*(?:<([^<>\n]{1,500})>|([^()\s<>]{1,500}))(?:\s[^)\n]{0,200})?\)")
+_DEFINITION = pattern(r"\s{0,3}\[[^\]^\n][^\]\n]{0,200}\]:\s*<?([^\s<>]{1,500})")
+_ELSEWHERE = pattern(r"[#/~@]|[A-Za-z][A-Za-z0-9+.-]*:|.*[{}$*]")
+_PLACEHOLDER = pattern(r"(?<!\$)\{\{?\s*([\w-]+)\s*\}\}?")
+_LICENCE_FILE = pattern(r"\b(?:LICEN[CS]E|COPYING|NOTICE)(?:[-.][A-Za-z0-9]{1,64})?\b|\b[\w.-]{1,64}\.(?:txt|md)\b")
 
 Files = Mapping[str, bytes | None]
 

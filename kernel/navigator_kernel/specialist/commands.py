@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
+from navigator_kernel.text import pattern
+
 TYPES = frozenset({"toast", "refresh", "navigate", "modal"})
-_FENCED = re.compile(r"```(?:json)?\s*```\n?")
-_BEGINS = re.compile(r"\{\s*\"(?:type|payload)\"")
+_FENCED = pattern(r"```(?:json)?\s*```\n?")
+_BEGINS = pattern(r"\{\s*\"(?:type|payload)\"")
 
 
 def without_commands(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import KernelError
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, pattern
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Progress
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 END = 200  # characters at the end of an answer that may announce more
 LIMIT = 20.0  # seconds
-_ANNOUNCES = re.compile(
+_ANNOUNCES = pattern(
     r"\b(?:next,? i(?:['’]ll| will)|i(?:['’]ll| will) (?:now|then|next)|let me (?:now|next)|now i(?:['’]ll| will))\b"
     r"[^.!?]*[.:…]*\s*$"
     r"|(?:接下来|下一步|然后)[，,]?我?(?:将|会|要)[^。！？]*[。：…]*\s*$|(?:现在|让)我(?:来|将|再)[^。！？]*[。：…]*\s*$",
     re.IGNORECASE,
 )
-_YES = re.compile(r'"continue"\s*:\s*true')
+_YES = pattern(r'"continue"\s*:\s*true')
 
 
 async def goes_on(progress: Progress, model: ChatModel, language: Language) -> tuple[bool, Completion | None]:

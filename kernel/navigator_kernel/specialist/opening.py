@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from navigator_kernel.specialist.window import past
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, pattern
 from navigator_kernel.values.chat import ChatMessage
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment
 
-_MARK = re.compile(r"<(/?)skill", re.IGNORECASE)
+_MARK = pattern(r"<(/?)skill", re.IGNORECASE)
 SHOWN = 12  # digits of a digest that mark where a skill's text ends
 
 

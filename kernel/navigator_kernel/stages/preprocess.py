@@ -14,7 +14,7 @@ from pathlib import Path
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.ports import FileReader
-from navigator_kernel.text import language_of
+from navigator_kernel.text import language_of, pattern
 from navigator_kernel.values.request import (
     CommandInstruction,
     FileReference,
@@ -24,20 +24,21 @@ from navigator_kernel.values.request import (
 )
 from navigator_kernel.values.words import split_words
 
-_PREFIX = re.compile(r"^\s*需求理解\s*[：:]\s*")
+_PREFIX = pattern(r"^\s*需求理解\s*[：:]\s*")
 _NAME = r"[^\W_][\w-]*"
-_CALL = re.compile(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*(?P<rest>.*)$")
-_SHELL = re.compile(r"^[ \t]*!(?!\[)[ \t]*(?P<cmd>[^\s`!].*)$")
-_QUOTED_SHELL = re.compile(r"(?:(?<=\s)|^)!`(?P<cmd>[^`\n]+)`", re.MULTILINE)
-_FILE = re.compile(
+_CALL = pattern(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*(?P<rest>.*)$")
+_SHELL = pattern(r"^[ \t]*!(?!\[)[ \t]*(?P<cmd>[^\s`!].*)$")
+_QUOTED_SHELL = pattern(r"(?:(?<=\s)|^)!`(?P<cmd>[^`\n]+)`", re.MULTILINE)
+_FILE = pattern(
     r"(?:(?<=[\s，。：；、（(\u4e00-\u9fff])|^)@(?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s@\"'，。；：、？！（）()<>|]+))",
     re.MULTILINE,
 )
 # Chinese goes on right behind a file name: 统计@a.txt的字数
-_BEFORE_HAN = re.compile(r".*?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
-_ASSIGNED = re.compile(r"(?:--)?[A-Za-z_][\w-]*=")
-_AT_SERVER = re.compile(r"[A-Za-z0-9][\w.-]*:[A-Za-z][\w+.-]*:")  # a resource of an MCP server
-_ESCAPED = re.compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
+_BEFORE_HAN = pattern(r".*?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
+_ASSIGNED = pattern(r"(?:--)?[A-Za-z_][\w-]*=")
+_AT_SERVER = pattern(r"[A-Za-z0-9][\w.-]*:[A-Za-z][\w+.-]*:")  # a resource of an MCP server
+_ESCAPED = pattern(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
+_FENCED = pattern(r"(^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z))", re.DOTALL | re.MULTILINE)
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
 MOST_FILES = 256  # that one message may name
 TOGETHER = 4 * 1024 * 1024  # characters of files that one message may take in, each mention counted
@@ -108,16 +109,15 @@ class _Found:
         """What is left for routing, and the same with files in place; neither is looked at again."""
         bare: list[str] = []
         full: list[str] = []
-        for index, part in enumerate(
-            re.split(r"(^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z))", text, flags=re.DOTALL | re.MULTILINE)
-        ):
+        for index, part in enumerate(_FENCED.split(text) if "```" in text else [text]):
             if index % 2:
                 bare.append(part)
                 full.append(part)
                 continue
-            part = _QUOTED_SHELL.sub(self._quoted, part)
-            bare.append(_ESCAPED.sub("", _FILE.sub(self.bare, part)))
-            full.append(_with_files(part, self))
+            part = _QUOTED_SHELL.sub(self._quoted, part) if "!`" in part else part
+            named = "@" in part
+            bare.append(_unescaped(_FILE.sub(self.bare, part) if named else part))
+            full.append(_with_files(part, self) if named else bare[-1])
         return "".join(bare).strip(), "".join(full).strip()
 
     def bare(self, hit: re.Match[str]) -> str:
@@ -187,7 +187,7 @@ class _Found:
         name = _ASSIGNED.match(word)
         head = name.group() if name else ""
         hit = _FILE.fullmatch(word[len(head) :])
-        return head + self.bare(hit) if hit else _ESCAPED.sub("", word)
+        return head + self.bare(hit) if hit else _unescaped(word)
 
     def _shell(self, command: str, original: str) -> None:
         bare = command.removeprefix("`").removesuffix("`")
@@ -214,9 +214,13 @@ def _with_files(part: str, found: _Found) -> str:
     pieces: list[str] = []
     at = 0
     for hit in _FILE.finditer(part):
-        pieces += [_ESCAPED.sub("", part[at : hit.start()]), found.full(hit)]
+        pieces += [_unescaped(part[at : hit.start()]), found.full(hit)]
         at = hit.end()
-    return "".join([*pieces, _ESCAPED.sub("", part[at:])])
+    return "".join([*pieces, _unescaped(part[at:])])
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub("", text) if "\\" in text else text
 
 
 def words_of(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from navigator_kernel.text import fold
+from navigator_kernel.text import fold, pattern
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import ASKED_BY_SERVER, Message, PendingApproval, Session
 
@@ -19,33 +19,33 @@ FAILURES = 2  # SAF-5
 EXPIRES = timedelta(days=1)
 SAID = 120  # characters over which an answer is more than a choice
 
-_YES = re.compile(
+_YES = pattern(
     r"^\s*(?:y|yes(?:,? please)?|ok|okay|go on|go ahead|do it|sure|是|是的|好|好的|行|可以|同意|确认|继续)\s*[。.!！]*\s*$",
     re.IGNORECASE,
 )
-_SESSION = re.compile(
+_SESSION = pattern(
     r"^\s*(?:(?:yes|y|ok(?:ay)?)\s*,?\s*)?(?:for|in|during) (?:this|the(?: whole)?) (?:session|conversation)\s*[.!]*\s*$"
     r"|^\s*(?:(?:是的?|好的?|可以|同意)\s*[，,]?\s*)?(?:在)?(?:本次|这次|这个|整个)(?:会话|对话)(?:里|中|内)?(?:都?(?:可以|同意|允许|行))?\s*[。！!]*\s*$",
     re.IGNORECASE,
 )
-_ALWAYS = re.compile(
+_ALWAYS = pattern(
     r"^\s*(?:(?:yes|y|ok(?:ay)?)\s*,?\s*)?(?:always|from now on)\s*[.!]*\s*$"
     r"|^\s*(?:(?:是的?|好的?|可以|同意)\s*[，,]?\s*)?(?:总是|一直|以后都?)(?:可以|同意|允许|行)?\s*[。！!]*\s*$",
     re.IGNORECASE,
 )
-_RETRY = re.compile(
+_RETRY = pattern(
     r"^\s*(?:please\s+)?(?:retry|try (?:it |that )?(?:again|once more)|again|once more)(?:,? please)?\s*[.!]*\s*$"
     r"|^\s*(?:请)?(?:再试(?:一次|一下|试)?|重试(?:一次|一下)?|再来一次|重来)\s*[。！!]*\s*$",
     re.IGNORECASE,
 )
-_NO = re.compile(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
-_EXPLICIT = re.compile(
+_NO = pattern(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
+_EXPLICIT = pattern(
     r"^\s*(?:(?:/|@@|#)[^\W_][\w-]*(?=\s|$)|!(?!\[)\s*\S)"
     r"|^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$",
     re.IGNORECASE,
 )
 
-_PICK = re.compile(
+_PICK = pattern(
     r"^\s*(?:(?:please|use|run|take|choose|the|with)\s+|(?:请|就|用|选择?|使用|要)\s*)*(?P<what>\S.*?)"
     r"(?:\s+(?:please|one|skill)|\s*(?:吧|技能))*\s*[。.!！]*\s*$",
     re.IGNORECASE,

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from navigator_kernel.model_ports import Judge
 from navigator_kernel.ports import Router
+from navigator_kernel.text import pattern
 from navigator_kernel.values.clauses import MOST, clauses, parts
 from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 from navigator_kernel.values.route import (
@@ -33,10 +34,10 @@ FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without bei
 SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
 CLEAR = 0.99  # confidence from which a message is one skill's, whatever its clauses say
 
-_RELEASE = re.compile(
+_RELEASE = pattern(
     r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
 )
-_FOLLOW = re.compile(
+_FOLLOW = pattern(
     r"^\s*(?:继续|再来|再(?:试|做|跑)|接着|然后呢|还有|同样|这次|改成|换成|again|and\b|also\b|continue|go on|same\b|now\b|once more|what about)",
     re.IGNORECASE,
 )

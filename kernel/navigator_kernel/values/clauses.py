@@ -21,7 +21,7 @@ _MASKED = pattern(
     r"|(?::(?=\s)|：).*",  # what follows a colon is the thing, not an order
     re.DOTALL,
 )
-_BORDER = r"(?:(?<![\w-])|(?<=[\u4e00-\u9fff]))"
+_BORDER = r"(?<![\da-z_\u00b5-\u024f-])"  # a word may begin right behind Chinese
 _STRONG = (
     rf"{_BORDER}(?:also|besides|in\s+addition(?!\s+to)|additionally)(?![\w-])"
     r"|并且|而且|同时|还[要想得有]|另外|此外|顺[便带]"
@@ -68,6 +68,7 @@ _COMPARES = pattern(
     r"\b(?:between|compar\w+|differ\w*|versus|vs)\b|对比|比较|区别|差异|不同|之间|关系|相比", re.IGNORECASE
 )
 _TERM = pattern(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
+_ASCII_TERM = pattern(r"[A-Za-z0-9]+")
 _EMPTY = frozenset(
     """a an the this that these those it its them they my our your me us we i you he she and or of in on at to for with
     from by is are be do does did can could would will should may please pls also too so just all any some thanks
@@ -159,4 +160,5 @@ def _says_something(piece: str) -> bool:
 
 def _content(piece: str) -> list[str]:
     """Words, and runs of Chinese, without those that are in every message."""
-    return [run for run in _TERM.findall(_EMPTY_HAN.sub(" ", piece)) if run.lower() not in _EMPTY]
+    runs = _ASCII_TERM.findall(piece) if piece.isascii() else _TERM.findall(_EMPTY_HAN.sub(" ", piece))
+    return [run for run in runs if run.lower() not in _EMPTY]

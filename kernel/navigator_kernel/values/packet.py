@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, pattern
 from navigator_kernel.values.report import Format
 
 OnError = Literal["propagate", "summarize", "fix"]
 
 # What YAML would not keep inside a double-quoted scalar: line breaks of its own and unprintable characters.
-_UNSAFE = re.compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_UNSAFE = pattern("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

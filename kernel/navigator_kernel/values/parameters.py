@@ -7,22 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from navigator_kernel.text import pattern
 from navigator_kernel.values.request import FileReference, PreprocessingResult
 from navigator_kernel.values.resource import ParamSpec
 
-_PAIR = re.compile(r"(?:--)?([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
-_FLAG = re.compile(r"--([A-Za-z][\w-]*)")
-_URL = re.compile(r"https?://[^\s<>\"'，。）)]+[^\s<>\"'，。）).,;:!?]")
-_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]*\w")
-_QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'|“([^”“]+)”|「([^」「]+)」|`([^`]+)`")
+_PAIR = pattern(r"(?:--)?([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
+_FLAG = pattern(r"--([A-Za-z][\w-]*)")
+_URL = pattern(r"https?://[^\s<>\"'，。）)]+[^\s<>\"'，。）).,;:!?]")
+_EMAIL = pattern(r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]*\w")
+_QUOTED = pattern(r"\"([^\"]+)\"|'([^']+)'|“([^”“]+)”|「([^」「]+)」|`([^`]+)`")
 # Words for what the step before left, which is then meant and not these words
-_REFERS = re.compile(
+_REFERS = pattern(
     r"(?:(?:on|to|of|with|from|for|into|in)\s+)?(?:it|them|this|that|these|those|(?:the|its|their|that|this|these|those)\s+"
     r"(?:results?|outputs?|reports?|files?|tables?|texts?|lists?|data|summar(?:y|ies)))"
     r"|(?:把|对)?(?:它们?|其|(?:这个|这些|该|上一步的?|其|得到的|刚才的)?(?:结果|输出|报告|文件|表格|数据|内容))",
     re.IGNORECASE,
 )
-_AFTER_COLON = re.compile(r"[:：]\s*(\S.*)$", re.DOTALL)
+_AFTER_COLON = pattern(r"[:：]\s*(\S.*)$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import clean, pattern, shorten
 from navigator_kernel.values.report import Format, Report, State, Style
 
 EMOJI: Mapping[State, str] = {"success": "✅", "partial": "⚠️", "pending": "⏸️", "error": "❌", "timeout": "⏱️"}
@@ -21,7 +20,7 @@ ASCII: Mapping[State, str] = {
 SUMMARY_LIMIT = 400  # characters of the status line
 
 # YAML 1.1 reads some words as something else than themselves
-_PLAIN_KEY = re.compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_][\w.-]*")
+_PLAIN_KEY = pattern(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_][\w.-]*")
 
 
 def render_report(report: Report, format: Format, style: Style) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-_FIELD = re.compile(r"\{(\w{1,40})\}")
+from navigator_kernel.text import pattern
+
+_FIELD = pattern(r"\{(\w{1,40})\}")
 
 
 @dataclass(frozen=True, slots=True)

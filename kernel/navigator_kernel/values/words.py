@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_PIECE = re.compile(
+from navigator_kernel.text import pattern
+
+_PIECE = pattern(
     r"(?P<gap>[ \t\r\n]+)|'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*+)\"|\\(?P<escaped>.)"
     r"|(?P<plain>[^ \t\r\n'\"\\]+)",
     re.DOTALL,

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.text import Language, clean
+from navigator_kernel.text import Language, clean, pattern
 from navigator_kernel.values.packet import yaml_flow
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep, outline
 from navigator_kernel.workflows.head import Head, read_head
 
-NAME = re.compile(r"[^\W_](?:[\w-]{0,78}[^\W_])?")
+NAME = pattern(r"[^\W_](?:[\w-]{0,78}[^\W_])?")
 SIZE_LIMIT = 64 * 1024  # characters
 AGENTS = ("skills", "worker", "mcp")
 
-_SECTION = re.compile(r"##\s+(?:Step|步骤)\s*(\d{1,4})\s*[:：]\s*(.*)", re.IGNORECASE)
-_ITEM = re.compile(r"[-*]\s+(skill|agent|input|output|技能|子智能体|输入|输出)\s*[:：]\s*(.*)", re.IGNORECASE)
+_SECTION = pattern(r"##\s+(?:Step|步骤)\s*(\d{1,4})\s*[:：]\s*(.*)", re.IGNORECASE)
+_ITEM = pattern(r"[-*]\s+(skill|agent|input|output|技能|子智能体|输入|输出)\s*[:：]\s*(.*)", re.IGNORECASE)
 _CHINESE = {"技能": "skill", "子智能体": "agent", "输入": "input", "输出": "output"}
 
 

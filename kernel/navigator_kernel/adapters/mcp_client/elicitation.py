@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from navigator_kernel.errors import InputNeeded
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import clean, pattern, shorten
 
-_YES = re.compile(r"(?i)^\s*(?:y|yes|true|1|ok|是|是的|好|好的|对)\s*[.!。！]?\s*$")
-_NO = re.compile(r"(?i)^\s*(?:n|no|false|0|cancel|不|不要|否|取消)\s*[.!。！]?\s*$")
-_APART = re.compile(r"\s*[,，;；、\n]\s*")
-_PAIR = re.compile(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;；、\n]|$)|\s+[\w.-]+\s*[=:：])")
+_YES = pattern(r"(?i)^\s*(?:y|yes|true|1|ok|是|是的|好|好的|对)\s*[.!。！]?\s*$")
+_NO = pattern(r"(?i)^\s*(?:n|no|false|0|cancel|不|不要|否|取消)\s*[.!。！]?\s*$")
+_APART = pattern(r"\s*[,，;；、\n]\s*")
+_PAIR = pattern(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;；、\n]|$)|\s+[\w.-]+\s*[=:：])")
 
 
 def question_key(message: str, schema: Mapping[str, Any]) -> str:

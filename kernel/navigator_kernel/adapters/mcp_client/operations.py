@@ -23,7 +23,7 @@ from mcp import MCPError
 from navigator_kernel.adapters.mcp_client.connection import every
 from navigator_kernel.adapters.mcp_client.elicitation import arguments_of, input_needed
 from navigator_kernel.errors import FetchFailed, PermissionDenied, ResourceNotFound
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import clean, pattern, shorten
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.mcp import OfferedTool
 
 NAMED = 20  # names of what there is, in an error
-_DENIED = re.compile(
+_DENIED = pattern(
     r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\b(?:EACCES|EPERM|EROFS)\b|\b40[13]\b",
     re.IGNORECASE,
 )

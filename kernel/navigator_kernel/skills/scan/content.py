@@ -7,7 +7,6 @@ sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
@@ -16,11 +15,12 @@ from navigator_kernel.skills.scan.passages import is_named_text, passages
 from navigator_kernel.skills.scan.rule import rules
 from navigator_kernel.skills.scan.sequences import hits as sequences
 from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
+from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import Diagnostic
 
 TEXT_LIMIT = 1024 * 1024  # characters of one file that are looked at
 NOT_WHOLE = "scanned-in-part"
-_BLANK = re.compile(r"[^\S\n ]")
+_BLANK = pattern(r"[^\S\n ]")
 
 
 def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:

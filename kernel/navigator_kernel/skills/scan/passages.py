@@ -18,20 +18,20 @@ _CODE = (
     ".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd",
     ".lua",
 )  # fmt: skip
-_FRONT = re.compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
-_COMMAND = re.compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
-_FENCE = re.compile(
+_FRONT = pattern(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
+_COMMAND = pattern(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
+_FENCE = pattern(
     r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)?(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_UNFENCED = re.compile(
+_UNFENCED = pattern(
     r"(?:\A|(?<=\n))(?:[ \t>]*\n|\A)((?:(?: {4}|\t)[^\n]*(?:\n|\Z))+)|<(?:pre|code)\b[^<>]{0,200}>(.*?)(?:</|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
-_CONTINUED = re.compile(r"\\\n|([|&])\n")
-_INLINE = re.compile(r"`([^`\n]{3,400})`")
-_UNSEEN = re.compile(
+_WRAPPED = pattern(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
+_CONTINUED = pattern(r"\\\n|([|&])\n")
+_INLINE = pattern(r"`([^`\n]{3,400})`")
+_UNSEEN = pattern(
     r"<!--(.*?)(?:-->|\Z)"  # a comment of HTML
     r"|^\[[^\]\n]{1,40}\]:\s{0,9}(?:#|<>|about:blank)\s{0,9}[\"'(]([^\n]*)"  # a link that nothing refers to
     r"|<(?:\w{1,20})[^<>]{0,400}?(?:display\s?:\s?none|visibility\s?:\s?hidden|opacity\s?:\s?0(?!\.[1-9])"

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from navigator_kernel.skills.scan.passages import Passage, warned_of
+from navigator_kernel.text import pattern
 
 Level = Literal["warning", "error"]
 
-_ADDRESS = re.compile(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
+_ADDRESS = pattern(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
 REACH = 4000  # characters over which a pattern of several lines may reach
 BEFORE, LONG = 300, 1_000  # characters of a line before a needle, and from it on, that are looked at together
 FEW = 4  # lines that are looked at one by one

@@ -6,29 +6,30 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import Diagnostic
 
 _HOSTS = r"\.(?:claude|codex|gemini|cursor|windsurf|vscode|agents|opencode|github/copilot)"
-_STARTED = re.compile(
+_STARTED = pattern(
     rf"(?:^|/)(?:{_HOSTS}/(?:settings(?:\.local)?\.json|hooks(?:\.json|/.+)|mcp\.json|tasks\.json|config\.toml)"
     r"|hooks/hooks\.json|\.?mcp\.json|\.husky/.+|\.githooks/.+|\.envrc|\.direnvrc|sitecustomize\.py|usercustomize\.py|[^/]+\.pth"
     r"|\.devcontainer/devcontainer\.json|\.devcontainer\.json|claude_desktop_config\.json)$",
     re.IGNORECASE,
 )
 _WORDS = (b"mcpServers", b"PreToolUse", b"PostToolUse", b"SessionStart", b"UserPromptSubmit")
-_INSTRUCTIONS = re.compile(
+_INSTRUCTIONS = pattern(
     rf"(?:^|/)(?:{_HOSTS}/(?:commands|agents|rules|memory)/.+|CLAUDE(?:\.local)?\.md|AGENTS\.md|GEMINI\.md|\.cursorrules"
     r"|\.windsurfrules|copilot-instructions\.md)$",
     re.IGNORECASE,
 )
-_PROGRAM = re.compile(
+_PROGRAM = pattern(
     r"\.(?:pyc|pyo|pyd|so(?:\.\d+)*|dll|dylib|exe|msi|class|jar|pyz|pyzw|egg|whl|xpi|crx|vsix|phar|asar|node|scr|deb|rpm|dmg|pkg|apk)$",
     re.IGNORECASE,
 )
 _MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 _PYTHON = re.compile(rb"..\r\n", re.DOTALL)  # what Python's own bytecode begins with
-_SETTINGS = re.compile(r"(?:^|/)\.\w+/settings(?:\.local)?\.json$", re.IGNORECASE)
-_CONFIGURED = re.compile(r"\"(?:hooks|mcpServers|servers|command|tasks)\"\s*:")
+_SETTINGS = pattern(r"(?:^|/)\.\w+/settings(?:\.local)?\.json$", re.IGNORECASE)
+_CONFIGURED = pattern(r"\"(?:hooks|mcpServers|servers|command|tasks)\"\s*:")
 
 
 def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
