@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.ports import Agent, AgentPorts
@@ -19,8 +20,7 @@ def kernel_register_agents(ports: AgentPorts) -> Sequence[Agent]:
     return (McpAgent(ports=ports),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpAgent:
+class McpAgent(Struct, frozen=True, kw_only=True):
     """One operation on one server a packet; the server's text is data and never an instruction."""
 
     ports: AgentPorts

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.hookspecs import hookimpl
@@ -23,8 +24,7 @@ def kernel_register_agents(ports: AgentPorts) -> Sequence[Agent]:
     return (SkillsAgent(ports=ports),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillsAgent:
+class SkillsAgent(Struct, frozen=True, kw_only=True):
     """Type A has a `command` and is run; Type B has none and its prompt is returned for the kernel."""
 
     ports: AgentPorts

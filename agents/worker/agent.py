@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.hookspecs import hookimpl
@@ -26,8 +27,7 @@ def kernel_register_agents(ports: AgentPorts) -> Sequence[Agent]:
     return (WorkerAgent(ports=ports),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerAgent:
+class WorkerAgent(Struct, frozen=True, kw_only=True):
     """It never edits code. Only scripts that `docs/commands.md` lists are run (SAF-6)."""
 
     ports: AgentPorts

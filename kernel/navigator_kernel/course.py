@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.events import Emit
@@ -39,8 +41,7 @@ RETRIES = 2  # SAF-5: a step that failed so many times in a row is not offered a
 ENDED = frozenset({"done", "aborted"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class Course(Struct, frozen=True, kw_only=True):
     """What came of it; `view` is None for orders that are no workflow.
 
     `waits_for` is the subject that the person has to agree to before it goes on, `question` how that is asked; both
@@ -54,8 +55,7 @@ class Course:
     question: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Follower:
+class Follower(Struct, frozen=True, kw_only=True):
     """One process that follows one run."""
 
     kernel: Kernel

@@ -3,118 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 VERSION = 1
 
 Json = Any  # a value that json.dumps takes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted:
+class RunStarted(Struct, frozen=True, kw_only=True):
     session: str
     message: str
     language: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillActivated:
+class SkillActivated(Struct, frozen=True, kw_only=True):
     skill: str
     agent: str
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunContent:
+class RunContent(Struct, frozen=True, kw_only=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallStarted:
+class ToolCallStarted(Struct, frozen=True, kw_only=True):
     call: str
     tool: str
     args: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallCompleted:
+class ToolCallCompleted(Struct, frozen=True, kw_only=True):
     call: str
     tool: str
     state: str
     elapsed: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UICommand:
+class UICommand(Struct, frozen=True, kw_only=True):
     """EVT-2. Derived from a tool's declared effects, never from text (X-17)."""
 
     type: Literal["toast", "refresh", "navigate", "modal"]
     payload: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCompleted:
+class RunCompleted(Struct, frozen=True, kw_only=True):
     state: str
     summary: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunError:
+class RunError(Struct, frozen=True, kw_only=True):
     error: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunCancelled:
+class RunCancelled(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteDecided:
+class RouteDecided(Struct, frozen=True, kw_only=True):
     """What was decided: X-8's decision plus the trace that [Logic Trace] prints (OUT-1)."""
 
     decision: Mapping[str, Json]
     trace: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted:
+class StepStarted(Struct, frozen=True, kw_only=True):
     agent: str
     packet: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepCompleted:
+class StepCompleted(Struct, frozen=True, kw_only=True):
     agent: str
     report: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalRequested:
+class ApprovalRequested(Struct, frozen=True, kw_only=True):
     subject: str
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalResolved:
+class ApprovalResolved(Struct, frozen=True, kw_only=True):
     subject: str
     granted: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClarificationAsked:
+class ClarificationAsked(Struct, frozen=True, kw_only=True):
     question: str
     missing: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     text: str
     done: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """What one request to a model took; `cost` in US dollars, None where the price is not known. Phase 1 chooses,
     phase 2 works, for `skill` where there is one."""
 
@@ -127,13 +112,11 @@ class Usage:
     skill: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillsOffered:
+class SkillsOffered(Struct, frozen=True, kw_only=True):
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillsShortlisted:
+class SkillsShortlisted(Struct, frozen=True, kw_only=True):
     """`candidates`: `[{name, score, confidence, parts}]`, best first."""
 
     candidates: tuple[Mapping[str, Json], ...]
@@ -141,28 +124,24 @@ class SkillsShortlisted:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillChosen:
+class SkillChosen(Struct, frozen=True, kw_only=True):
     skill: str
     tier: str
     confidence: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillLoaded:
+class SkillLoaded(Struct, frozen=True, kw_only=True):
     skill: str
     kind: str
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillUsed:
+class SkillUsed(Struct, frozen=True, kw_only=True):
     skill: str
     state: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnknownBody:
+class UnknownBody(Struct, frozen=True, kw_only=True):
     """An event that a newer version wrote; kept whole."""
 
     type: str
@@ -198,8 +177,7 @@ Body = (
 BODIES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in Body.__args__ if kind is not UnknownBody}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """One envelope. `seq` counts from 0 within a run; `parent` is the seq of the event it belongs to."""
 
     run: str

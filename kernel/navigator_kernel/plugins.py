@@ -6,13 +6,13 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 import pluggy
+from msgspec import Struct, field
 
 from navigator_kernel import hookspecs
 from navigator_kernel.text import clean
@@ -20,8 +20,7 @@ from navigator_kernel.text import clean
 TRACE = "NAVIGATOR_TRACE"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """A plugin that did not do what it said, with the hook it failed in (`load` for its import)."""
 
     plugin: str
@@ -32,8 +31,7 @@ class Failure:
         return {"plugin": self.plugin, "hook": self.hook, "error": self.error}
 
 
-@dataclass(slots=True)
-class Plugins:
+class Plugins(Struct):
     """A typed façade over pluggy's manager, which is built here and passed in, never global."""
 
     manager: pluggy.PluginManager

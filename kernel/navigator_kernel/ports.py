@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: what only names shapes is not imported
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -316,8 +317,7 @@ class Agent(Protocol):
         """Anything; the kernel makes one valid report of it. KernelErrors become typed reports."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentPorts:
+class AgentPorts(Struct, frozen=True, kw_only=True):
     """What an agent may be built with. `shipped` maps `bin/<name>.py` to the digest that this release ships;
     `workspace` makes and returns a run's own folder."""
 
@@ -350,8 +350,7 @@ class Dispatcher(Protocol):
         """Seconds since the task was last known to live; NotFound for an unknown task."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
+class Kernel(Struct, frozen=True, kw_only=True):
     """Every part that a turn needs, put together once by `assemble`. `files` reads paths from where the person is,
     `root_files` from the project's root."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.steps import BoundStep, Ground, bind, completed, files_of, is_typed, lacks, written_out
 from navigator_kernel.text import Language, clean, fold, pattern, shorten
@@ -32,8 +34,7 @@ _TELLS = pattern(
 _QUOTED = pattern(r"\"[^\"\n]+\"|(?<!\w)'[^'\n]+'(?!\w)|“[^”\n]+”|「[^」\n]+」")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposed:
+class Proposed(Struct, frozen=True, kw_only=True):
     """The plan, and the steps beyond the limit in the person's words."""
 
     plan: WorkflowPlan

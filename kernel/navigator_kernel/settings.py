@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import Damaged, UsageProblem
 from navigator_kernel.mcp_settings import OWN_FILE, found
@@ -79,8 +80,7 @@ class Policy(NamedTuple):
     skills: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Struct, frozen=True, kw_only=True):
     """`origins` names the level each value came from; `notes` what was left out and why."""
 
     language: str = "auto"

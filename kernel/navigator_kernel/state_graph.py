@@ -6,7 +6,6 @@ waits for the person there is an interrupt. Workflows of several steps are the t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -15,6 +14,7 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
+from msgspec import Struct, field
 
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import KernelError, NotFound
@@ -63,8 +63,7 @@ class State(TypedDict, total=False):
     report: dict[str, Any]
 
 
-@dataclass(slots=True, kw_only=True)
-class _Run:
+class _Run(Struct, kw_only=True):
     """What one run holds in memory; made again from the state where another process goes on with it."""
 
     emit: EventStream
@@ -74,8 +73,7 @@ class _Run:
     loop: Loop | None = None
 
 
-@dataclass(slots=True)
-class Nodes:
+class Nodes(Struct):
     """The nodes of the graph over `kernel`. Each returns what is different after it."""
 
     kernel: Kernel

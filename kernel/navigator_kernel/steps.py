@@ -6,8 +6,10 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.ports import Catalogue, FileReader, Router
 from navigator_kernel.stages.decide import decide
@@ -43,8 +45,7 @@ _FROM_BEFORE = frozenset({"not_empty", "none", "file_exists"})  # what the step 
 _TYPED = frozenset({"url_format", "email", "file_exists"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class Ground(Struct, frozen=True, kw_only=True):
     """What a plan is made from. `root` is the project's real folder, `limit` the largest number of steps."""
 
     catalogue: Catalogue
@@ -55,8 +56,7 @@ class Ground:
     context: TurnContext
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundStep:
+class BoundStep(Struct, frozen=True, kw_only=True):
     """`given` are the values that answers supplied, by the parameter's name; `after` says that a step comes before."""
 
     text: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.course import Course, Follower
 from navigator_kernel.errors import KernelError
@@ -45,8 +47,7 @@ from navigator_kernel.work import Work, turned_down, with_answer, work_of
 from navigator_kernel.workflows.orchestrator import without_flag
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routed:
+class Routed(Struct, frozen=True, kw_only=True):
     """What the turn will do: orders of its own, or a workflow."""
 
     decision: RouteDecision

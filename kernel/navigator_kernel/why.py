@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from navigator_kernel.text import shorten
 from navigator_kernel.values.wording import because_of
@@ -60,8 +61,7 @@ def _parts(parts: Mapping[str, float]) -> str:
 STAGES = ("offered", "shortlisted", "chosen", "loaded", "used")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missed:
+class Missed(Struct, frozen=True, kw_only=True):
     """How far a skill came in a run: the `stages` that it reached, the one where it `fell_out` (empty for none), and
     why; `confidence` is its own in the shortlist, `best` that of the first there, None where there was none."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.ports import Kernel
@@ -30,8 +32,7 @@ from navigator_kernel.workflows.shelf import named, stored, stored_names
 _ARGUMENT = pattern(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(Struct, frozen=True, kw_only=True):
     """`agreed` is what the person said yes to, empty for an explicit call; None where the plan is only proposed."""
 
     decision: RouteDecision

@@ -22,7 +22,7 @@ from navigator_kernel.values.session_form import session_from, session_to_dict
 
 WORKER = """
 import sys
-from dataclasses import replace
+from msgspec.structs import replace
 from pathlib import Path
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter

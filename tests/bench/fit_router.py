@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from bench.routing_metrics import Answered, auroc, coverage, ece, top
 from bench.routing_sets import SKILL_LIKE, RoutingSet, read_sets, with_shots

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +91,7 @@ def example(kind: type[Any]) -> Any:
         "tuple[Mapping[str, Json], ...]": ({"name": "a", "parts": {"x": 1}},),
         "Mapping[str, Json]": {"a": [1, {"b": None}]},
     }
-    return kind(**{field.name: values.get(str(field.type), "toast") for field in fields(kind)})
+    return kind(**{name: values.get(kind.__annotations__[name], "toast") for name in kind.__struct_fields__})
 
 
 def event(body: Any, **given: Any) -> Event:

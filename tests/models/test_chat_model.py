@@ -6,9 +6,10 @@ import asyncio
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from models.wire_server import HELLO, MODES, Said, WireServer, serving
 from navigator_kernel.adapters.chat_model import LONGEST_WAIT, WireModel

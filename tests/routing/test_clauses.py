@@ -249,7 +249,7 @@ def test_what_one_of_them_lacks_is_asked_before_any_runs(tmp_path: Path) -> None
 
 @pytest.mark.requirement("COV-2")
 def test_of_several_names_one_that_is_not_there_is_named(place: Routing) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from navigator_kernel.stages.decide import decide
 

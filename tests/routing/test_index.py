@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.ports import Encoder

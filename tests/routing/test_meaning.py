@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import KernelError

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.archive import ArchiveSource
 from navigator_kernel.adapters.folder import FolderSource

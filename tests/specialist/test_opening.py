@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.specialist.opening import identity, opening, suffix
 from navigator_kernel.text import Language

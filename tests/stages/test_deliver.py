@@ -3,11 +3,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dispatch.orders import NOW, StillClock, order, stream
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher

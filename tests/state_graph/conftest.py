@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
@@ -71,7 +71,7 @@ class OwnEngine:
         stream = EventStream(kernel.ids.new(), 0, kernel.run_log, kernel.clock, [hear], redact=kernel.redact)
         reply = asyncio.run(run_turn(Message(text=text), self.session, kernel, stream))
         said = tuple(Entry(role=one.role, text=one.text, run="") for one in reply.said)
-        self.session = dataclasses.replace(reply.session, history=(*self.session.history, *said))
+        self.session = msgspec.structs.replace(reply.session, history=(*self.session.history, *said))
         names = getattr(reply.decision.result, "names", ("",))
         return Came(reply.report.raw or reply.report.summary, reply.report.state, names[0])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import os
 import sys
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from navigator_kernel.assembly.kernel import assemble
@@ -134,7 +134,7 @@ def talker(root: Path) -> Talker:
     def begin(**changes: Any) -> Talk:
         settings = Settings(servers={"files": McpServer(command="/bin/false")})
         kernel = assemble(root, settings, Standing())
-        kernel = dataclasses.replace(kernel, ids=Counting(), **changes)
+        kernel = msgspec.structs.replace(kernel, ids=Counting(), **changes)
         return Talk(kernel=kernel, session=Session(id="session-1"))
 
     return begin

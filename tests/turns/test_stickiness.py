@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from navigator_kernel.assembly.kernel import assemble
@@ -28,7 +28,7 @@ TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\nreads: pr
 def test_a_follow_up_of_an_mcp_task_goes_to_the_same_server(talk: Talk) -> None:
     servers = {"files": McpServer(command=sys.executable, args=(str(SERVER), "plain"))}
     kernel = assemble(talk.kernel.root, Settings(servers=servers), talk.kernel.clock)
-    talk.kernel = dataclasses.replace(kernel, ids=talk.kernel.ids)
+    talk.kernel = msgspec.structs.replace(kernel, ids=talk.kernel.ids)
     assert talk.say("mcp list files", consent=True).report.state == "success"
     assert talk.session.sticky == Sticky(agent="mcp", target="files")
 

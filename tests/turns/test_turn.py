@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from navigator_kernel.events import BODIES, Event, SkillActivated, StepStarted, event_from
@@ -147,7 +147,9 @@ def test_the_pre_check_comes_before_anything_of_the_message_is_looked_at(talker:
             found: tuple[Path, str] = reader.read(written)
             return found
 
-    talk.kernel = dataclasses.replace(talk.kernel, files=Reader(), precheck_hook=lambda count: seen.append("precheck"))
+    talk.kernel = msgspec.structs.replace(
+        talk.kernel, files=Reader(), precheck_hook=lambda count: seen.append("precheck")
+    )
     talk.say("/code-review @a.py")
     assert seen == ["precheck", "file"]
 

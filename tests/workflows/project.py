@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from navigator_kernel.assembly.kernel import assemble
 from navigator_kernel.events import StepStarted
@@ -76,7 +77,7 @@ def project_in(tmp_path: Path) -> Path:
 def talk_in(root: Path, **settings: Any) -> Talk:
     """A conversation with a kernel whose clock stands still, as people have it from `root`."""
     earlier = len(list((root / "mybox" / "logs" / "runs").glob("*.jsonl")))
-    kernel = dataclasses.replace(assemble(root, Settings(**settings), Standing()), ids=Counting(seen=earlier))
+    kernel = msgspec.structs.replace(assemble(root, Settings(**settings), Standing()), ids=Counting(seen=earlier))
     return Talk(kernel=kernel, session=Session(id="session-1"))
 
 

@@ -12,9 +12,10 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Damaged, KernelError
@@ -40,8 +41,7 @@ class Entry(NamedTuple):
         return {"line": self.line, "ts": self.ts, "event": self.event, **self.facts}
 
 
-@dataclass(frozen=True, slots=True)
-class AuditLog:
+class AuditLog(Struct, frozen=True):
     """Implements `ports.Audit`. Several processes may write to it."""
 
     file: Path

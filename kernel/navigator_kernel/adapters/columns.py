@@ -6,9 +6,11 @@ import json
 import mmap
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.errors import Damaged
 
@@ -19,8 +21,7 @@ VERSION = 2
 HEAD = "current.json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(Struct, frozen=True, kw_only=True):
     """What counts: `rows` rows in the folder `generation`, without those in `dead`, in files of at least `sizes` bytes.
     `key` is the state of the catalogue that this is an index of, `note` whatever its owner wants kept with it."""
 

@@ -9,10 +9,11 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import FolderWriter, read_bounded
@@ -156,8 +157,7 @@ def python_of(env: Path) -> Path:
     return env / _VENV / "bin" / "python"
 
 
-@dataclass(frozen=True, slots=True)
-class _Build:
+class _Build(Struct, frozen=True):
     """One environment on its way, in `place`; `end` is of `monotonic()`, `disk` the bytes that it may take."""
 
     place: Path

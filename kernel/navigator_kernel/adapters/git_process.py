@@ -10,13 +10,14 @@ import signal
 import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.text import clean, shorten, without_secret
@@ -65,8 +66,7 @@ _CAUSES = (
 )  # fmt: skip
 
 
-@dataclass(slots=True, kw_only=True)
-class GitProcess:
+class GitProcess(Struct, kw_only=True):
     """git over the repository in `folder`, allowed to speak only the transport of `url`; each run ends within
     `timeout` seconds. `scratch` is a private folder that is there; `auth` lets the person's own ssh settings and
     credential helpers in, for the host of `url` only. `meanwhile` is called while git works.

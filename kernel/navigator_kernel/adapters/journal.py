@@ -6,9 +6,10 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.sqlite import opened, transaction
@@ -29,8 +30,7 @@ _TABLES = (
 _SHOWN = "SELECT token, session, state, plan, granted, created, updated FROM runs"
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteJournal:
+class SqliteJournal(Struct, frozen=True):
     """Implements `ports.Journal` over `mybox/state/workflows.sqlite`. Each entry is durable when its call returns."""
 
     file: Path

@@ -7,9 +7,10 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import Stamp, read_bounded, stamp
@@ -32,8 +33,7 @@ class Lesson(NamedTuple):
 Held = Mapping[str, Sequence[Lesson]]  # by the skill's name, oldest first
 
 
-@dataclass(slots=True)
-class Lessons:
+class Lessons(Struct):
     """Implements `ports.Lessons`. It is asked each turn, so what was read counts until the file is another."""
 
     path: Path

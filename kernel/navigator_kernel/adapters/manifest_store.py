@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from navigator_kernel import __version__
 from navigator_kernel.adapters.files import stamp
@@ -72,7 +73,7 @@ def _reader() -> list[Any]:
 @cache
 def _defaults() -> Mapping[str, Any]:
     blank = SkillDef(name="", description="", path=Path(), folder=None)
-    return {field.name: getattr(blank, field.name) for field in fields(SkillDef) if field.name not in _PLACES}
+    return {name: getattr(blank, name) for name in SkillDef.__struct_fields__ if name not in _PLACES}
 
 
 def _said(skill: SkillDef) -> dict[str, Any] | None:
@@ -82,7 +83,7 @@ def _said(skill: SkillDef) -> dict[str, Any] | None:
     }
     body["description"] = skill.description
     for name in _VALUES.keys() & body.keys():
-        body[name] = [{field.name: getattr(one, field.name) for field in fields(one)} for one in body[name]]
+        body[name] = [asdict(one) for one in body[name]]
     if skill.folder is not None:
         body["folder"] = True
     extra = body.get("extra")

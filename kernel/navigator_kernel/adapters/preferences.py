@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import KernelError
@@ -16,8 +17,7 @@ TOKENS = 1_000
 _FILE_LIMIT = 64 * 1024  # bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True):
     """A file of wishes, and whether its bytes may be used."""
 
     source: str
@@ -25,8 +25,7 @@ class Page:
     accepted: Callable[[bytes], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Preferences:
+class Preferences(Struct, frozen=True):
     """Implements `ports.Recall` over pages of wishes, each read anew for every message."""
 
     pages: Sequence[Page]

@@ -12,9 +12,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.launcher import descendants
 from navigator_kernel.errors import NoSandbox, NotFound, Refused, UsageProblem
@@ -155,8 +156,7 @@ def too_long(job: Job) -> UsageProblem:
     return UsageProblem(message, hint="give it a file: in a workflow NAVIGATOR_PREVIOUS names one")
 
 
-@dataclass(slots=True)
-class _Watch:
+class _Watch(Struct):
     """Reads both streams and waits for the leader, all in one place."""
 
     process: subprocess.Popen[bytes]

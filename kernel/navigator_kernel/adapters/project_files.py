@@ -8,8 +8,9 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import pattern
@@ -34,8 +35,7 @@ _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectFiles:
+class ProjectFiles(Struct, frozen=True):
     """Implements `ports.FileReader` for one project; a relative path starts at `base`.
 
     Links are followed first, and what they lead to is judged by its place and its names. What was judged is then opened

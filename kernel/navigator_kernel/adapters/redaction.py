@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.secret_shapes import MAYBE, SHAPES, hits
 from navigator_kernel.text import pattern
@@ -39,8 +40,7 @@ class Secret(NamedTuple):
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Redactor:
+class Redactor(Struct, frozen=True):
     """`known` are values that are replaced wherever they stand."""
 
     known: tuple[str, ...] = ()

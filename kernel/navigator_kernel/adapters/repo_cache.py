@@ -8,10 +8,11 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.database import locked
@@ -37,8 +38,7 @@ _KNOWN = pattern(
 _LEFT_OVER = pattern(r"(.*\.lock|(.*/)?(tmp_|\.tmp-|shallow_|\.navigator-)[^/]*)")  # of a process that was killed
 
 
-@dataclass(slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, kw_only=True):
     """One repository as this process holds it: git works in `folder`; `refs` tells `{commit, at}` by ref."""
 
     folder: Path

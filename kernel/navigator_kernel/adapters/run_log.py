@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from navigator_kernel.errors import Damaged, NotFound
 from navigator_kernel.events import Event, event_from
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 _RUN = pattern(r"[a-z0-9-]{1,80}")
 
 
-@dataclass(frozen=True, slots=True)
-class JsonLinesLog:
+class JsonLinesLog(Struct, frozen=True):
     """Implements `ports.RunLog`. A last line without its newline is a crash's and is left out."""
 
     folder: Path

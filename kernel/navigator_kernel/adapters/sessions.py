@@ -6,9 +6,10 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.sqlite import opened, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
@@ -27,8 +28,7 @@ _TABLES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SqliteSessions:
+class SqliteSessions(Struct, frozen=True):
     """`mybox/state/sessions.sqlite` in WAL mode: a turn is saved as a whole or not at all, killed or not."""
 
     file: Path

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.places import installed_plugins, shipped_home
@@ -12,8 +13,7 @@ from navigator_kernel.settings import user_file
 from navigator_kernel.skills.digest import folder_digest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extensions:
+class Extensions(Struct, frozen=True, kw_only=True):
     """The loaded plugins, and the folders that were found and are not trusted."""
 
     plugins: Plugins

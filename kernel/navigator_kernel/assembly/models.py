@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Said
 
 
-@dataclass(frozen=True, slots=True)
-class ModelShelf:
+class ModelShelf(Struct, frozen=True):
     """Implements `model_ports.ModelShelf`."""
 
     models: Models

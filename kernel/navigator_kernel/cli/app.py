@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.assembly.places import find_root
 from navigator_kernel.settings import Settings, load_settings
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(kw_only=True)
-class App:
+class App(Struct, kw_only=True, dict=True):
     """One command line's project. `flags` win over every other level of settings; `unsafe` is typed for one command."""
 
     root_flag: str | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from navigator_kernel.cli.output import note
 from navigator_kernel.events import Event, RunContent, SkillActivated, StepStarted, ToolCallStarted, UICommand, Usage
@@ -20,8 +21,7 @@ ARGUMENTS = 80  # characters of a call's arguments
 NO_SKILL = "(no skill)"
 
 
-@dataclass(slots=True)
-class Shown:
+class Shown(Struct):
     """Listens to the turns of one conversation; `quiet` counts and shows nothing."""
 
     quiet: bool = False

@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, note, table
@@ -197,8 +197,7 @@ def read(app: App, *, name: str, uri: str, watch: bool, yes: bool, timeout: floa
     table(("uri", "name"), rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Server:
+class _Server(Struct, frozen=True):
     """One server, asked for one command."""
 
     app: App

@@ -10,9 +10,10 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import Stamp, stamp
@@ -90,8 +91,7 @@ def _listening(path: Path) -> Iterator[socket.socket]:
                 path.unlink(missing_ok=True)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Answers:
+class _Answers(Struct, kw_only=True):
     """Lines of answers to lines of requests, one after another; the parts are made anew when settings change."""
 
     root: Path
@@ -146,8 +146,7 @@ class _Answers:
         raise UsageProblem("the request does not fit", hint='{"v": 1, "root": …, "text": …, "k": 1 to 100}')
 
 
-@dataclass(slots=True, kw_only=True)
-class _Desk:
+class _Desk(Struct, kw_only=True):
     """Clients come and go side by side, and are answered one after another: all of it is one thread."""
 
     answers: _Answers

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import asdict, replace
 
 from navigator_kernel.errors import Damaged, KernelError, NotFound
 from navigator_kernel.tape.tape import MOST, VERSION

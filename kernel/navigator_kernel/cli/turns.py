@@ -6,8 +6,9 @@ import asyncio
 import re
 import signal
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from navigator_kernel.cli.output import note
 from navigator_kernel.cli.tapes import keep_tape

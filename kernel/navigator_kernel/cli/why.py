@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
 from navigator_kernel.assembly.parts import open_catalogue, open_run_log
 from navigator_kernel.cli.app import App, json_option, pass_app

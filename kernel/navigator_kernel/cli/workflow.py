@@ -155,7 +155,7 @@ def abort(app: App, *, token: str, as_json: bool) -> None:
 
 def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:
     """A yes to `subject`, said in the session that the run belongs to."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from navigator_kernel.values.request import PendingApproval, Session
 

@@ -7,7 +7,8 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from navigator_kernel.dispatch.answer import failure, report_from
 from navigator_kernel.errors import Interrupted, KernelError, NotFound
@@ -22,16 +23,14 @@ from navigator_kernel.values.wording import say
 GRACE = 6.0
 
 
-@dataclass(slots=True)
-class _Task:
+class _Task(Struct):
     packet: Packet
     future: Future[object]
     started: float
     report: Report | None = None
 
 
-@dataclass(slots=True)
-class InProcessDispatcher:
+class InProcessDispatcher(Struct):
     """Implements `ports.Dispatcher`. A key that was submitted before is the same task and acts once."""
 
     agents: Mapping[str, Agent]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+
+from msgspec import Struct
 
 from navigator_kernel.events import Body, Event, Listener
 from navigator_kernel.ports import Clock, Redact, RunLog, same
 
 
-@dataclass(slots=True)
-class EventStream:
+class EventStream(Struct):
     """Implements `events.Emit` for one run. What `redact` takes away, nobody hears of."""
 
     run: str
@@ -23,7 +23,7 @@ class EventStream:
 
     def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
         """The event, durable in the log before anybody hears of it."""
-        body = type(body)(**{one.name: self.redact(getattr(body, one.name)) for one in fields(body)})
+        body = type(body)(**{name: self.redact(getattr(body, name)) for name in body.__struct_fields__})
         event = Event(
             run=self.run, turn=self.turn, step=step, seq=self.seq, ts=self.clock.now(), parent=parent, body=body
         )

@@ -7,16 +7,16 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 NAME = "navigator"
 SECONDS = 5  # that a host waits for the hook, which needs a fiftieth of it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One value in a settings file: `value` at `keys`, or with `joins` as one more element of the list there."""
 
     file: Path
@@ -26,8 +26,7 @@ class Entry:
     joins: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Struct, frozen=True, kw_only=True):
     """`mine` says that its files are the person's own, not the project's; `entries` is what belongs into them."""
 
     title: str

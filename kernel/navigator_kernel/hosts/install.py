@@ -7,9 +7,10 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Refused
@@ -30,8 +31,7 @@ class Change(NamedTuple):
     after: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Installer:
+class Installer(Struct, frozen=True, kw_only=True):
     """`kept` is the folder of the person's where it is noted how a file was before."""
 
     root: Path

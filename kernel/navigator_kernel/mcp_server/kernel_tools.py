@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import NotFound, Refused, SkillNotFound
@@ -29,8 +30,7 @@ LOOK, PAUSE = 2.0, 0.05  # seconds between two looks at every file, and before o
 TEXT = 64_000  # characters of a skill's text
 
 
-@dataclass(slots=True, kw_only=True)
-class KernelTools:
+class KernelTools(Struct, kw_only=True):
     """Each tool gives JSON values or raises a KernelError. `keep` saves the session of a run that waits for the person,
     so that they can answer it."""
 

@@ -7,13 +7,13 @@ import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import jsonschema
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct
 
 from navigator_kernel import __version__
 from navigator_kernel.errors import KernelError, UsageProblem
@@ -117,8 +117,7 @@ def mcp_server(tools: KernelTools, shelf: SkillShelf) -> Server[Any]:
     return server
 
 
-@dataclass(frozen=True, slots=True)
-class _Handlers:
+class _Handlers(Struct, frozen=True):
     """What is wrong with a call is an answer; what is wrong with an address is the protocol's error -32602."""
 
     tools: KernelTools

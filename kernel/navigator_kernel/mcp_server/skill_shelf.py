@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from math import isfinite
 from mimetypes import guess_type
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import yaml
+from msgspec import Struct
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import KernelError, NotFound
@@ -40,8 +40,7 @@ class File(NamedTuple):
     text: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SkillShelf:
+class SkillShelf(Struct, frozen=True):
     """The skills that keep to the open specification, are as they were installed, and may be called by a model."""
 
     catalogue: Catalogue

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
@@ -105,8 +105,7 @@ def project_delete(db: Session, project_id: int) -> None:
     db.delete(project)
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
+class Notes(Struct, frozen=True):
     """Notes, found by what they mean where there is an encoder: `encode(texts, kind)` gives rows of length 1."""
 
     encoder: Callable[[], Any] = lambda: None

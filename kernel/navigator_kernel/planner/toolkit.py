@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.planner.store import open_sessions
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerPlugin:
+class PlannerPlugin(Struct, frozen=True):
     """Registered by the kernel itself. `encoder` gives the one of routing, or None."""
 
     writer: Writer

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import Catalogue, KnownSkills
@@ -25,8 +27,7 @@ ASK_AT = 0.45  # confidence from which two near candidates are worth a question
 MARGIN = 0.12  # share of the best score by which it must lead
 
 
-@dataclass(slots=True)
-class CascadeRouter:
+class CascadeRouter(Struct):
     """Implements `ports.Router`. `meaning` ranks; without it words decide alone, over an index in memory that is made
     anew when the catalogue's list changes."""
 

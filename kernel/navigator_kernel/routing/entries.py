@@ -6,9 +6,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+
+from msgspec import Struct
 
 from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import SkillDef
@@ -23,8 +24,7 @@ _AGAINST = pattern(
 _CAMEL = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True, dict=True):
     """`id` is unique in an index, `name` need not be. `examples` are messages that are meant for it."""
 
     id: str

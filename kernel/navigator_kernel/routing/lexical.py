@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.routing.terms import content_terms, terms
 from navigator_kernel.values.resource import SkillDef
@@ -16,8 +17,7 @@ BODY_LIMIT = 20_000  # characters of a body that are indexed
 POOL = 24  # candidates that are looked at closely
 
 
-@dataclass(slots=True)
-class LexicalIndex:
+class LexicalIndex(Struct):
     """An index in memory over a fixed list of resources. Building 200 takes about 20 ms, a query 0.3 ms."""
 
     skills: Sequence[SkillDef]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
+
+from msgspec import Struct, field
 
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.index import RoutingIndex
@@ -23,8 +24,7 @@ _SHOT = MEASURED.index("near_shot")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 
-@dataclass(slots=True)
-class Meaning:
+class Meaning(Struct):
     """Ranks by words and meaning together. `caution` is how often a skill that is taken has to be the right one,
     `lessons` what people confirmed for skills by their names."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from navigator_kernel.routing.ranker import MEASURED, Measured
 
@@ -19,8 +20,7 @@ CERTAIN = ("score", "share", "clear", "length")  # more of them fit a set better
 MEANT = ("best_text", "best_words", "best_name", "length")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(Struct, frozen=True, kw_only=True):
     """One tier's weights. `rank` weighs MEASURED, `meant` what tells that any skill is meant, `certain` what tells that
     it is the first, `bands` are the probabilities from which a leader is taken, by the precision that is wanted."""
 

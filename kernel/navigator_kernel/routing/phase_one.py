@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import Language, clean, fold, shorten
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion
-from navigator_kernel.values.resource import SkillDef
+from navigator_kernel.values.resource import USUAL_PRIORITY, SkillDef
 from navigator_kernel.values.route import Judged, Retrieval
 
 if TYPE_CHECKING:
@@ -32,8 +34,7 @@ SKILLS = 3  # of one message
 Mode = Literal["cascade", "llm_only"]
 
 
-@dataclass(slots=True)
-class PhaseOne:
+class PhaseOne(Struct):
     """Implements `model_ports.Judge`."""
 
     chosen: Callable[[], ChatModel]  # what it is asked of, opened when that is
@@ -142,8 +143,7 @@ def _facts(skill: SkillDef) -> str:
     """INT-8: its tags, two of its examples (RTE-40), and its priority where that is not the usual one."""
     facts = [f"tags: {_line(', '.join(skill.tags[:8]), DESCRIBED)}"] if skill.tags else []
     facts += [f"for example: {_line(' / '.join(skill.examples[:2]), DESCRIBED)}"] if skill.examples else []
-    usual = SkillDef.__dataclass_fields__["priority"].default
-    facts += [f"priority: {skill.priority}"] if skill.priority != usual else []
+    facts += [f"priority: {skill.priority}"] if skill.priority != USUAL_PRIORITY else []
     return f" [{'; '.join(facts)}]" if facts else ""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.features import (
@@ -35,8 +36,7 @@ _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """A candidate with its numbers, in the order of MEASURED; those of meaning are 0 without an encoder."""
 
     row: Row

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from navigator_kernel.ports import Catalogue, KnownSkills
 from navigator_kernel.text import pattern
@@ -21,8 +22,7 @@ from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operat
 from navigator_kernel.values.words import split_words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class Names(Struct, frozen=True, kw_only=True):
     """Everything that a message can call by name."""
 
     catalogue: Catalogue

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.columns import Columns, Head
 from navigator_kernel.adapters.word_index import WordIndex
@@ -20,8 +21,7 @@ INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that candida
 WIDTH = 1 + len(FIELDS)  # of `spans`, a row: where its line ends, then where each of its fields ends
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One entry as the index has it; `stems` are those of its name."""
 
     id: str

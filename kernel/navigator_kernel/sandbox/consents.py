@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.errors import ConsentNeeded, Damaged
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 EVERYTHING = "*"  # the subject of `--yes`: all that this run asks for
 
 
-@dataclass(slots=True)
-class ConsentBook:
+class ConsentBook(Struct):
     """Implements `ports.Consents`. A subject ends in `@sha256:…`; other bytes are another subject."""
 
     file: Path

@@ -7,10 +7,11 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.files import stamp
 from navigator_kernel.adapters.process import Contained, disk_used, environment, too_long
@@ -34,8 +35,7 @@ REMEDIES = (
 )
 
 
-@dataclass(slots=True)
-class ContainedRunner:
+class ContainedRunner(Struct):
     """Implements `ports.Sandbox`. `memory` keeps which rung worked, until the machine starts anew. With `unsafe`, which
     a person typed for this process, a job runs as it is where nothing can contain it."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.project_files import holds_secrets
 from navigator_kernel.errors import Refused
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 SHOWN = 600  # characters of a command that a question holds; all of it is among its facts
 
 
-@dataclass(frozen=True, slots=True)
-class ConsentGate:
+class ConsentGate(Struct, frozen=True):
     """Implements `ports.Sandbox` before another one."""
 
     consents: Consents

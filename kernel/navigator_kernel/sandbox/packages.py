@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Sandbox
     from navigator_kernel.values.job import Job, Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class PackagedRunner:
+class PackagedRunner(Struct, frozen=True):
     """Implements `ports.Sandbox` before another one. Whoever asks it has asked the person first; `made` is the
     environment with these requirements (SAF-3)."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from navigator_kernel.errors import Refused
 from navigator_kernel.text import fold, shorten, visible
@@ -27,8 +28,7 @@ class Standing(NamedTuple):
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolPins:
+class ToolPins(Struct, frozen=True):
     """`scan` names what a description tries to do to who reads it."""
 
     consents: Consents

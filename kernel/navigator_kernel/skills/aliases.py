@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Refused

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
 from navigator_kernel.skills.aliases import skill_folder, with_sidecar
@@ -36,8 +38,7 @@ class Kept(Protocol):
     def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None: ...
 
 
-@dataclass(slots=True)
-class ResourceCatalogue:
+class ResourceCatalogue(Struct):
     """Implements `ports.Catalogue`. Roots come in order of precedence: the first of a name wins.
 
     `disabled` is asked for the names that a person switched off, `shipped` maps names to the digests that this

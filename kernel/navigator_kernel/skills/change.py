@@ -10,10 +10,11 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import HALF_WRITTEN, read_bounded
@@ -34,8 +35,7 @@ _SCRATCH = pattern(r"change-[0-9a-f]{16}")
 _STAMP = pattern(r"\w[\w.-]{0,119}")
 
 
-@dataclass(slots=True)
-class _Intent:
+class _Intent(Struct):
     """`folders` maps a skill to the name under which its old folder is kept, empty for none; `put` are those that get a
     new one. `files` maps a slot to what it held and is to hold, None for no file."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.roots import Root
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 EMPTY = {"en": "no skill available yet", "zh": "暂无可用 skill"}  # RTE-23
 
 
-@dataclass(slots=True)
-class SkillsContext:
+class SkillsContext(Struct):
     """CTX-1..3. Loaded once and kept (CTX-5): a context is for one session."""
 
     skills: dict[str, SkillDef] = field(default_factory=dict)

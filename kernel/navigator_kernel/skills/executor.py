@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.digest import file_digest, folder_digest
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
 DEFAULT_BACKEND = "default"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SkillExecutor:
+class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
     """Implements `ports.Executor` for one skill."""
 
     skill: SkillDef

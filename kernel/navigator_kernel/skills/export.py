@@ -8,9 +8,10 @@ import os
 import secrets
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.files import FolderWriter, read_bounded
 from navigator_kernel.errors import IntegrityMismatch, Refused, UsageProblem
@@ -32,8 +33,7 @@ class _File(NamedTuple):
     mode: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Copy:
+class _Copy(Struct, frozen=True, kw_only=True):
     """One skill as it goes out: its files by their path in it."""
 
     name: str

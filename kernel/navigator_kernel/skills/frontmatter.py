@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.text import pattern
@@ -26,8 +27,7 @@ _PAIR = pattern(r"([ ]*(?:- )?[A-Za-z_][\w .-]{0,63}?:[ \t]+)(\S.*)")
 _WHOLE = pattern(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\[.*\]|\{.*\})[ \t]*(?:[ \t]#.*)?""")
 
 
-@dataclass(slots=True)
-class Parts:
+class Parts(Struct):
     """`form` is how the metadata was written: `frontmatter`, `block` (FMT-1) or `none`.
 
     `lines` tells the line of each top-level key, `plain` the text and line of each value without quotes, by its keys
@@ -241,8 +241,7 @@ def _is_yaml(source: str) -> bool:
         return False
 
 
-@dataclass(slots=True)
-class _Values:
+class _Values(Struct):
     """YAML's events as strings, lists and maps, one `put` or `close` each; _Hostile for what is more than that."""
 
     value: Any = None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Busy, Damaged, FetchFailed, Interrupted, KernelError, NotFound, Refused
@@ -35,8 +37,7 @@ _CODES = {3, 4, 6, 7}  # exit codes that stay when every failure has the same
 Files = Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _Entry(Struct, frozen=True, kw_only=True):
     """`wanted` is the skill's path in its source, else its name; `digest` the hash of its files when it was locked."""
 
     name: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.place import Place, Target, place_at, refuse_escape
@@ -52,8 +53,7 @@ _VERBS: Mapping[str, tuple[str, bool]] = {
 }
 
 
-@dataclass(kw_only=True)
-class Lifecycle:
+class Lifecycle(Struct, kw_only=True, dict=True):
     """Implements `ports.LifecyclePort`. `levels` names the folder of skills of each level, in order of precedence;
     `agents` its `.agents/skills`, which comes right after it. The writer of `doors` may write to them, to the locks
     beside them, to the mapping and to `mybox/state` of `root`. `shipped` are the digests of this release's skills;

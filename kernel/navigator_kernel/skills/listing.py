@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 Stamp = tuple[int, int, int, int]  # mtime in ns, size, inode, ctime in ns: that one nobody sets back
 
@@ -15,8 +16,7 @@ _MANIFESTS = ("SKILL.md", "skill.md")
 _NO_RESOURCES = frozenset({"readme.md", "skill.md"})
 
 
-@dataclass(slots=True)
-class Listing:
+class Listing(Struct):
     """The resource files directly below `folder`: `<name>.md`, and with `folders` also `<name>/SKILL.md` (X-3)."""
 
     folder: Path
@@ -74,8 +74,7 @@ class Listing:
         return None
 
 
-@dataclass(slots=True)
-class Sidecars:
+class Sidecars(Struct):
     """The files of aliases in `folder`, a level's own folder beside its receipts."""
 
     folder: Path

@@ -5,9 +5,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, field
 
 from navigator_kernel.text import clean, pattern
 
@@ -39,8 +40,7 @@ class Plugins(NamedTuple):
         return folder in self.declared or (folder != "" and folder.rpartition("/")[0] in self.declared)
 
 
-@dataclass(slots=True)
-class _Gathered:
+class _Gathered(Struct):
     defaults: dict[str, str] = field(default_factory=dict)
     named: dict[str, str] = field(default_factory=dict)
     notes: list[Diagnostic] = field(default_factory=list)

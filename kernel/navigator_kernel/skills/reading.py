@@ -6,9 +6,11 @@ import importlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.folder import FolderSource
 from navigator_kernel.adapters.git import GitSource
@@ -60,8 +62,7 @@ def _ahead() -> None:
                 importlib.import_module(name)
 
 
-@dataclass(slots=True)
-class Reader:
+class Reader(Struct):
     """The skills of one open tree; their manifests are read all at once, and only when one is asked for.
 
     `source` is told apart into ref and subpath where its URL was the page of a folder; `links` holds the small files

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
 from navigator_kernel.skills.apply import apply, dry

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.git import is_ref
 from navigator_kernel.errors import Refused, UsageProblem
@@ -28,8 +30,7 @@ _HOST = pattern(r"(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
 _DISGUISED = pattern(r"\\|%(?:[01][0-9a-f]|7f|5c)", re.I)  # backslashes and controls, as they are or encoded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """Where skills come from. `url` is git's URL, or the real path of a folder or an archive; `ref` a branch, tag or
     commit as asked for, `subpath` the part of the tree that was named, `label` what people call it: owner/repo, or the
     URL. `page` is a ref and a subpath in one, from a page's URL: only the server knows where the ref ends."""

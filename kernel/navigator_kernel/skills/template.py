@@ -6,9 +6,10 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import NotLoadable, Refused
 from navigator_kernel.text import pattern
@@ -22,8 +23,7 @@ _WITH_SHELL = pattern(rf"{_SHELL}|{_MARK.pattern}", re.MULTILINE)
 _NUMBER = pattern(r"-\d+(?:\.\d+)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filling:
+class Filling(Struct, frozen=True, kw_only=True):
     """What placeholders stand for (PRE-10..12, FMT-3). `arguments` are `$1 $2 …`, `raw` is `$ARGUMENTS`; `outputs` is
     what each command in the text printed."""
 

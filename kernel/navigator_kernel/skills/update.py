@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.skills.apply import apply, dry
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 State = Literal["current", "changed", "moved", "deleted", "unreachable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class News(Struct, frozen=True, kw_only=True):
     """What the source of one installed skill has now; `plan` where it differs, `edited` the files that differ here."""
 
     receipt: Receipt

@@ -8,10 +8,11 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotLoadable
 from navigator_kernel.skills.frontmatter import Parts, split
@@ -38,8 +39,7 @@ _LICENCE_FILE = pattern(r"\b(?:LICEN[CS]E|COPYING|NOTICE)(?:[-.][A-Za-z0-9]{1,64
 Files = Mapping[str, bytes | None]
 
 
-@dataclass(slots=True)
-class _Findings:
+class _Findings(Struct):
     strict: bool
     found: list[Diagnostic] = field(default_factory=list)
 

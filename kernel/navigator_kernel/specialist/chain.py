@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, ModelFailed
 
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
 OWN_FAULT = frozenset({"filtered", "over_budget"})
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChain:
+class ModelChain(Struct, frozen=True):
     """Implements `model_ports.ChatModel` over one and more."""
 
     models: Sequence[ChatModel]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.errors import ConsentNeeded, ModelFailed, TimedOut
 from navigator_kernel.events import Emit, RunContent, ToolCallCompleted, ToolCallStarted, UICommand, Usage
@@ -38,8 +40,7 @@ class Waiting(Exception):
         self.progress, self.asked = progress, asked
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, frozen=True, kw_only=True):
     """What one turn may take: tokens, US dollars and seconds; 0 for any."""
 
     tokens: int = 0
@@ -47,8 +48,7 @@ class Budget:
     seconds: float = 300.0
 
 
-@dataclass(slots=True, kw_only=True)
-class Loop:
+class Loop(Struct, kw_only=True):
     """One assignment that is worked on with `model` and `tools`."""
 
     work: Assignment

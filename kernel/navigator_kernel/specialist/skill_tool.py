@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.values.chat import ToolCall, ToolSpec
@@ -24,8 +25,7 @@ _SCHEMA = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SkillTool:
+class SkillTool(Struct, frozen=True):
     """Implements `ports.Tools` with one tool, which changes nothing."""
 
     catalogue: Catalogue

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.errors import Damaged, KernelError, TimedOut
 from navigator_kernel.ports import Redact, same
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Said
 
 
-@dataclass(slots=True, kw_only=True)
-class Specialist:
+class Specialist(Struct, kw_only=True):
     """Implements `model_ports.Specialist` for one turn; `history` is what was said before, `spent` what its choice
     took."""
 

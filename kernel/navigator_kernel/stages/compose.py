@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
 from navigator_kernel.ports import Clock
@@ -32,8 +34,7 @@ FAILURES = 2  # SAF-5
 DIRECT = "direct"  # the target of an answer without a skill
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(Struct, frozen=True, kw_only=True):
     """What a reply is made of. `asked` is the message that the work is for, which a yes is not; `elapsed` the turn's
     time so far in seconds; `waits_for` what `workflow` needs a yes to before it goes on, `question` how that is asked.
     """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.events import (
     Emit,
@@ -30,8 +32,7 @@ KERNEL = "kernel"  # whose orders are no subagent's: a message without a skill
 OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may carry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(Struct, frozen=True, kw_only=True):
     """What delivering needs. `offload` stores what is too large for a report and says where; `describe` tells the
     kind (A or B) and the digest of a skill by `type:name`, both empty where it is not there; `redact` takes secrets
     out of what came back; `specialist` works on prompts that are ready, where there is a model."""
@@ -68,8 +69,7 @@ async def _step(step: Step, delivery: Delivery, emit: Emit) -> Report:
     return tried[0][1] if len(tried) == 1 else _all_failed(tried)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class Begun(Struct, frozen=True, kw_only=True):
     """A step whose agent has answered: `report` is what it said, None for an order of the kernel's own; `seq` numbers
     the event that it began with."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.ports import FileReader
@@ -44,8 +45,7 @@ MOST_FILES = 256  # that one message may name
 TOGETHER = 4 * 1024 * 1024  # characters of files that one message may take in, each mention counted
 
 
-@dataclass(frozen=True, slots=True)
-class Preprocessor:
+class Preprocessor(Struct, frozen=True):
     """PRE-2: the documents' interface, for callers outside a turn."""
 
     files: FileReader
@@ -80,8 +80,7 @@ def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
     )
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     files: FileReader
     commands: list[CommandInstruction] = field(default_factory=list)
     references: dict[str, FileReference] = field(default_factory=dict)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.text import fold, pattern
 from navigator_kernel.values.job import is_lasting
@@ -57,8 +59,7 @@ _PLACES = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resumed:
+class Resumed(Struct, frozen=True, kw_only=True):
     """`message` is what to work on, `approved` what may now go on and for how long (`lasting`), `declined` that the
     person said no to `subject`, which may be of a `workflow`."""
 

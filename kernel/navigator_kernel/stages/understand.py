@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from navigator_kernel.model_ports import Judge
 from navigator_kernel.ports import Router

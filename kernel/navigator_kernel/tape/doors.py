@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from navigator_kernel.events import Event, UICommand
 from navigator_kernel.tape.tape import Form, Tape
@@ -47,8 +49,7 @@ COMPLETION = Form(
 SAID = Form(lambda held: [COMPLETION.encode(held[0]), held[1]], lambda held: (COMPLETION.decode(held[0]), held[1]))
 
 
-@dataclass(frozen=True, slots=True)
-class TapedClock:
+class TapedClock(Struct, frozen=True):
     """Implements `ports.Clock`."""
 
     inner: Clock
@@ -61,8 +62,7 @@ class TapedClock:
         return self.tape.heard("monotonic", self.inner.monotonic)
 
 
-@dataclass(frozen=True, slots=True)
-class TapedIds:
+class TapedIds(Struct, frozen=True):
     """Implements `ports.Ids`."""
 
     inner: Ids
@@ -72,8 +72,7 @@ class TapedIds:
         return self.tape.heard("id", self.inner.new)
 
 
-@dataclass(frozen=True, slots=True)
-class TapedFiles:
+class TapedFiles(Struct, frozen=True):
     """Implements `ports.FileReader`."""
 
     inner: FileReader
@@ -83,8 +82,7 @@ class TapedFiles:
         return self.tape.heard(f"file:{written}", lambda: self.inner.read(written), FILE)
 
 
-@dataclass(frozen=True, slots=True)
-class TapedRecall:
+class TapedRecall(Struct, frozen=True):
     """Implements `ports.Recall`."""
 
     inner: Recall
@@ -94,8 +92,7 @@ class TapedRecall:
         return self.tape.heard("memory", lambda: self.inner.recall(message), MEMORIES)
 
 
-@dataclass(frozen=True, slots=True)
-class TapedDispatcher:
+class TapedDispatcher(Struct, frozen=True):
     """Implements `ports.Dispatcher`. While it plays no agent is asked."""
 
     inner: Dispatcher
@@ -120,8 +117,7 @@ class TapedDispatcher:
         return 0.0 if self.tape.playing else self.inner.heartbeat(task)
 
 
-@dataclass(frozen=True, slots=True)
-class TapedModel:
+class TapedModel(Struct, frozen=True):
     """Implements `model_ports.ChatModel`; the pieces of an answer are kept as they came."""
 
     inner: ChatModel
@@ -152,8 +148,7 @@ class TapedModel:
         await self.inner.close()
 
 
-@dataclass(frozen=True, slots=True)
-class TapedShelf:
+class TapedShelf(Struct, frozen=True):
     """Implements `model_ports.ModelShelf`."""
 
     inner: ModelShelf
@@ -169,8 +164,7 @@ class TapedShelf:
         await self.inner.close()
 
 
-@dataclass(frozen=True, slots=True)
-class TapedTools:
+class TapedTools(Struct, frozen=True):
     """Implements `model_ports.Tools`. While it plays no tool is called."""
 
     inner: Tools
@@ -186,8 +180,7 @@ class TapedTools:
         return await self.tape.awaited(f"tool:{call.id}", called, TOOL_ANSWER)
 
 
-@dataclass(frozen=True, slots=True)
-class TapedJournal:
+class TapedJournal(Struct, frozen=True):
     """Implements `ports.Journal`. What a workflow has done lies in its journal and not on a tape, which says so."""
 
     inner: Journal
@@ -204,8 +197,7 @@ class Untouched:
         return lambda *_args, **_facts: None
 
 
-@dataclass(slots=True)
-class Lines:
+class Lines(Struct):
     """Implements `ports.RunLog` in memory."""
 
     held: list[Event]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.events import UICommand
@@ -26,8 +27,7 @@ MOST = 16_000  # characters of a result that a model is given
 SHOWN = 2_000  # characters of the arguments that a person is asked about
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Desk(Struct, frozen=True, kw_only=True):
     """Implements `model_ports.Tools`. `always` are tools that every skill has; `tools` gives those that plugins bring,
     which is asked only for a skill that declares any."""
 

@@ -7,8 +7,9 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.text import clean, shorten
@@ -27,8 +28,7 @@ NAMED = frozenset({"db", "session"})  # parameters that are one where nothing el
 Sessions = Callable[[], Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionTool:
+class FunctionTool(Struct, frozen=True, kw_only=True):
     """Implements `model_ports.Tool` over one function. `injected` is the parameter that takes a session, `whole` the
     one that takes the arguments as one value."""
 
@@ -119,8 +119,7 @@ class FunctionTool:
             session.close()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFactory:
+class ToolFactory(Struct, frozen=True):
     """`sessions` opens a database session; functions that take one are given it, and a model never sees that."""
 
     sessions: Sessions | None = None

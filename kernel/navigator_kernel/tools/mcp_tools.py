@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.text import clean
@@ -17,8 +18,7 @@ LARGEST = 32 * 1024  # characters of a schema that a model is shown
 Call: TypeAlias = "Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, Mapping[str, Any]]]"
 
 
-@dataclass(frozen=True, slots=True)
-class McpTool:
+class McpTool(Struct, frozen=True):
     """Implements `model_ports.Tool`. One that does not say it only reads is asked about before each call."""
 
     offered: OfferedTool

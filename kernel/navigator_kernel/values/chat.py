@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "calls", "filtered", "other"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True, kw_only=True):
     """What a model wants done; `arguments` is the JSON text as it wrote it, well formed or not."""
 
     id: str
@@ -19,8 +19,7 @@ class ToolCall:
     arguments: str = "{}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatMessage:
+class ChatMessage(Struct, frozen=True, kw_only=True):
     """One message. `call` and `name` say which call a tool's answer belongs to; `wire` is what a provider wants to see
     again as it was, its reasoning among it, as JSON (RTE-33)."""
 
@@ -42,8 +41,7 @@ class ChatMessage:
         return cls(**{**held, "calls": calls})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True, kw_only=True):
     """A tool as a model sees it; `schema` is the JSON schema of its arguments, an object."""
 
     name: str
@@ -51,8 +49,7 @@ class ToolSpec:
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """One request. `temperature` is left out where a model takes none (X-25); `shape` is the JSON schema that the
     answer must have, where the provider can see to that; `limit` is in seconds, from the first byte to the last."""
 
@@ -64,8 +61,7 @@ class Asked:
     limit: float = 120.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Struct, frozen=True, kw_only=True):
     """What requests took: tokens, of which `cached` the provider read from its cache, and US dollars. `priced` says
     whether the price of all of them is known."""
 
@@ -92,8 +88,7 @@ class Spent:
         return {**base, "cached_tokens": self.cached, "cost": round(self.cost, 6) if self.priced else None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(Struct, frozen=True, kw_only=True):
     """An answer; `model` is `provider:model` of the one that gave it."""
 
     message: ChatMessage

@@ -7,7 +7,8 @@ matter), or where one verb governs what is joined: "the pros and cons of it" is 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navigator_kernel.text import pattern
 
@@ -86,8 +87,7 @@ _STEPS = pattern(
 _BOTH = pattern(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """`apart` says that more than a mere `and` or comma divides it from the one before."""
 
     text: str

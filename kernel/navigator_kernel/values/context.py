@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from navigator_kernel.text import Language
 from navigator_kernel.values.report import Format
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Struct, frozen=True, kw_only=True):
     """Something to bear in mind, and where it is from (X-30)."""
 
     text: str
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnContext:
+class TurnContext(Struct, frozen=True, kw_only=True):
     """Made anew for every turn, so that nothing of the turn before is in it (RTE-26).
 
     `run` names the run that the orders belong to, `step` the first step's number, `attempt` which try it is, `timeout`

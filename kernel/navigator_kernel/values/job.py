@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 Actor = Literal["type_a", "shell", "script", "mcp_server"]  # rows of the authority table that start processes
 
@@ -19,8 +20,7 @@ Exceeded = Literal["", "disk"]  # a limit that ends a process although its time 
 OUTPUT_LIMIT = 1024 * 1024  # bytes kept of each stream
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """`argv` is never joined into a shell line. `digest` and `origin` are what a consent is bound to; `shipped` work
     needs none for what it does, and one for each of `wants` that is asked about.
 
@@ -60,8 +60,7 @@ def is_lasting(subject: str) -> bool:
     return "@sha256:" in subject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """`exit_code` is 128 and more for a signal, as a shell has it, and None where it did not end by itself: time ran
     out, or `exceeded` names the limit that it went over. `truncated` says output was cut, `wrote` is what is new or
     changed in its own folder."""

@@ -6,9 +6,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.text import pattern
@@ -65,8 +66,7 @@ class McpServer(NamedTuple):
         return {name: value for name, value in held.items() if value not in ({}, [], False)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedTool:
+class OfferedTool(Struct, frozen=True, kw_only=True):
     """What a server says of a tool: a stranger's words, which bind nobody."""
 
     server: str

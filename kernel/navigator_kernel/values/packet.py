@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from navigator_kernel.text import Language, pattern
 from navigator_kernel.values.report import Format
@@ -16,15 +17,13 @@ OnError = Literal["propagate", "summarize", "fix"]
 _UNSAFE = pattern("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSpec:
+class TaskSpec(Struct, frozen=True, kw_only=True):
     intent: str
     operation: str
     target: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
+class Params(Struct, frozen=True, kw_only=True):
     required: Mapping[str, Any] = field(default_factory=dict)
     optional: Mapping[str, Any] = field(default_factory=dict)
 
@@ -33,23 +32,20 @@ class Params:
         return self.required.get(name, self.optional.get(name, default))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Constraints:
+class Constraints(Struct, frozen=True, kw_only=True):
     """`timeout` in seconds; `validation` is a predicate on the report, empty for none (X-37)."""
 
     timeout: float = 60
     validation: str | Mapping[str, Any] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReturnSpec:
+class ReturnSpec(Struct, frozen=True, kw_only=True):
     format: Format = "summary"
     fields: tuple[str, ...] = ()
     on_error: OnError = "propagate"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(Struct, frozen=True, kw_only=True):
     """Where the order stands. A repeated order has the same `idempotency_key` and must not act twice;
     `language` is the one to answer in (X-31)."""
 
@@ -59,8 +55,7 @@ class Context:
     language: Language = "en"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Packet:
+class Packet(Struct, frozen=True, kw_only=True):
     """One order to `agent`, the subagent type of PKT-1."""
 
     agent: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from navigator_kernel.text import pattern
 from navigator_kernel.values.request import FileReference, PreprocessingResult
@@ -26,8 +27,7 @@ _REFERS = pattern(
 _AFTER_COLON = pattern(r"[:：]\s*(\S.*)$", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
+class Parameters(Struct, frozen=True, kw_only=True):
     """`values` by name, `positional` what was left over, `missing` the required ones without a usable value."""
 
     values: Mapping[str, str] = field(default_factory=dict)

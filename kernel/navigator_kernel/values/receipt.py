@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 VERSION = 1
 
@@ -12,8 +13,7 @@ Verdict = Literal["ok", "warn", "block", "not_scanned"]
 NOT_SCANNED = "not-scanned"  # the code of a finding that says that a scanner failed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstalledFile:
+class InstalledFile(Struct, frozen=True, kw_only=True):
     """`path` is relative with `/`, `mode` is 0o644 or 0o755, `sha256` of the content in hex."""
 
     path: str
@@ -25,8 +25,7 @@ class InstalledFile:
         return {"path": self.path, "sha256": self.sha256, "mode": f"{self.mode:04o}", "size": self.size}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class Receipt(Struct, frozen=True, kw_only=True):
     """`source` is a URL or folder as given, `ref` as asked for, `commit` the full id (empty for a plain folder),
     `subpath` the skill's folder inside, `tree` its git tree id, `digest` over all `files`. `declared` is the name that
     its manifest had before it was installed under another one (`--as`)."""

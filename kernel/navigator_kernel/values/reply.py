@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from navigator_kernel.text import Language
 from navigator_kernel.values.report import Report
@@ -13,16 +14,14 @@ from navigator_kernel.values.route import RouteDecision
 from navigator_kernel.values.workflow import WorkflowView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Struct, frozen=True, kw_only=True):
     """A reminder that blocks nothing (STA-4)."""
 
     code: str
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sections:
+class Sections(Struct, frozen=True, kw_only=True):
     """OUT-1..3: why, what was done, what is different now. Empty where X-24 wants none."""
 
     logic_trace: tuple[str, ...] = ()
@@ -37,8 +36,7 @@ class Sections:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """`report` is the one that counts: the last that ran. `said` is what the turn adds to the history; `workflow` is
     the one that the turn was about, `question` what a workflow asks before it goes on."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
+
+from msgspec import Struct, field
 
 State = Literal["success", "error", "timeout", "partial", "pending"]
 STATES: tuple[State, ...] = get_args(State)
@@ -17,8 +18,7 @@ FORMATS: Mapping[str, Format] = {word: word for word in get_args(Format)}
 _EXIT: Mapping[State, int] = {"success": 0, "partial": 1, "error": 1, "pending": 9, "timeout": 124}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meta:
+class Meta(Struct, frozen=True, kw_only=True):
     """`time` in seconds, `ts` ISO 8601 in UTC; `cached` says that no agent ran (X-21)."""
 
     agent: str
@@ -31,8 +31,7 @@ class Meta:
         return {**base, "cached": True} if self.cached else base
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """What came back. `data` holds JSON values; `raw` is the untouched output (RET-8).
 
     `recoverable` lets a fallback candidate be tried, `effects` names what was already changed,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from navigator_kernel.text import Language
 from navigator_kernel.values.packet import Packet
@@ -13,8 +14,7 @@ from navigator_kernel.values.report import Format
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`); `answers` are
     the parts of a merged message that answer the questions before it, `target` the skill that asked last (X-11), or
     with `chosen` the one that the person picked among several."""
@@ -29,8 +29,7 @@ class Message:
     chosen: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandInstruction:
+class CommandInstruction(Struct, frozen=True, kw_only=True):
     """PRE-4. `args` are the words after the name, unquoted; `original_string` is the exact source text."""
 
     name: str
@@ -39,8 +38,7 @@ class CommandInstruction:
     original_string: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileReference:
+class FileReference(Struct, frozen=True, kw_only=True):
     """An `@path` of the message. `problem` is empty where `content` was read (PRE-8, PRE-9);
     `refused` says that it is there and may not be read, `hint` what can be done."""
 
@@ -52,8 +50,7 @@ class FileReference:
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handover:
+class Handover(Struct, frozen=True, kw_only=True):
     """What the step before left: its output as text, the files that it wrote, and its report as a JSON file."""
 
     step: int
@@ -62,8 +59,7 @@ class Handover:
     report: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreprocessingResult:
+class PreprocessingResult(Struct, frozen=True, kw_only=True):
     """PRE-2..5. `cleaned_content` is what is left without instructions, files expanded in place;
     `need` is the same with files as bare paths, which is what routing reads. `base` is the folder that the
     names of files start from where they have no mark. In a workflow, `handed` is what the step before left."""
@@ -87,16 +83,14 @@ class PreprocessingResult:
         return self.answers[-1] if self.answers else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sticky:
+class Sticky(Struct, frozen=True, kw_only=True):
     """Who had the last word: follow-ups go back there (SEN-7, STK-1)."""
 
     agent: str
     target: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingApproval:
+class PendingApproval(Struct, frozen=True, kw_only=True):
     """Orders that wait for a yes, with the subject that the yes would cover. `asked_at` in ISO 8601.
 
     `workflow` is the token of a run that waits instead of orders.
@@ -111,8 +105,7 @@ class PendingApproval:
 ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an MCP server has
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingQuestion:
+class PendingQuestion(Struct, frozen=True, kw_only=True):
     """X-11: the message that was not clear enough, what was asked, what was missing, and the skill it was for.
 
     `original` ends with the `answers` to the questions before this one; `options` are the skills to choose from.
@@ -128,8 +121,7 @@ class PendingQuestion:
     options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """One entry of a session's history. A question of the kernel's is none, and the message that it was about is one
     only together with its answer (RTE-30, X-11)."""
 
@@ -139,8 +131,7 @@ class Said:
     ts: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """What one turn leaves for the next. A turn returns a new one; none is changed in place.
 
     `failures` counts those in a row (SAF-5), `retry` are the orders that the last one left undone (SAF-7), `grants` is

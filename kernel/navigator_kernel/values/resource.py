@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 ResourceType = Literal["skill", "command", "agent", "prompt"]
 Level = Literal["project", "user", "shipped", "plugin"]
@@ -13,8 +14,10 @@ SkillKind = Literal["A", "B"]  # A runs a command, B is a prompt (AGT-2, AGT-3)
 Validation = Literal["url_format", "not_empty", "email", "file_exists", "none"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnostic:
+USUAL_PRIORITY = 50
+
+
+class Diagnostic(Struct, frozen=True, kw_only=True):
     """One thing that a reader noticed. `code` is stable, `level` says whether the resource can be used."""
 
     code: str
@@ -28,8 +31,7 @@ class Diagnostic:
         return {**base, "line": self.line}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParamSpec:
+class ParamSpec(Struct, frozen=True, kw_only=True):
     """One entry of `required_params` (part 3, item 2)."""
 
     name: str
@@ -39,8 +41,7 @@ class ParamSpec:
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillMeta:
+class SkillMeta(Struct, frozen=True, kw_only=True):
     """FMT-10: what a catalogue shows of a skill."""
 
     name: str
@@ -49,8 +50,7 @@ class SkillMeta:
     content_hash: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillDef:
+class SkillDef(Struct, frozen=True, kw_only=True):
     """One resource file, read.
 
     `sop` is the text below the metadata; `system_prompt` and `user_template` are its sections where it
@@ -87,7 +87,7 @@ class SkillDef:
     confirm: str = ""
     idempotent: bool = False
     enabled: bool = True
-    priority: int = 50
+    priority: int = USUAL_PRIORITY
     inherit_history: bool = True
     implicit: bool = True
     timeout: float | None = None

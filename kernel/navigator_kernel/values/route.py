@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from navigator_kernel.values.chat import Spent
 
@@ -16,8 +17,7 @@ Kind = Literal["skills", "direct", "clarify", "workflow", "command", "script", "
 Operation = Literal["info", "install", "list", "search", "uninstall", "enable", "disable"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lifecycle:
+class Lifecycle(Struct, frozen=True, kw_only=True):
     """A skill command (LIF-7). `source` is a repository, `skills` the names, `query` the search words."""
 
     operation: Operation
@@ -26,21 +26,18 @@ class Lifecycle:
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Script:
+class Script(Struct, frozen=True, kw_only=True):
     """A script of `bin/`, by its name in `docs/commands.md`."""
 
     name: str
     args: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shell:
+class Shell(Struct, frozen=True, kw_only=True):
     command: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mcp:
+class Mcp(Struct, frozen=True, kw_only=True):
     """An MCP operation; an empty `server` or `uri` is missing information (PKT-9). `tool` is the prompt's name, too."""
 
     operation: Literal["list", "read", "tools", "call", "prompts", "prompt"]
@@ -50,8 +47,7 @@ class Mcp:
     args: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skills:
+class Skills(Struct, frozen=True, kw_only=True):
     """One skill, or several to be run side by side with the rest as fallback candidates.
 
     `arguments` are the words for the skill; `direct_call` says that it was named by `/` or `@@`.
@@ -62,15 +58,13 @@ class Skills:
     direct_call: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Direct:
+class Direct(Struct, frozen=True, kw_only=True):
     """No skill is needed. `topic` marks what the kernel answers itself."""
 
     topic: Literal["", "capabilities", "released", "declined"] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeedClarification:
+class NeedClarification(Struct, frozen=True, kw_only=True):
     question: str
     missing: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
@@ -78,15 +72,13 @@ class NeedClarification:
     target: str = ""  # the skill that asks, where the decision's entity is another
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workflow:
+class Workflow(Struct, frozen=True, kw_only=True):
     """A stored workflow that was called by `#name`, or steps that a message spells out (WFL-1)."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(Struct, frozen=True, kw_only=True):
     """Something was named and is not there (X-7, X-29): never guessed, never Direct. `refused` says that it is
     there and may not be used, `hint` what can be done."""
 
@@ -101,8 +93,7 @@ Action = Lifecycle | Script | Shell | Mcp | Skills | Direct | NeedClarification 
 RouteResult = Action  # the documents' name for it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """One resource that may be meant. `confidence` is a probability, `parts` says what the score is made of."""
 
     name: str
@@ -115,8 +106,7 @@ class Candidate:
         return {**base, "parts": {key: round(value, 4) for key, value in self.parts.items()}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieval:
+class Retrieval(Struct, frozen=True, kw_only=True):
     """What tier 2 found, best first, and the band that its confidence falls into."""
 
     candidates: tuple[Candidate, ...]
@@ -124,8 +114,7 @@ class Retrieval:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(Struct, frozen=True, kw_only=True):
     """What a model said of a message (RTE-7): skills, a question, or neither, which is direct. `failure` is a word for
     why it said nothing that can be used, `model` which it was."""
 
@@ -136,8 +125,7 @@ class Judged:
     spent: Spent = field(default_factory=Spent)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class Intent(Struct, frozen=True, kw_only=True):
     """INT-2, with the defaults of INT-6; `action` is set where syntax or an exact match already says all."""
 
     mode: Mode = "BACKEND"
@@ -159,8 +147,7 @@ class Intent:
         return {**base, "reasoning": self.reasoning, "tier": self.tier}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RouteDecision:
+class RouteDecision(Struct, frozen=True, kw_only=True):
     """X-8: the one decision, of which the three enums of the documents are projections.
 
     `reason` is a code that `wording.because` puts into words; a plugin's router may give words of its own.

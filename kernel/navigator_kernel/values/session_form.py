@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Session, Sticky

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from navigator_kernel.text import pattern
 
 _FIELD = pattern(r"\{(\w{1,40})\}")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolDef:
+class ToolDef(Struct, frozen=True):
     """One line of a registry of tools. `args_schema` is a pydantic model, or None for what the signature says.
 
     `effects` say what is different once it has succeeded: `refresh:<what>`, `toast` or `toast:<text>`,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
 PROGRESS = "progress"  # the parameter of an order that holds how far it had come before it waited
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
+class Assignment(Struct, frozen=True, kw_only=True):
     """`guide` is the text of the skill, `digest` that of its folder, `tools` are the names that it declares; `history`
     is what was said before, `memories` what is recalled, `model` an alias or `provider:model`, `now` ISO 8601. `step`
     numbers it within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the skill asks
@@ -41,8 +42,7 @@ class Assignment:
     limit: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     """`messages` are what came after the opening: answers, calls and what tools said. `failures` counts those in a row
     (SAF-5)."""
 
@@ -107,8 +107,7 @@ def with_progress(packet: Packet, report: Report) -> Packet:
     return replace(packet, params=replace(packet.params, optional=optional))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolAnswer:
+class ToolAnswer(Struct, frozen=True, kw_only=True):
     """What a call came to: text for the model, whether it failed, `commands` for a user interface, and whether it
     `changed` anything."""
 

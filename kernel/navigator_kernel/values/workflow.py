@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field, to_builtins
 
 from navigator_kernel.text import Language
 from navigator_kernel.values.report import Report
@@ -21,8 +22,7 @@ _LABELS: Mapping[Language, str] = {"en": "[Workflow]", "zh": "[工作流]"}
 _PLANS: Mapping[Language, str] = {"en": "(plan: {file})", "zh": "(方案: {file})"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowStep:
+class WorkflowStep(Struct, frozen=True, kw_only=True):
     """`text` names the step, `input` is the message that it is given, `skill` what it is bound to: a skill, a script
     of `bin/` or an MCP server, owned by `agent` (X-39). `output` says in words what it leaves."""
 
@@ -33,8 +33,7 @@ class WorkflowStep:
     output: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sandboxed:
+class Sandboxed(Struct, frozen=True, kw_only=True):
     """Which files a workflow says that it needs, relative to the project."""
 
     read: tuple[str, ...] = ()
@@ -43,8 +42,7 @@ class Sandboxed:
     network: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class Output(Struct, frozen=True, kw_only=True):
     """Where the last step's result goes besides the reply; `file_path` is relative to the run's workspace."""
 
     location: Location = "inline"
@@ -52,8 +50,7 @@ class Output:
     file_path: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowPlan:
+class WorkflowPlan(Struct, frozen=True, kw_only=True):
     """Part 3, item 5: a workflow file as values. `timeout_seconds` bounds each step, 0 for the skill's own limit."""
 
     name: str
@@ -72,8 +69,7 @@ class WorkflowPlan:
         return f"{FOLDER}/{self.name}.md"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepRecord:
+class StepRecord(Struct, frozen=True, kw_only=True):
     """One try of a step, counted from 1. Without a report it was under way when the program ended."""
 
     step: int
@@ -84,8 +80,7 @@ class StepRecord:
     report: Report | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowRun:
+class WorkflowRun(Struct, frozen=True, kw_only=True):
     """What the journal knows of one run. `granted` are the subjects that the person agreed to for it; while it is only
     proposed, those that a yes to its plan covers."""
 
@@ -108,8 +103,7 @@ class WorkflowRun:
         return len({r.step for r in self.records if r.report is not None and r.report.state == "success"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowView:
+class WorkflowView(Struct, frozen=True, kw_only=True):
     """What a reply tells of a workflow. `left` are the steps beyond the limit, in the person's words; `result` is the
     file that the last step's result was written to, from the project's root."""
 
@@ -138,9 +132,8 @@ def outline(plan: WorkflowPlan, language: Language) -> list[str]:
 
 def plan_to_dict(plan: WorkflowPlan) -> dict[str, Any]:
     """The plan as JSON values; `plan_from` is its inverse."""
-    from dataclasses import asdict
-
-    return asdict(plan)
+    held: dict[str, Any] = to_builtins(plan)
+    return held
 
 
 def plan_from(raw: Mapping[str, Any]) -> WorkflowPlan:

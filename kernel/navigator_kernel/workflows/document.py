@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from navigator_kernel.errors import NotLoadable
 from navigator_kernel.text import Language, clean, pattern
@@ -23,8 +24,7 @@ _ITEM = pattern(r"[-*]\s+(skill|agent|input|output|技能|子智能体|输入|�
 _CHINESE = {"技能": "skill", "子智能体": "agent", "输入": "input", "输出": "output"}
 
 
-@dataclass(slots=True)
-class _Section:
+class _Section(Struct):
     number: int
     line: int
     text: str

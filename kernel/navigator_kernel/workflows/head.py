@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, TypeVar, get_args
+
+from msgspec import Struct, field
 
 from navigator_kernel.values.workflow import Location, Output, OutputFormat, Sandboxed
 
@@ -21,8 +22,7 @@ _TABLES = ("sandbox", "sandbox.file_access", "output")
 DEPTH = 8  # levels of nesting that are read
 
 
-@dataclass(slots=True)
-class Head:
+class Head(Struct):
     """`end` is the index of the first line below; `lines` where each key stands, nested ones with dots."""
 
     end: int = 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.text import Language, fold
 from navigator_kernel.values.report import Report
@@ -15,8 +17,7 @@ SKILL = "master-orchestrator"
 _VERBOSE = ("--verbose", "-v")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlashCommand:
+class SlashCommand(Struct, frozen=True, kw_only=True):
     """CMD-2. `handler` is the function that takes it."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Damaged, KernelError

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from mcp_types import (
@@ -18,6 +17,7 @@ from mcp_types import (
     Tool,
     ToolListChangedNotification,
 )
+from msgspec import Struct, field
 
 from mcp import Client
 from navigator_kernel.adapters.mcp_client.elicitation import content_of, declined, question_key
@@ -32,8 +32,7 @@ ENTRIES, PAGES = 20_000, 200  # of one list that are read
 Transport: TypeAlias = AbstractAsyncContextManager[tuple[Any, Any]]
 
 
-@dataclass(eq=False, slots=True)
-class Call:
+class Call(Struct, eq=False):
     """One call under way: what the person answered before, by question or in the order of their words, and what the
     server asked meanwhile."""
 
@@ -42,25 +41,18 @@ class Call:
     asked: tuple[str, Mapping[str, Any]] | None = None
 
 
-@dataclass(eq=False, slots=True)
 class Connection:
     """`opened` makes the transport, within `limit` seconds. Everything here runs on one event loop."""
 
-    name: str
-    opened: Callable[[Told], Transport]
-    limit: float
-    told: Told = field(default_factory=Told)
-    used: float = field(default_factory=time.monotonic)
-    changed: dict[str, asyncio.Event] = field(default_factory=dict)  # by the URI that is watched
-    calls: list[Call] = field(default_factory=list)
-    _client: asyncio.Future[Client] = field(init=False)
-    _task: asyncio.Task[None] = field(init=False)
-    _stop: asyncio.Event = field(default_factory=asyncio.Event)
-    _tools: tuple[Tool, ...] | None = None
-
-    def __post_init__(self) -> None:
+    def __init__(self, *, name: str, opened: Callable[[Told], Transport], limit: float) -> None:
+        self.name, self.opened, self.limit = name, opened, limit
+        self.told, self.used = Told(), time.monotonic()
+        self.changed: dict[str, asyncio.Event] = {}  # by the URI that is watched
+        self.calls: list[Call] = []
+        self._stop = asyncio.Event()
+        self._tools: tuple[Tool, ...] | None = None
         loop = asyncio.get_running_loop()
-        self._client = loop.create_future()
+        self._client: asyncio.Future[Client] = loop.create_future()
         loop.call_later(self.limit, self._too_late)
         self._task = asyncio.create_task(self._own(), name=f"mcp {self.name}")
         thread().open.add(self)

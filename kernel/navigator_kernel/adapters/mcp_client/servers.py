@@ -10,10 +10,11 @@ import difflib
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.mcp_client.thread import thread
 from navigator_kernel.errors import ConnectionFailed, InvalidURI, NotFound, NotLoadable, UsageProblem
@@ -31,14 +32,12 @@ LARGE = 1024 * 1024  # bytes of an answer that are handed on; the whole is kept 
 FAILURES, REST = 3, 30.0  # connections that fail one after another, and the seconds in which no more is tried
 
 
-@dataclass(slots=True)
-class _Breaker:
+class _Breaker(Struct):
     failures: int = 0
     until: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Servers:
+class Servers(Struct, frozen=True, kw_only=True):
     """Implements `ports.McpServers`. `started` is asked for the argv and environment that start a server for a run, in
     a folder of the server's own: it refuses what nobody agreed to, and contains the rest; for one with an address both
     are empty. `approve` is asked before a tool is called; `keep` takes a large answer of a run and says where it is."""
@@ -147,7 +146,7 @@ class Servers:
             if breaker.failures >= FAILURES and (left := breaker.until - time.monotonic()) > 0:
                 message = f"the MCP server {server!r} failed {breaker.failures} times one after another"
                 raise ConnectionFailed(message, hint=f"it is left alone for {left:.0f} more seconds")
-            held = self._open[server] = Connection(server, opened, self.servers[server].connect)
+            held = self._open[server] = Connection(name=server, opened=opened, limit=self.servers[server].connect)
         try:
             return held, await held.client()
         except ConnectionFailed:

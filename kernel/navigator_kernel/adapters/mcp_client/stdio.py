@@ -12,13 +12,13 @@ import secrets
 import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
+from msgspec import Struct, field
 
 from navigator_kernel.adapters.process import MARK, kill_tree
 from navigator_kernel.text import clean, shorten
@@ -38,8 +38,7 @@ class Start(NamedTuple):
     cwd: Path
 
 
-@dataclass(slots=True)
-class Told:
+class Told(Struct):
     """What is known of a server beside its answers: the end of its stderr, why its connection ended, and whether
     because it did not let the person in."""
 
