@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
-import secrets
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,7 @@ class Columns:
 
     def begun(self) -> Head:
         """An empty generation; it counts once it is kept."""
-        head = Head(generation=f"g-{secrets.token_hex(6)}")
+        head = Head(generation=f"g-{os.urandom(6).hex()}")
         if not (self.folder / HEAD).is_file():
             self._writer.remove(self.folder / HEAD)
         self._writer.make_folder(self.folder / head.generation)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
 GROUP = "navigator"
+ENVIRONMENTS = 16  # that the cache knows, the last ones met: a path of Python's begins with the current folder, or none
 
 
 def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[tuple[str, str]]:
@@ -21,21 +22,27 @@ def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[tuple[str, s
 
     A scan costs 30 ms and more; the cache 1 ms.
     """
-    key = _environment_key()
-    try:
-        held = json.loads(cache.read_text(encoding="utf-8"))
+    key, kept = _environment_key(), _kept(cache)
+    for held in kept:
         if held["key"] == key:
             return [(str(name), str(value)) for name, value in held["found"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # no cache, or not ours: scan
     from importlib.metadata import entry_points as scan
 
     found = sorted((point.name, point.value) for point in scan(group=GROUP))
-    _keep(cache, {"key": key, "found": found}, writer)
+    _keep(cache, [{"key": key, "found": found}, *kept][:ENVIRONMENTS], writer)
     return found
 
 
-def _keep(cache: Path, body: dict[str, Any], writer: Callable[[], Writer]) -> None:
+def _kept(cache: Path) -> list[dict[str, Any]]:
+    """What was found in each environment; nothing where the cache is none, or not ours."""
+    try:
+        held = json.loads(cache.read_bytes())
+        return [{"key": one["key"], "found": [(name, value) for name, value in one["found"]]} for one in held]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _keep(cache: Path, body: list[dict[str, Any]], writer: Callable[[], Writer]) -> None:
     """A cache that cannot be written is no failure."""
     try:
         writer().write(cache, json.dumps(body).encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -69,6 +68,8 @@ class Lessons(Struct):
         try:
             return self.all()
         except KernelError as error:
+            import logging
+
             logging.getLogger("navigator").warning("routing without what was learned: %s", error.message)
             self._harmed = seen
             return {}

@@ -168,10 +168,13 @@ class RouterParts(NamedTuple):
 def open_router(root: Path, settings: Settings) -> RouterParts:
     """The kernel's own router, or a plugin's where one is installed; the list of plugins comes from a cache."""
     from navigator_kernel.adapters.project_files import ProjectFiles
-    from navigator_kernel.assembly.extensions import open_plugins
     from navigator_kernel.routing.cascade import CascadeRouter
 
-    plugins = open_plugins(root, agents=False) if installed_plugins() else None
+    plugins = None
+    if installed_plugins():
+        from navigator_kernel.assembly.extensions import open_plugins
+
+        plugins = open_plugins(root, agents=False)
     sources = plugins.sources(root) if plugins else ()
     catalogue = open_catalogue(root, sources)
     own = CascadeRouter(

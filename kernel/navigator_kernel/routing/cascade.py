@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,6 +48,8 @@ class CascadeRouter(Struct):
             try:
                 found = self.meaning.retrieve(skills, text, k)
             except KernelError as error:
+                import logging
+
                 logging.getLogger("navigator").warning("routing by words only: %s", error.message)
                 self.meaning = None
             else:

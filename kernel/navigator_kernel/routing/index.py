@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,6 +100,8 @@ class RoutingIndex:
         before = head.note.get("lengths", [0] * len(FIELDS))
         lengths = [sum(len(one.stems[name]) for one in cut) + before[at] for at, name in enumerate(FIELDS)]
         known = set(self._columns.mapped(head, "word_keys").cast("I").tolist())
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(1) as beside:  # tantivy's commit takes longer than a vector
             indexed = beside.submit(words.change, list(texts), gone)
             grown = head

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -64,5 +64,5 @@ _BEST = {name: MEASURED.index(of) for name, of in zip(MEANT, ("near_text", "cove
 @cache
 def shipped(tier: Tier) -> Model:
     """The weights of this release."""
-    held: dict[str, Any] = json.loads(files("navigator_kernel.routing").joinpath("weights.json").read_text("utf-8"))
+    held: dict[str, Any] = json.loads(Path(__file__).with_name("weights.json").read_bytes())
     return Model(**held[tier])

@@ -107,6 +107,10 @@ _VERBS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
     ("disable", _verb("disable", "停用|禁用")),
     ("info", _verb("analy[sz]e|inspect|view|show|info|look at|what is in", "分析|查看|看看")),
 )
+_CHANGES = tuple(verb for verb in _VERBS if verb[0] in {"uninstall", "enable", "disable"})
+# What a pattern has somewhere: a look for it is cheaper than the pattern, which most messages then never need.
+_RUNS = "执行 运行 使用 调用 启动 用 run use execute call invoke start worker apply".split()
+_SKILLS = ("skill", "技能")
 LIMIT = 4_000  # characters of a message that may be an order; a longer one is a text, except behind a name
 
 
@@ -117,7 +121,7 @@ def recognise(text: str, names: Names) -> Action | None:
         return None
     if len(said) > LIMIT:
         return _first_word(said, names)
-    if _CAPABLE.match(said):
+    if said[0] in "WwCc你有能功" and _CAPABLE.match(said):
         return Direct(topic="capabilities")
     return (
         _lifecycle_of_named(said, names)
@@ -132,13 +136,15 @@ def recognise(text: str, names: Names) -> Action | None:
 def changes_skills(text: str) -> bool:
     """Whether `text` begins with an order to remove, enable or disable: what it names is never to be run for it."""
     said = _POLITE.sub("", text.strip()).strip()
-    return any(verb.match(said) for operation, verb in _VERBS if operation in {"uninstall", "enable", "disable"})
+    return any(verb.match(said) for _, verb in _CHANGES)
 
 
 def _lifecycle_of_named(said: str, names: Names) -> Action | None:
     """A lifecycle verb comes before running where the object is a skill: `uninstall word-count` never runs it."""
-    said = _TAIL.sub("", said)
-    for operation, verb in _VERBS[:1] + _VERBS[2:4]:
+    for operation, verb in _CHANGES:
+        if verb.match(said) is None:
+            continue
+        said = _TAIL.sub("", said)
         hit = verb.match(said)
         if hit is None:
             continue
@@ -155,8 +161,9 @@ def _skill(said: str, names: Names) -> Action | None:
     """LIF-9, COV-2: the name alone, or as the object of a verb, or marked as a skill."""
     if alone := _first_word(said, names):
         return alone
-    for way in (_WITH_NAME, _NAMED_SKILL):
-        for hit in islice(way.finditer(said), HITS):
+    lowered = said.lower()
+    for way, words in ((_WITH_NAME, _RUNS), (_NAMED_SKILL, _SKILLS)):
+        for hit in islice(way.finditer(said), HITS) if any(word in lowered for word in words) else ():
             skill, rest = _named(hit, said, names)
             if skill is None:
                 continue
@@ -191,7 +198,7 @@ def _specific(name: str) -> bool:
 
 
 def _mcp(said: str, names: Names) -> Action | None:
-    hit = _MCP.match(said)
+    hit = _MCP.match(said) if said[:3].lower() == "mcp" else None
     if hit is None or not re.match(r"mcp(?:\s|运行|执行|列出|读取|工具|调用|提示|$)", said, re.IGNORECASE):
         return None
     word = (hit.group(1) or "").lower()
@@ -210,7 +217,7 @@ def _mcp(said: str, names: Names) -> Action | None:
 
 def _at_server(said: str, names: Names) -> Action | None:
     """`@server:uri`: of a server that there is anywhere in the message, of another one as the whole of it."""
-    hit = _AT_SERVER.search(said)
+    hit = _AT_SERVER.search(said) if "@" in said else None
     if hit is None or (hit["server"] not in names.servers and hit.group() != said):
         return None
     return Mcp(operation="read", server=hit["server"], uri=hit["uri"].rstrip(".,;:!?"))
@@ -227,7 +234,7 @@ def _with_json(rest: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _script(said: str, names: Names) -> Action | None:
-    hit = _SCRIPT.match(said)
+    hit = _SCRIPT.match(said) if any(name in said for name in names.scripts) else None
     if hit is None or hit.group(1) not in names.scripts:
         return None
     name, rest = hit.group(1), hit.group(2) or ""
@@ -237,9 +244,10 @@ def _script(said: str, names: Names) -> Action | None:
 
 
 def _lifecycle(said: str, names: Names) -> Action | None:
-    if _LIST.match(said):
+    about_skills = any(word in said.lower() for word in _SKILLS)
+    if (about_skills or "装" in said) and _LIST.match(said):
         return Lifecycle(operation="list")
-    if hit := _SEARCH.match(said):
+    if about_skills and (hit := _SEARCH.match(said)):
         return Lifecycle(operation="search", query=next(group for group in hit.groups() if group).strip(" ?？。."))
     for operation, verb in _VERBS:
         if hit := verb.match(said):

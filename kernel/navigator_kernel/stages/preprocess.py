@@ -41,6 +41,7 @@ _AT_SERVER = pattern(r"[A-Za-z0-9][\w.-]*:[A-Za-z][\w+.-]*:")  # a resource of a
 _ESCAPED = pattern(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
 _FENCED = pattern(r"(^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z))", re.DOTALL | re.MULTILINE)
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
+_MARKS = ("/", "@", "#", "!")
 MOST_FILES = 256  # that one message may name
 TOGETHER = 4 * 1024 * 1024  # characters of files that one message may take in, each mention counted
 
@@ -56,12 +57,12 @@ class Preprocessor(Struct, frozen=True):
 
 def without_prefix(text: str) -> str:
     """PRE-19: the message without 需求理解：."""
-    return _PREFIX.sub("", text)
+    return _PREFIX.sub("", text) if "需求理解" in text else text
 
 
 def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
     """The message taken apart. Files that cannot be read are kept with their problem, for a later stage to name."""
-    text = _PREFIX.sub("", message.text)
+    text = without_prefix(message.text)
     found = _Found(files)
     lines = [found.take_line(line) for line in text.split("\n")]
     rest = "\n".join(line for line in lines if line is not None)
@@ -76,7 +77,7 @@ def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
         answers=message.answers,
         target=message.target,
         chosen=message.chosen,
-        language=message.language or language_of(_PREFIX.sub("", message.text)),
+        language=message.language or language_of(text),
     )
 
 
@@ -94,7 +95,7 @@ class _Found(Struct):
         if line.lstrip(" \t").startswith("```"):
             self.fenced = not self.fenced
             return line
-        if self.fenced:
+        if self.fenced or line.lstrip(" \t")[:1] not in _MARKS:
             return line
         if (hit := _CALL.match(line)) and not (hit["mark"] == "#" and hit["name"].isdigit()):
             self._call(hit)
@@ -174,7 +175,7 @@ class _Found(Struct):
         return self._read[written]
 
     def _call(self, hit: re.Match[str]) -> None:
-        rest = _PREFIX.sub("", hit["rest"])
+        rest = without_prefix(hit["rest"])
         args = tuple(self._argument(word) for word in words_of(rest))
         original = hit.group().strip()
         self.commands.append(

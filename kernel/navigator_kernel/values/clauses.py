@@ -84,6 +84,9 @@ _STEPS = pattern(
     r"|然后|接着|接下来|之后|以后|随后|其次|紧接|而后|最后|末了|再|步|[一1][.)、）]|[(（]1",
     re.IGNORECASE,
 )
+# What a joint of an English message has somewhere
+_MARKS = pattern(r"[;!?\n.,/&]")
+_WORDS = frozenset("also besides addition additionally and well along together plus".split())
 _BOTH = pattern(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 
 
@@ -101,7 +104,7 @@ def may_spell_out(text: str) -> bool:
 
 def clauses(text: str) -> tuple[Clause, ...]:
     """Two or three in order, each with something of its own to say; none where the text is one wish, or many."""
-    if len(text) > LIMIT or _ORDERED.search(text):
+    if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
         return ()
     found: list[str] = []
     apart: list[bool] = []
@@ -119,10 +122,17 @@ def clauses(text: str) -> tuple[Clause, ...]:
 
 def parts(text: str) -> tuple[str, ...]:
     """Every piece that something joins, in order, for names that are listed; the text alone where nothing does."""
-    if len(text) > LIMIT or _ORDERED.search(text):
+    if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
         return (text.strip(),)
     pieces = [_BOTH.sub("", piece).strip(_STOPS) for _, piece in _pieces(text)]
     return tuple(filter(_says_something, pieces))
+
+
+def _may_join(text: str) -> bool:
+    """A cheap look, before anything is taken apart."""
+    if not text.isascii() or _MARKS.search(text):
+        return True
+    return not _WORDS.isdisjoint(_ASCII_TERM.findall(text.lower()))
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
