@@ -69,7 +69,7 @@ _CAUSES = (
 class GitProcess(Struct, kw_only=True):
     """git over the repository in `folder`, allowed to speak only the transport of `url`; each run ends within
     `timeout` seconds. `scratch` is a private folder that is there; `auth` lets the person's own ssh settings and
-    credential helpers in, for the host of `url` only. `meanwhile` is called while git works.
+    credential helpers in, for the host of `url` only. `meanwhile` is called while git fetches.
 
     FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (what lies in `folder` cannot
     be read), or nothing.
@@ -111,14 +111,23 @@ class GitProcess(Struct, kw_only=True):
         settings = {**_CONFIG, **closed, f"protocol.{self.scheme}.allow": "always", **(config or {})}
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         code, output, complaint = self._ended(
-            [_program("git", os.environ.get("PATH")), *options, *words], stdin, self._env, limit
+            [_program("git", os.environ.get("PATH")), *options, *words],
+            stdin,
+            self._env,
+            limit,
+            self.meanwhile if words[0] == "fetch" else bool,
         )
         if code != 0:
             raise self._failure(words[0], complaint)
         return output
 
     def _ended(
-        self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], limit: int = OUTPUT_LIMIT
+        self,
+        argv: Sequence[str],
+        stdin: bytes,
+        env: Mapping[str, str],
+        limit: int = OUTPUT_LIMIT,
+        meanwhile: Callable[[], object] = bool,
     ) -> tuple[int, bytes, bytes]:
         process = self._start([*_without(env), *argv], stdin, env)
         output, complaint = bytearray(), bytearray()
@@ -129,7 +138,7 @@ class GitProcess(Struct, kw_only=True):
         for reader in readers:
             reader.start()
         try:
-            self.meanwhile()
+            meanwhile()
             code = _waited(process.proc, self.timeout)
         except subprocess.TimeoutExpired:
             message = f"{self.shown} took longer than {self.timeout:g} s"

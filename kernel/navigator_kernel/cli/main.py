@@ -39,7 +39,6 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "workflow": ("workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
     "why": ("why", "Why a past turn chose what it chose"),
 }
-_GARBAGE = 100_000  # new objects after which the collector looks
 
 
 class Commands(click.Group):
@@ -77,18 +76,13 @@ def navigator(ctx: click.Context, *, root: str | None, language: str | None, sty
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Runs the command line and ends the process with its exit code.
-
-    Its objects live as long as it does: looking for garbage among them, at work and at the end, would be a tenth of
-    what a short command costs.
-    """
-    gc.set_threshold(_GARBAGE)
+    """Runs the command line and ends the process with its exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
     for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"), (sys.stdin, "replace")):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=errors)
     code = run(args)
-    gc.freeze()
+    gc.freeze()  # at the end, too, nobody looks for garbage
     sys.exit(code)
 
 

@@ -27,6 +27,7 @@ MOST = 32  # entries of each kind that count
 LENGTH = 64  # characters of one
 _LONGEST = 3  # words of an English entry of the glossary
 _RUN = pattern(r"[㐀-鿿]+|[^\W_]+")
+_ASCII_RUN = pattern(r"[A-Za-z0-9]+")
 _HAN = pattern(r"[㐀-鿿]")
 _CAMEL = pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -62,7 +63,7 @@ def with_sidecar(skill: SkillDef, path: Path) -> SkillDef:
         aliases, words = _listed(held, "aliases"), _listed(held, "words")
     except (OSError, ValueError, RecursionError, Refused):
         return skill
-    chinese = [word for word in words if _HAN.search(word)]
+    chinese = [word for word in words if _is_chinese(word)]
     return replace(
         skill,
         aliases=_added(skill.aliases, aliases),
@@ -84,7 +85,7 @@ def other_words(texts: Sequence[str]) -> list[str]:
             and len(whole) > 1
             and all(known or _is_kept(word) for words in told for word, known in words)
         ):
-            english = _HAN.search(text) is not None
+            english = _is_chinese(text)
             each.insert(0, " ".join(whole) if english else "".join(whole))
         found += each
     return list(dict.fromkeys(found))[:MOST]
@@ -95,11 +96,15 @@ def _is_kept(word: str) -> bool:
     return word.isascii() and len(word) <= 5
 
 
+def _is_chinese(text: str) -> bool:
+    return not text.isascii() and _HAN.search(text) is not None
+
+
 def _runs(text: str) -> Iterator[list[str] | str]:
     """Runs of words, and of Chinese characters, in order."""
     words: list[str] = []
-    for run in _RUN.findall(_CAMEL.sub(" ", unicodedata.normalize("NFKC", text))):
-        if not _HAN.match(run):
+    for run in (_ASCII_RUN if text.isascii() else _RUN).findall(_CAMEL.sub(" ", unicodedata.normalize("NFKC", text))):
+        if not _is_chinese(run):
             words.append(run)
             continue
         if words:

@@ -52,14 +52,10 @@ def _ahead() -> None:
     with suppress(ImportError):  # whoever needs it says so
         if "navigator_kernel.skills.install" not in sys.modules:
             importlib.import_module("navigator_kernel.skills.install")
-        else:
-            for name in (
-                "yaml",
-                "tinydb",
-                "navigator_kernel.skills.scan.content",
-                "navigator_kernel.adapters.redaction",
-            ):
-                importlib.import_module(name)
+            return
+        for name in ("yaml", "tinydb", "navigator_kernel.adapters.redaction"):
+            importlib.import_module(name)
+        importlib.import_module("navigator_kernel.skills.scan.rule").rules()
 
 
 class Reader(Struct):
