@@ -78,7 +78,7 @@ def command_rows() -> Iterator[str]:
     """The same of every other command."""
     import importlib
 
-    from navigator_kernel.cli.main import COMMANDS
+    from navigator_kernel.cli.commands import COMMANDS
 
     yield "| Intent | Command Signature | Note |"
     yield "|---|---|---|"

@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, Refused
-from navigator_kernel.events import Emit
-from navigator_kernel.ports import Kernel
 from navigator_kernel.stages.deliver import Delivery, deliver
 from navigator_kernel.stages.plan import plan as planned
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
-from navigator_kernel.values.context import TurnContext
-from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import Handover, Message, PreprocessingResult, Session
@@ -36,6 +33,12 @@ from navigator_kernel.values.workflow import (
 from navigator_kernel.workflows.handover import handed_over, left_by, workspace
 from navigator_kernel.workflows.rights import file_problem, installed, is_by_name, is_idempotent, order_problem
 from navigator_kernel.workflows.shelf import store
+
+if TYPE_CHECKING:
+    from navigator_kernel.events import Emit
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.values.context import TurnContext
+    from navigator_kernel.values.packet import Packet
 
 RETRIES = 2  # SAF-5: a step that failed so many times in a row is not offered again
 ENDED = frozenset({"done", "aborted"})

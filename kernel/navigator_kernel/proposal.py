@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.steps import BoundStep, Ground, bind, completed, files_of, is_typed, lacks, written_out
 from navigator_kernel.text import Language, clean, fold, pattern, shorten
-from navigator_kernel.values.request import PreprocessingResult
 from navigator_kernel.values.route import Lifecycle, Mcp, NeedClarification, RouteResult, Script, Skills, Unknown
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowStep
 from navigator_kernel.workflows.split import split
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.request import PreprocessingResult
 
 LIMIT = 4_000  # characters of a message that may spell out steps; a longer one is a text
 NAME_LIMIT = 72  # characters of a plan's name, with room for the number of one that is taken

@@ -7,20 +7,18 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.ports import Catalogue, FileReader, Router
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.text import pattern
-from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.parameters import Parameters, is_file, parameters
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
-from navigator_kernel.values.resource import ParamSpec
 from navigator_kernel.values.route import (
     Lifecycle,
     Mcp,
@@ -32,6 +30,11 @@ from navigator_kernel.values.route import (
     Unknown,
 )
 from navigator_kernel.values.wording import say
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue, FileReader, Router
+    from navigator_kernel.values.context import TurnContext
+    from navigator_kernel.values.resource import ParamSpec
 
 MANAGER = "skill_manager"  # what lifecycle steps are bound to (AGT-6)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,8 +23,6 @@ from navigator_kernel.events import (
     RunError,
     RunStarted,
 )
-from navigator_kernel.model_ports import Specialist
-from navigator_kernel.ports import Kernel
 from navigator_kernel.stages.compose import Told, compose
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.deliver import Delivery, deliver
@@ -37,14 +36,18 @@ from navigator_kernel.text import language_of
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.plan import Plan, Step
-from navigator_kernel.values.reply import Reply
-from navigator_kernel.values.request import Message, PreprocessingResult, Said, Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision
 from navigator_kernel.values.workflow import PLAN
 from navigator_kernel.work import Work, turned_down, with_answer, work_of
 from navigator_kernel.workflows.orchestrator import without_flag
+
+if TYPE_CHECKING:
+    from navigator_kernel.model_ports import Specialist
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.request import Message, PreprocessingResult, Said, Session
 
 
 class Routed(Struct, frozen=True, kw_only=True):

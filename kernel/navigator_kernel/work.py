@@ -7,27 +7,30 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.ports import Kernel
 from navigator_kernel.proposal import Proposed, propose
 from navigator_kernel.stages.preprocess import preprocess, without_prefix, words_of
-from navigator_kernel.stages.resume import Resumed
 from navigator_kernel.steps import Ground, rooted
 from navigator_kernel.text import pattern
 from navigator_kernel.values.clauses import may_spell_out
-from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.parameters import is_file
-from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
 from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView
 from navigator_kernel.workflows.orchestrator import SKILL, answer, behind, is_orchestrated, is_verbose, need_of
 from navigator_kernel.workflows.rights import grants
 from navigator_kernel.workflows.shelf import named, stored, stored_names
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.stages.resume import Resumed
+    from navigator_kernel.values.context import TurnContext
+    from navigator_kernel.values.reply import Reply
 
 _ARGUMENT = pattern(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
 

@@ -13,7 +13,7 @@ from statistics import quantiles
 import pytest
 
 from navigator_kernel.assembly.parts import open_journal, open_sessions
-from navigator_kernel.cli.app import App
+from navigator_kernel.cli.project import App
 from navigator_kernel.cli.turns import open_session, take_turn
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.request import Message, Said, Session

@@ -17,7 +17,7 @@ import pytest
 from cli.support import Place, below, place_in, type_a
 from models.wire_server import serving
 from navigator_kernel.assembly.parts import open_journal
-from navigator_kernel.cli.main import COMMANDS, navigator
+from navigator_kernel.cli.commands import COMMANDS, navigator
 from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
 from skill_repositories import skill_text
 from workflows.project import workflow_file

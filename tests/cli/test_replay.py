@@ -13,7 +13,7 @@ import pytest
 
 from cli.support import SOURCE, Place, place_in
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.cli.app import App
+from navigator_kernel.cli.project import App
 from navigator_kernel.cli.replay import replayed
 from skill_repositories import skill_text
 from workflows.project import workflow_file

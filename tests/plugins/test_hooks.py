@@ -17,7 +17,8 @@ from models.wire_server import Said, serving
 from navigator_kernel import hookspecs
 from navigator_kernel.assembly.kernel import assemble
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.cli.main import navigator, run
+from navigator_kernel.cli.commands import navigator
+from navigator_kernel.cli.main import run
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.settings import load_settings
 from navigator_kernel.turn import run_turn

@@ -223,8 +223,21 @@ def test_the_list_comes_from_the_cache_while_the_environment_stands_still(tmp_pa
     found = cached(tmp_path / "cache")
     file = tmp_path / "cache" / "plugins.json"
     held = json.loads(file.read_text())
-    file.write_text(json.dumps({**held, "found": [["kept", "in:cache"]]}))
+    file.write_text(json.dumps([{**held[0], "found": [["kept", "in:cache"]]}]))
     assert (found != [], cached(tmp_path / "cache")) == (True, [("kept", "in:cache")])
+
+
+def test_two_environments_that_take_turns_have_a_cache_each(
+    tmp_path: Path, install: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("")
+    first = cached(tmp_path / "cache")
+    for _ in range(2):
+        with monkeypatch.context() as elsewhere:
+            elsewhere.syspath_prepend(str(tmp_path))
+            cached(tmp_path / "cache")
+        assert cached(tmp_path / "cache") == first
+    assert len(json.loads((tmp_path / "cache" / "plugins.json").read_text())) == 2
 
 
 def test_a_new_package_is_seen_through_the_cache(tmp_path: Path, install: Any) -> None:

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import UsageProblem
 
 

@@ -6,9 +6,10 @@ import sys
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.chat_stream import Shown
 from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session

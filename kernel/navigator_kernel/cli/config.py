@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.project import App
 from navigator_kernel.settings import PROJECT_FILE, SCALARS, TABLES, checked, user_file
 
 user_option = click.option("--user", is_flag=True, help="At user level instead of the project's.")

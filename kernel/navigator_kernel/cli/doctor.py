@@ -12,8 +12,9 @@ from typing import Literal
 import click
 from msgspec import Struct
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError
 
 # Extras, a module of each, and what is not there without it

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
 from navigator_kernel.text import shorten
 

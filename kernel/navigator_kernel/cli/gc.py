@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from navigator_kernel.assembly.upkeep import tidy
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.project import App
 
 
 @click.command("gc")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
 from navigator_kernel.settings import user_state
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import click
 
 from navigator_kernel.assembly.parts import writer_for
 from navigator_kernel.assembly.places import shipped_home
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.project import App
 
 _BOX = b"# mybox\n\nRunning work writes here and nowhere else; see docs/filesystem.md.\n"
 _PAGES = ("commands.md", "filesystem.md", "skills-mapping.md")

@@ -10,7 +10,7 @@ from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.text import fold
 
 if TYPE_CHECKING:
-    from navigator_kernel.cli.app import App
+    from navigator_kernel.cli.project import App
 
 
 def taught(app: App, words: str, *, teach: str | None, forget: bool, as_json: bool) -> None:

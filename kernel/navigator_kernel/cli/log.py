@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import Entry

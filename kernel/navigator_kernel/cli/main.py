@@ -1,78 +1,15 @@
-"""The entry point: finds the command, prints the one error, picks the exit code."""
+"""The entry point: answers a command line, prints the one error, picks the exit code."""
 
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
-
-from navigator_kernel import __version__
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.text import clean
-
-# name → (module, help); the help is here so that `navigator --help` loads nothing
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "agent": ("agent", "Subagents: list"),
-    "ask": ("ask", "One message in, one reply out"),
-    "chat": ("chat", "A conversation, one turn after another"),
-    "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
-    "config": ("config", "Settings: list, get, set, unset"),
-    "doctor": ("doctor", "Look for what is missing or damaged, and mend it"),
-    "eval": ("eval", "Whether messages reach the skills that their evals say, for continuous integration"),
-    "gc": ("gc", "Remove temporary files and old logs"),
-    "host": ("host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),
-    "init": ("init", "Make this folder a project"),
-    "log": ("log", "What was allowed, refused, run and written here, with digests"),
-    "mcp": ("mcp", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
-    "model": ("model", "Models: list, test, use, key"),
-    "plugin": ("plugin", "Plugins: list, trust, distrust"),
-    "policy": ("policy", "What a skill may do here, and which rule says so: explain"),
-    "replay": ("replay", "Take a past turn again from what was recorded, and tell any difference"),
-    "route": ("route", "Which skill a message would get, and nothing else"),
-    "session": ("session", "Conversations that were kept: list, show, resume, export, delete"),
-    "skill": ("skill", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
-    "workflow": ("workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
-    "why": ("why", "Why a past turn chose what it chose"),
-}
-
-
-class Commands(click.Group):
-    """A group that imports a command's module when the command is called; plugins add to it by name."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in COMMANDS:
-            module = importlib.import_module(f"navigator_kernel.cli.{COMMANDS[cmd_name][0]}")
-            command: click.Command = module.command
-            return command
-        from navigator_kernel.cli.app import app_of
-
-        return app_of(ctx).plugin_commands().get(cmd_name)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
-
-
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="navigator")
-@click.option("--root", type=click.Path(file_okay=False), help="The project's folder; found from here otherwise.")
-@click.option("--language", type=click.Choice(["auto", "en", "zh"]), help="Language of messages.")
-@click.option("--style", type=click.Choice(["auto", "emoji", "ascii"]), help="How states are marked.")
-@click.pass_context
-def navigator(ctx: click.Context, *, root: str | None, language: str | None, style: str | None) -> None:
-    """Installs, chooses, runs and explains Agent Skills."""
-    from navigator_kernel.cli.app import App
-
-    ctx.obj = App(root_flag=root, flags={"language": language, "style": style})
-    ctx.call_on_close(ctx.obj.close)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -90,24 +27,12 @@ def run(args: list[str]) -> int:
     """The exit code of one command line; every error is printed here and nowhere else."""
     as_json = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
     try:
-        code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
+        told = _answered(args)
         sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        return told if isinstance(told, int) else _told(told, as_json=as_json)
     except KernelError as error:
         return _told(error.to_dict(), as_json=as_json)
-    except click.exceptions.Exit as error:
-        return error.exit_code
-    except click.ClickException as error:
-        usage = {
-            "type": type(error).__name__,
-            "code": "usage",
-            "msg": error.format_message(),
-            "exit_code": error.exit_code,
-        }
-        context = getattr(error, "ctx", None)
-        hint = f"{context.command_path} --help" if context is not None else "navigator --help"
-        return _told({**usage, "hint": hint}, as_json=as_json)
-    except (click.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
         return _told(Interrupted("stopped", hint="nothing is half-written").to_dict(), as_json=as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -122,6 +47,19 @@ def run(args: list[str]) -> int:
             "exit_code": 1,
         }
         return _told({**surprise, "hint": "NAVIGATOR_DEBUG=1 shows where"}, as_json=as_json)
+
+
+def _answered(args: list[str]) -> int | Mapping[str, Any]:
+    """The exit code, or what is wrong with the words. A plain question waits for no parser of command lines, which
+    takes as long to import as the answer takes."""
+    if args[:1] == ["route"] and args[1:] and not any(word.startswith("-") for word in args):
+        from navigator_kernel.cli.project import App
+        from navigator_kernel.cli.routed import answer
+
+        return answer(App(), " ".join(args[1:]))
+    from navigator_kernel.cli.commands import invoke
+
+    return invoke(args)
 
 
 def _told(error: Mapping[str, Any], *, as_json: bool) -> int:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.mcp_servers import add, listed, remove, taken_over
 from navigator_kernel.cli.mcp_use import approve, call, read, tested, tools
 from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotLoadable, UsageProblem
 from navigator_kernel.settings import user_state
 

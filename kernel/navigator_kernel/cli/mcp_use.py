@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
-from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, NotFound, TimedOut, UsageProblem
 from navigator_kernel.text import shorten
 

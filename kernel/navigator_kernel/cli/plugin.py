@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from navigator_kernel.assembly.extensions import agents_subject, open_plugins
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
 
 

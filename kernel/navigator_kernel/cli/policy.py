@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, table
+from navigator_kernel.cli.project import App
 
 
 @click.group("policy")

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
 from navigator_kernel.cli.tapes import load_tape, settings_of
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import shorten

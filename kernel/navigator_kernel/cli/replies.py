@@ -11,7 +11,7 @@ from navigator_kernel.values.wording import say
 from navigator_kernel.values.workflow import MAX_STEPS, REPEAT, WorkflowView, outline
 
 if TYPE_CHECKING:
-    from navigator_kernel.cli.app import App
+    from navigator_kernel.cli.project import App
     from navigator_kernel.text import Language
     from navigator_kernel.values.reply import Reply, Sections
     from navigator_kernel.values.report import Format, Report, Style

@@ -19,7 +19,7 @@ from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import Stamp, stamp
 from navigator_kernel.adapters.project_files import ProjectFiles
 from navigator_kernel.assembly.parts import RouterParts, open_router
-from navigator_kernel.cli.app import App
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.resident_client import PROTOCOL, REQUEST_LIMIT, is_ours, is_private, socket_path
 from navigator_kernel.settings import PROJECT_FILE, user_file

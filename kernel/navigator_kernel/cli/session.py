@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from navigator_kernel.assembly.parts import open_sessions
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Refused
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from navigator_kernel.cli.app import App
+from navigator_kernel.cli.project import App
 
 # Each command's module is imported when it is called: most need little.
 COMMANDS: Mapping[str, str] = {

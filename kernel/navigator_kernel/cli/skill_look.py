@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill_work import busy, filter_options, reach_options
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.skills.lookalike import refuse_lookalike
 from navigator_kernel.skills.validate import validate

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill_work import busy, filter_options, reach_options
 
 

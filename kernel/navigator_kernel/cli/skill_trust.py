@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import click
 
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.project import App
 
 
 @click.command("enable")

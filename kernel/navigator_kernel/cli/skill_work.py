@@ -10,7 +10,7 @@ import click
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 
 if TYPE_CHECKING:
-    from navigator_kernel.cli.app import App
+    from navigator_kernel.cli.project import App
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -16,7 +16,7 @@ from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.session_form import session_from, session_to_dict
 
 if TYPE_CHECKING:
-    from navigator_kernel.cli.app import App
+    from navigator_kernel.cli.project import App
     from navigator_kernel.settings import Settings
 
 _RUN = pattern(r"[a-z0-9-]{1,80}")

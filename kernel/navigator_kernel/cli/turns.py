@@ -19,7 +19,7 @@ from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 
 if TYPE_CHECKING:
-    from navigator_kernel.cli.app import App
+    from navigator_kernel.cli.project import App
     from navigator_kernel.events import Listener
     from navigator_kernel.values.reply import Reply
 

@@ -8,8 +8,9 @@ import click
 from msgspec.structs import asdict
 
 from navigator_kernel.assembly.parts import open_catalogue, open_run_log
-from navigator_kernel.cli.app import App, json_option, pass_app
+from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
 from navigator_kernel.why import missed, told
 

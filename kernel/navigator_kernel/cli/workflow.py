@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from navigator_kernel.assembly.parts import open_journal
-from navigator_kernel.cli.app import App, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError
-from navigator_kernel.ports import Catalogue, KnownSkills
 from navigator_kernel.routing.lexical import LexicalIndex
 from navigator_kernel.routing.verbs import Names, changes_skills, recognise
 from navigator_kernel.text import clean, fold
-from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Action, Candidate, Retrieval
 
 if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue, KnownSkills
     from navigator_kernel.routing.meaning import Meaning
+    from navigator_kernel.values.resource import SkillDef
 
 ROUTE_AT = 0.62  # confidence from which one candidate is taken
 ASK_AT = 0.45  # confidence from which two near candidates are worth a question

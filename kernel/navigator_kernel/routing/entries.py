@@ -8,11 +8,14 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from navigator_kernel.text import pattern
-from navigator_kernel.values.resource import SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
 
 BODY_LIMIT = 20_000  # characters of a body that are indexed
 _SENTENCE = pattern(r"(?<=[.!?;；。！？\n])\s*")

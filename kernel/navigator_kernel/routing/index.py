@@ -10,17 +10,19 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.adapters.columns import HEAD, Columns, Head
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.word_index import WordIndex
 from navigator_kernel.errors import Damaged
-from navigator_kernel.ports import Encoder, Writer
-from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.features import COMPARED, FIELDS, term_hash
 from navigator_kernel.routing.terms import terms
 from navigator_kernel.routing.view import INDEXED, IndexView
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Encoder, Writer
+    from navigator_kernel.routing.entries import Entry
 
 BATCH = 256  # entries that are encoded and written together
 DEAD_SHARE = 0.25  # of all rows, from which the index is made anew

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from navigator_kernel.routing.terms import content_terms, terms
-from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Candidate
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
 
 WEIGHTS: Mapping[str, float] = {"name": 3.0, "examples": 2.0, "tags": 1.5, "description": 1.5, "body": 0.3}
 BODY_LIMIT = 20_000  # characters of a body that are indexed

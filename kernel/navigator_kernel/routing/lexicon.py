@@ -7,12 +7,14 @@ a match, as in Kusner et al. 2015 relaxed to the nearest word), so that no word 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from navigator_kernel.errors import Damaged
-from navigator_kernel.ports import Encoder
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Encoder
 
 _KEPT = 4_096  # words of messages whose vectors are kept
 _BATCH = 256

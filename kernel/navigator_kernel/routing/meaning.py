@@ -6,16 +6,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from navigator_kernel.routing.entries import Entry, entry_of
-from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.model import Caution, Model, Tier, evidence, shipped
 from navigator_kernel.routing.ranker import MEASURED, Measured, Ranker, Said
 from navigator_kernel.text import clean
-from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Candidate, Retrieval
+
+if TYPE_CHECKING:
+    from navigator_kernel.routing.index import RoutingIndex
+    from navigator_kernel.values.resource import SkillDef
 
 TWINS = 0.6  # share of the leader's odds from which the second is as likely
 ANY = 0.9  # probability that some skill is meant from which it is worth a question

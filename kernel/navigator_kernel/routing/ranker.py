@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.features import (
     COMPARED,
     FIELDS,
@@ -20,7 +19,10 @@ from navigator_kernel.routing.features import (
     term_hash,
 )
 from navigator_kernel.routing.terms import content_terms, terms
-from navigator_kernel.routing.view import IndexView, Row
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Encoder
+    from navigator_kernel.routing.view import IndexView, Row
 
 SEARCHED = {"name": 3.0, "examples": 2.0, "tags": 1.5, "purpose": 1.5, "body": 0.3}
 BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates that are looked at closely

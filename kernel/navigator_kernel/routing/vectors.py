@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from navigator_kernel.errors import Damaged
-from navigator_kernel.ports import Encoder, TextKind
-from navigator_kernel.routing.entries import Entry
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Encoder, TextKind
+    from navigator_kernel.routing.entries import Entry
 
 FACETS = ("name", "text", "examples")
 SHOTS = 32  # examples of a row that get a vector of their own

@@ -11,15 +11,17 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from navigator_kernel.ports import Catalogue, KnownSkills
 from navigator_kernel.text import pattern
-from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Script, Skills
 from navigator_kernel.values.words import split_words
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue, KnownSkills
+    from navigator_kernel.values.resource import SkillDef
 
 
 class Names(Struct, frozen=True, kw_only=True):

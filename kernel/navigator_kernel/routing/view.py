@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.columns import Columns, Head
 from navigator_kernel.adapters.word_index import WordIndex
 from navigator_kernel.errors import Damaged
-from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.features import FIELDS
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.columns import Columns, Head
+    from navigator_kernel.ports import Encoder
     from navigator_kernel.routing.lexicon import Lexicon
     from navigator_kernel.routing.vectors import Vectors
 

@@ -19,13 +19,12 @@ from navigator_kernel.errors import KernelError, NoSandbox, NotFound
 from navigator_kernel.sandbox import cgroup
 from navigator_kernel.sandbox.confinement import MEMORY, Confinement, confinement
 from navigator_kernel.sandbox.rungs import Rung, inline, launch, rungs, works
-from navigator_kernel.values.job import Exceeded
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.process import ProcessRunner
     from navigator_kernel.ports import Writer
     from navigator_kernel.sandbox.cgroup import Cgroup
-    from navigator_kernel.values.job import Job, Outcome
+    from navigator_kernel.values.job import Exceeded, Job, Outcome
 
 ARGUMENT = 128 * 1024  # bytes of one argument, the system's own limit
 REMEDIES = (

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -20,7 +20,9 @@ from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Refused
 from navigator_kernel.skills.listing import SIDECAR
 from navigator_kernel.text import clean, pattern
-from navigator_kernel.values.resource import SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
 
 SIZE_LIMIT = 64 * 1024  # bytes
 MOST = 32  # entries of each kind that count

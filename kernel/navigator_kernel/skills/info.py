@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.discover import REGULAR, Found, choose
-from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.install import observed
 from navigator_kernel.skills.plans import drafts, scanned
-from navigator_kernel.skills.reading import Reader
 from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import Verdict
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 
 if TYPE_CHECKING:
+    from navigator_kernel.skills.doors import Doors
     from navigator_kernel.skills.mapping import Row
+    from navigator_kernel.skills.reading import Reader
 
 SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd")
 

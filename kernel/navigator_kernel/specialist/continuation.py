@@ -9,10 +9,10 @@ from navigator_kernel.errors import KernelError
 from navigator_kernel.text import Language, pattern
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion
 from navigator_kernel.values.wording import say
-from navigator_kernel.values.work import Progress
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
+    from navigator_kernel.values.work import Progress
 
 END = 200  # characters at the end of an answer that may announce more
 LIMIT = 20.0  # seconds

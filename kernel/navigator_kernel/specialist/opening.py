@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.specialist.window import past
 from navigator_kernel.text import Language, pattern
 from navigator_kernel.values.chat import ChatMessage
 from navigator_kernel.values.wording import say
-from navigator_kernel.values.work import Assignment
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.work import Assignment
 
 _MARK = pattern(r"<(/?)skill", re.IGNORECASE)
 SHOWN = 12  # digits of a digest that mark where a skill's text ends

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from navigator_kernel.values.chat import ChatMessage
+if TYPE_CHECKING:
+    from navigator_kernel.values.chat import ChatMessage
 
 HISTORY = 8_000  # tokens of what was said in turns before
 WORK = 48_000  # tokens of what this turn has come to so far

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
-from navigator_kernel.ports import Clock
-from navigator_kernel.text import Language
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.plan import Plan
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.request import (
@@ -28,7 +24,13 @@ from navigator_kernel.values.request import (
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.wording import because, say
 from navigator_kernel.values.work import with_progress
-from navigator_kernel.values.workflow import WorkflowView
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.plan import Plan
+    from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
 DIRECT = "direct"  # the target of an answer without a skill

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from navigator_kernel.ports import Catalogue
-from navigator_kernel.values.request import PreprocessingResult
+from typing import TYPE_CHECKING
+
 from navigator_kernel.values.route import Direct, Intent, NeedClarification, RouteDecision, RouteResult, Skills, Unknown
 from navigator_kernel.values.wording import say
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue
+    from navigator_kernel.values.request import PreprocessingResult
 
 FALLBACKS = 3  # INT-12
 

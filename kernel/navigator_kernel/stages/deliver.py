@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,14 +19,16 @@ from navigator_kernel.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from navigator_kernel.model_ports import Specialist
 from navigator_kernel.ports import Clock, Dispatcher, Redact, same
-from navigator_kernel.text import Language
-from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import PROGRESS
+
+if TYPE_CHECKING:
+    from navigator_kernel.model_ports import Specialist
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.plan import Plan, Step
 
 KERNEL = "kernel"  # whose orders are no subagent's: a message without a skill
 OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may carry

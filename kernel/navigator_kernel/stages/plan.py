@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.ports import Catalogue
-from navigator_kernel.text import Language
-from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.parameters import Parameters, parameters
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.request import ASKED_BY_SERVER, Handover, PreprocessingResult
-from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import (
     Direct,
     Lifecycle,
@@ -24,6 +20,12 @@ from navigator_kernel.values.route import (
     Skills,
 )
 from navigator_kernel.values.wording import say
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.context import TurnContext
+    from navigator_kernel.values.resource import SkillDef
 
 SKILL_LIMIT = 90.0  # seconds (AGT-8)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from navigator_kernel.ports import Catalogue
 from navigator_kernel.values.reply import Notice
-from navigator_kernel.values.request import Session
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Catalogue
+    from navigator_kernel.values.request import Session
 
 ENOUGH = 10  # STA-3
 

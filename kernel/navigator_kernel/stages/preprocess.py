@@ -10,11 +10,11 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
-from navigator_kernel.ports import FileReader
 from navigator_kernel.text import language_of, pattern
 from navigator_kernel.values.request import (
     CommandInstruction,
@@ -24,6 +24,9 @@ from navigator_kernel.values.request import (
     PreprocessingResult,
 )
 from navigator_kernel.values.words import split_words
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import FileReader
 
 _PREFIX = pattern(r"^\s*需求理解\s*[：:]\s*")
 _NAME = r"[^\W_][\w-]*"

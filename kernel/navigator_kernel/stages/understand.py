@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from navigator_kernel.model_ports import Judge
-from navigator_kernel.ports import Router
 from navigator_kernel.text import pattern
 from navigator_kernel.values.clauses import MOST, clauses, parts
-from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 from navigator_kernel.values.route import (
     Action,
     Candidate,
@@ -29,6 +27,11 @@ from navigator_kernel.values.route import (
     Workflow,
 )
 from navigator_kernel.values.wording import say
+
+if TYPE_CHECKING:
+    from navigator_kernel.model_ports import Judge
+    from navigator_kernel.ports import Router
+    from navigator_kernel.values.request import CommandInstruction, PreprocessingResult, Session, Sticky
 
 ROUNDS = 2  # of questions about one message
 FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without being told what to change

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.text import Language
-from navigator_kernel.values.report import Format
+if TYPE_CHECKING:
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.report import Format
 
 
 class Memory(Struct, frozen=True, kw_only=True):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
 from navigator_kernel.text import Language, pattern
-from navigator_kernel.values.report import Format
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.report import Format
 
 OnError = Literal["propagate", "summarize", "fix"]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
-from navigator_kernel.values.packet import Packet
+if TYPE_CHECKING:
+    from navigator_kernel.values.packet import Packet
 
 
 class Step(Struct, frozen=True, kw_only=True):

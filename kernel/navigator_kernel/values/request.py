@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from navigator_kernel.text import Language
-from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.report import Format
+if TYPE_CHECKING:
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.report import Format
 
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.text import Language
-from navigator_kernel.values.route import RouteDecision
+if TYPE_CHECKING:
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.route import RouteDecision
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
     "notice.few_skills": (

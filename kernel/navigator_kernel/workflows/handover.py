@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import KernelError
-from navigator_kernel.ports import Kernel
 from navigator_kernel.values.parameters import is_file
 from navigator_kernel.values.rendering import render_report
-from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import FileReference, Handover
-from navigator_kernel.values.workflow import WorkflowRun
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.workflow import WorkflowRun
 
 TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is handed over
 WHOLE_LIMIT = 16 * 1024 * 1024  # bytes of an output that was put into a file

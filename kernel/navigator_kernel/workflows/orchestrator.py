@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.text import Language, fold
-from navigator_kernel.values.report import Report
-from navigator_kernel.values.request import CommandInstruction, PreprocessingResult
 from navigator_kernel.values.workflow import WorkflowPlan, outline
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.request import CommandInstruction, PreprocessingResult
 
 SKILL = "master-orchestrator"
 _VERBOSE = ("--verbose", "-v")

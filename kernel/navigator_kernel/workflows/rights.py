@@ -6,14 +6,17 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import KernelError
-from navigator_kernel.ports import Kernel
-from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.parameters import is_file
-from navigator_kernel.values.request import PreprocessingResult
 from navigator_kernel.values.route import Lifecycle, Script
-from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.request import PreprocessingResult
+    from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan
 
 _ONCE = frozenset({"uninstall"})  # the second one finds nothing there; every other skill command ends the same way
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import Damaged, KernelError
-from navigator_kernel.ports import Kernel
-from navigator_kernel.text import Language
 from navigator_kernel.values.workflow import FOLDER, WorkflowPlan
 from navigator_kernel.workflows.document import NAME, SIZE_LIMIT, parsed, written
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.text import Language
 
 
 def stored_names(kernel: Kernel) -> list[str]:

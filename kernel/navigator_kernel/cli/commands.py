@@ -1,0 +1,86 @@
+"""Every command by name, its module imported when it is called; plugins add to them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from navigator_kernel import __version__
+
+# name → (module, help); the help is here so that `navigator --help` loads nothing
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "agent": ("agent", "Subagents: list"),
+    "ask": ("ask", "One message in, one reply out"),
+    "chat": ("chat", "A conversation, one turn after another"),
+    "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
+    "config": ("config", "Settings: list, get, set, unset"),
+    "doctor": ("doctor", "Look for what is missing or damaged, and mend it"),
+    "eval": ("eval", "Whether messages reach the skills that their evals say, for continuous integration"),
+    "gc": ("gc", "Remove temporary files and old logs"),
+    "host": ("host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),
+    "init": ("init", "Make this folder a project"),
+    "log": ("log", "What was allowed, refused, run and written here, with digests"),
+    "mcp": ("mcp", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
+    "model": ("model", "Models: list, test, use, key"),
+    "plugin": ("plugin", "Plugins: list, trust, distrust"),
+    "policy": ("policy", "What a skill may do here, and which rule says so: explain"),
+    "replay": ("replay", "Take a past turn again from what was recorded, and tell any difference"),
+    "route": ("route", "Which skill a message would get, and nothing else"),
+    "session": ("session", "Conversations that were kept: list, show, resume, export, delete"),
+    "skill": ("skill", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
+    "workflow": ("workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
+    "why": ("why", "Why a past turn chose what it chose"),
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command's module when the command is called; plugins add to it by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            module = importlib.import_module(f"navigator_kernel.cli.{COMMANDS[cmd_name][0]}")
+            command: click.Command = module.command
+            return command
+        from navigator_kernel.cli.app import app_of
+
+        return app_of(ctx).plugin_commands().get(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="navigator")
+@click.option("--root", type=click.Path(file_okay=False), help="The project's folder; found from here otherwise.")
+@click.option("--language", type=click.Choice(["auto", "en", "zh"]), help="Language of messages.")
+@click.option("--style", type=click.Choice(["auto", "emoji", "ascii"]), help="How states are marked.")
+@click.pass_context
+def navigator(ctx: click.Context, *, root: str | None, language: str | None, style: str | None) -> None:
+    """Installs, chooses, runs and explains Agent Skills."""
+    from navigator_kernel.cli.project import App
+
+    ctx.obj = App(root_flag=root, flags={"language": language, "style": style})
+    ctx.call_on_close(ctx.obj.close)
+
+
+def invoke(args: list[str]) -> int | Mapping[str, Any]:
+    """The exit code of a command line, or what is wrong with its words; KernelError for all else that goes wrong."""
+    try:
+        code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path} --help" if context is not None else "navigator --help"
+        message, code = error.format_message(), error.exit_code
+        return {"type": type(error).__name__, "code": "usage", "msg": message, "exit_code": code, "hint": hint}
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    return code if isinstance(code, int) else 0

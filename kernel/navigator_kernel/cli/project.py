@@ -1,0 +1,101 @@
+"""What every command starts from: the project, its settings, and the parts, each made when it is first asked for."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from navigator_kernel.assembly.places import find_root
+from navigator_kernel.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import click
+
+    from navigator_kernel.adapters.sessions import SqliteSessions
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.sandbox.consents import ConsentBook
+    from navigator_kernel.tape.tape import Recorder
+    from navigator_kernel.text import Language
+
+
+class App(Struct, kw_only=True, dict=True):
+    """One command line's project. `flags` win over every other level of settings; `unsafe` is typed for one command."""
+
+    root_flag: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    unsafe: bool = False
+    _open: ExitStack = field(default_factory=ExitStack)
+
+    @cached_property
+    def root(self) -> Path:
+        return find_root(Path.cwd(), self.root_flag)
+
+    @cached_property
+    def settings(self) -> Settings:
+        return load_settings(self.root, flags=self.flags)
+
+    @cached_property
+    def tape(self) -> Recorder:
+        """What a turn is told from outside, for `navigator replay`."""
+        from navigator_kernel.tape.tape import Recorder
+
+        return Recorder()
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        from navigator_kernel.assembly.kernel import assemble
+
+        return assemble(self.root, self.settings, unsafe=self.unsafe, tape=self.tape)
+
+    def use_model(self, name: str) -> None:
+        """Asks the model `name` from now on; the kernel is put together anew when it is next needed."""
+        self.settings = replace(self.settings, models=self.settings.models._replace(default=name))
+        self.__dict__.pop("kernel", None)
+
+    @cached_property
+    def consents(self) -> ConsentBook:
+        """What the person agreed to; a change of it is on record here."""
+        from navigator_kernel.assembly.consents import open_consents
+        from navigator_kernel.assembly.parts import open_audit
+
+        return open_consents(open_audit(self.root))
+
+    @cached_property
+    def sessions(self) -> SqliteSessions:
+        """The conversations, their file open until `close`."""
+        from navigator_kernel.assembly.parts import open_sessions
+
+        store = open_sessions(self.root, self.settings)
+        self._open.enter_context(store.held())
+        return store
+
+    def close(self) -> None:
+        self._open.close()
+
+    @property
+    def language(self) -> Language | None:
+        """The language that was set, or None to follow the message."""
+        match self.settings.language:
+            case "en":
+                return "en"
+            case "zh":
+                return "zh"
+            case _:
+                return None
+
+    def plugin_commands(self) -> dict[str, click.Command]:
+        """Commands that plugins add (`kernel_register_commands`)."""
+        import click
+
+        from navigator_kernel.assembly.extensions import open_plugins
+
+        plugins = open_plugins(self.root, agents=False).plugins
+        found = [item for _, items in plugins.all("kernel_register_commands", self.root) for item in items]
+        return {item.name: item for item in found if isinstance(item, click.Command) and item.name}
