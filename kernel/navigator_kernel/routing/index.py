@@ -10,7 +10,9 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.columns import HEAD, Columns, Head
 from navigator_kernel.adapters.database import locked
@@ -135,7 +137,7 @@ class RoutingIndex:
         return {"rows": b"".join(lines), "spans": spans.tobytes(), "terms": hashes.tobytes()}
 
 
-class _Cut(NamedTuple):
+class _Cut(Struct, frozen=True):
     """An entry in pieces: the stems of every field, and by the hash of a stem a word that has it."""
 
     stems: Mapping[str, list[str]]

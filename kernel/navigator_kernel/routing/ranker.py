@@ -45,7 +45,7 @@ class Measured(Struct, frozen=True):
     numbers: tuple[float, ...]
 
 
-class Said(NamedTuple):
+class Said(Struct, frozen=True):
     """A message as rows are measured against it: how many terms of it say something, its stems, rarest first, each with
     a word that has it, and the rows that were found by them, in every field and in the body alone."""
 

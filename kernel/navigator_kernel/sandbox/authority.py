@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 
-class Right(NamedTuple):
+class Right(Struct, frozen=True):
     """`writes` are paths below the project, the person's state folder (`user-state`) or a named target."""
 
     actor: str

@@ -13,10 +13,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
 from navigator_kernel.skills.aliases import skill_folder, with_sidecar
-from navigator_kernel.skills.digest import shipped_digest
-from navigator_kernel.skills.listing import Listing, Sidecars, Stamp
-from navigator_kernel.skills.manifest import read_manifest
-from navigator_kernel.skills.place import INNER
+from navigator_kernel.skills.listing import INNER, Listing, Sidecars, Stamp
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
 LARGE = 500  # resources from which a `stat` of each takes longer than a choice among them
-MANY = 64  # files to read from which it is worth it to look what an earlier process read
+MANY = 16  # files to read from which it is worth it to look what an earlier process read
 KEPT_AT = 16  # files that were read after all, from which what was read is kept for the next process
 
 
@@ -128,6 +125,8 @@ class ResourceCatalogue(Struct):
         """Whether its bytes are those that this release ships, wherever they lie."""
         if skill.folder is None or skill.name not in self.shipped:
             return False
+        from navigator_kernel.skills.digest import shipped_digest
+
         return shipped_digest(skill.folder) == self.shipped[skill.name]
 
     def _all(self) -> dict[str, SkillDef]:
@@ -198,6 +197,8 @@ class ResourceCatalogue(Struct):
 
 def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
     """REG-9: a file that cannot be used is a coded diagnostic, never an exception."""
+    from navigator_kernel.skills.manifest import read_manifest  # most commands find what another has read
+
     folder = path.parent if path.name.lower() == "skill.md" else None
     try:
         if stamp[1] > FILE_LIMIT:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.digest import file_digest, folder_digest
-from navigator_kernel.skills.place import INNER
+from navigator_kernel.skills.listing import INNER
 from navigator_kernel.skills.receipts import receipt_in
 from navigator_kernel.skills.template import Filling, commands_in, fill, fill_argv
 from navigator_kernel.text import clean

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 Stamp = tuple[int, int, int, int]  # mtime in ns, size, inode, ctime in ns: that one nobody sets back
 
+INNER = ".navigator"  # the folder of records beside the skills
 SIDECAR = ".aliases.json"  # how the name of a skill's file of aliases ends
 
 _MANIFESTS = ("SKILL.md", "skill.md")

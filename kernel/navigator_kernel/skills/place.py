@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from navigator_kernel.errors import Refused
+from navigator_kernel.skills.listing import INNER
 
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import Level
-
-INNER = ".navigator"
 
 Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
 
