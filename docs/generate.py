@@ -1,7 +1,7 @@
 """Makes every generated page and file from its source; `--check` only says which would change.
 
 Pages that mix prose and generated parts hold cog blocks that call the functions here; files that are generated as a
-whole (`.claude/agents/`, the digests of what is shipped) are written by `main`.
+whole (`.claude/agents/`, the digests of what is shipped, the content rules as they are read) are written by `main`.
 """
 
 import argparse
@@ -34,7 +34,9 @@ def main() -> None:
 
 def whole_files() -> Mapping[Path, str]:
     """Path → text of everything that is generated as a whole."""
-    files = {TOP / "kernel/navigator_kernel/shipped/digests.json": digests()}
+    from rules import RULES, rules_json
+
+    files = {TOP / "kernel/navigator_kernel/shipped/digests.json": digests(), RULES.with_suffix(".json"): rules_json()}
     for brief in sorted(TOP.glob("agents/*/brief.md")):
         files[TOP / ".claude/agents" / f"{brief.parent.name}_agent.md"] = agent_page(brief)
     return files

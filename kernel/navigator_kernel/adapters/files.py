@@ -16,6 +16,7 @@ from navigator_kernel.errors import KernelError, Refused
 
 FOLDER_MODE = 0o755
 HALF_WRITTEN = ".navigator-*.tmp"
+SYNCING = 3  # threads that wait for the disk beside the one that writes
 _CHUNK = 1024 * 1024
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
@@ -42,9 +43,7 @@ class FolderWriter:
         self._unsynced = {}
         try:
             yield
-            for path in self._unsynced:
-                with _named("write", Path(path)), suppress(FileNotFoundError):  # gone since, and its folder is here
-                    _sync(path)
+            _sync_all(list(self._unsynced))
         finally:
             self._unsynced = None
 
@@ -272,6 +271,32 @@ def _sync(path: str | Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _sync_all(paths: list[str]) -> None:
+    """Several at once: the system then waits for the disk once for some of them. KernelError for one that fails."""
+    from threading import Thread
+
+    failed: list[KernelError] = []
+
+    def work() -> None:
+        with suppress(IndexError):  # another has taken the last one
+            while not failed:
+                path = paths.pop()
+                try:
+                    with _named("write", Path(path)), suppress(FileNotFoundError):  # gone since; its folder is here
+                        _sync(path)
+                except KernelError as error:
+                    failed.append(error)
+
+    others = [Thread(target=work) for _ in range(min(SYNCING, len(paths) // 4))]
+    for other in others:
+        other.start()
+    work()
+    for other in others:
+        other.join()
+    if failed:
+        raise failed[0]
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from navigator_kernel.values.resource import Diagnostic
 
 TEXT_LIMIT = 1024 * 1024  # characters of one file that are looked at
 NOT_WHOLE = "scanned-in-part"
+_AS_ASCII = str.maketrans("ſıK", "sik")  # letters that a pattern takes for these
 _BLANK = pattern(r"[^\S\n ]")
 
 
@@ -64,6 +65,8 @@ def _text(path: str, data: bytes) -> str | None:
 def _lowered(text: str) -> str:
     """In lower case, each character where it was, all blanks of a line as spaces."""
     text = _BLANK.sub(" ", text)
+    if not text.isascii():
+        text = text.translate(_AS_ASCII)
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered

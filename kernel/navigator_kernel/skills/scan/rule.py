@@ -1,7 +1,11 @@
-"""What a content rule is: a table of `rules.yaml`, and how it is looked for in a passage."""
+"""What a content rule is: a table of `rules.yaml`, and how it is looked for in a passage.
+
+What is read is `rules.json`, made of it by `make docs`: the tables, each pattern with what a text must hold to match.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -37,6 +41,7 @@ class Rule(NamedTuple):
     says: str
     needles: Sequence[str]
     any: Sequence[str]
+    needs: Sequence[Sequence[Sequence[str]]]
     also: Sequence[str] = ()
     near: Sequence[str] = ()
     known: Sequence[str] = ()
@@ -49,7 +54,9 @@ class Rule(NamedTuple):
         if passage.kind not in self.kinds or (self.also and not any(word in lowered for word in self.also)):
             return
         lines = _lines_with(self.needles, lowered) if self.needles else [(0, len(lowered))]
-        for source in self.any if lines else ():
+        for source, needed in zip(self.any, self.needs, strict=True) if lines else ():
+            if not all(any(word in lowered for word in words) for words in needed):
+                continue
             found = _found(source, passage.body, lines)
             for hit in islice((hit for hit in found if not self.near or self._is_near(passage.body, hit)), MANY):
                 yield Hit(self.code, hit.start(), self._level(passage, hit), self.says)
@@ -96,11 +103,7 @@ def _found(source: str, body: str, lines: Sequence[tuple[int, int]]) -> Iterator
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    text = (Path(__file__).parent / "rules.yaml").read_text(encoding="utf-8")
-    return tuple(Rule(**table) for table in yaml.load(text, Loader=loader))  # noqa: S506 - both are safe loaders
+    return tuple(Rule(**table) for table in json.loads(Path(__file__).with_name("rules.json").read_bytes()))
 
 
 @cache
