@@ -24,7 +24,7 @@ NOT_AT_START = {
 LOADED_BY_START = """
 import json, sys
 before = set(sys.modules)
-import navigator_kernel.cli.main
+import navigator_kernel.cli.main, navigator_kernel.cli.commands
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
@@ -56,6 +56,29 @@ def test_importing_the_command_line_loads_nothing_heavy() -> None:
     assert done.returncode == 0, done.stderr
     loaded = json.loads(done.stdout)
     assert [name for name in loaded if name in NOT_AT_START or name.partition(".")[0] in NOT_AT_START] == []
+
+
+def test_a_plain_question_is_answered_without_the_parser_of_command_lines(tmp_path: Path) -> None:
+    """ADR 18: it would take as long to import as the answer takes."""
+    code = "import sys; from navigator_kernel.cli.main import run; run(['route', 'hello']); sys.exit('click' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=with_kernel(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout.partition(":")[0]) == (0, "direct"), done.stderr
+
+
+def test_patterns_of_a_module_wait_until_they_are_needed() -> None:
+    """ADR 18. What runs alone has no `navigator_kernel.text` to ask."""
+    alone = {"launcher.py", "module_call.py", "resident_client.py", "prompt_hook.py"}
+    eager = [
+        f"{path}:{node.lineno}"
+        for path in python_files("kernel")
+        if path.name not in alone
+        for node in ast.parse(read(path)).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and node.value is not None
+        and ast.unparse(node.value).startswith("re.compile(")
+        and not ast.unparse(node.value).startswith(("re.compile(b", "re.compile(rb"))
+    ]
+    assert eager == []
 
 
 def with_kernel() -> dict[str, str]:

@@ -77,6 +77,15 @@ def test_a_command_says_the_same_to_a_person(run: Any, words: tuple[str, ...], c
 
 
 @pytest.mark.parametrize(
+    "text", ["review this code", "审查代码", "nothing that anybody knows", "   ", "first list todos, then review code"]
+)
+def test_a_route_without_options_says_what_it_says_with_them(run: Any, text: str) -> None:
+    """The first is answered before a command line is parsed, the second after it."""
+    plain, parsed = run("route", *text.split(" ")), run("route", *text.split(" "), "-k", "5")
+    assert (plain.code, plain.out, plain.err) == (parsed.code, parsed.out, parsed.err)
+
+
+@pytest.mark.parametrize(
     "words", [(), ("--help",), ("skill", "--help"), ("ask", "-h"), ("skill", "install", "-h"), ("--version",)]
 )
 def test_help_is_there_at_every_level(run: Any, words: tuple[str, ...]) -> None:
