@@ -47,8 +47,7 @@ def open_source(source: Source, *, cache: RepoCache | None = None, offline: bool
 
 
 def _ahead() -> None:
-    """Imports, while git fetches, what is needed once it has answered: 30 ms that nobody waits for. Trees are fetched
-    first, then files."""
+    """Imports, while git starts and fetches, what is needed once it has answered: 30 ms that nobody waits for."""
     with suppress(ImportError):  # whoever needs it says so
         if "navigator_kernel.skills.install" not in sys.modules:
             importlib.import_module("navigator_kernel.skills.install")
