@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter, read_bounded, seal_file
+from navigator_kernel.adapters.files import MANY, FolderWriter, read_bounded, seal_file
 from navigator_kernel.errors import KernelError, Refused
 
 
@@ -175,3 +176,38 @@ def test_a_seal_tells_size_mode_and_hash(tmp_path: Path) -> None:
     size, mode, digest = seal_file(tmp_path / "a")
     assert (size, mode) == (3, 0o755)
     assert digest == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+
+def put(folder: Path, count: int) -> None:
+    writer = FolderWriter([folder])
+    with writer.together():
+        for at in range(count):
+            writer.write_new(folder / f"skill-{at}", {"notes.md": (b"x", 0o644)})
+
+
+def place_of(handle: int) -> str:
+    return str(Path(f"/proc/self/fd/{handle}").readlink())
+
+
+@pytest.mark.parametrize("count", [5, MANY + 20], ids=["few", "many"])
+def test_every_file_and_folder_reaches_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Few one by one, many by several threads."""
+    reached: list[str] = []
+    with monkeypatch.context() as watching:
+        watching.setattr(os, "fsync", lambda handle: reached.append(place_of(handle)))
+        put(tmp_path, count)
+    assert {f"{tmp_path}/skill-{at}{name}" for at in range(count) for name in ("", "/notes.md")} <= set(reached)
+
+
+@pytest.mark.parametrize("count", [5, MANY + 20], ids=["few", "many"])
+def test_a_file_that_does_not_reach_the_disk_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    def fsync(handle: int) -> None:
+        if place_of(handle).endswith("skill-3/notes.md"):
+            raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "fsync", fsync)
+        with pytest.raises(KernelError, match=r"skill-3/notes\.md.*Input/output error"):
+            put(tmp_path, count)

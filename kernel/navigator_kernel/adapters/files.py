@@ -16,7 +16,7 @@ from navigator_kernel.errors import KernelError, Refused
 
 FOLDER_MODE = 0o755
 HALF_WRITTEN = ".navigator-*.tmp"
-SYNCING = 3  # threads that wait for the disk beside the one that writes
+MANY, SYNCING = 64, 3  # paths from which several threads wait for the disk, and how many beside the one that writes
 _CHUNK = 1024 * 1024
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
@@ -43,7 +43,7 @@ class FolderWriter:
         self._unsynced = {}
         try:
             yield
-            _sync_all(list(self._unsynced))
+            _sync_all([*reversed(self._unsynced)])  # taken from its end
         finally:
             self._unsynced = None
 
@@ -274,7 +274,7 @@ def _sync(path: str | Path) -> None:
 
 
 def _sync_all(paths: list[str]) -> None:
-    """Several at once: the system then waits for the disk once for some of them. KernelError for one that fails."""
+    """Many several at once: the system then waits once for some of them. KernelError for one that fails."""
     from threading import Thread
 
     failed: list[KernelError] = []
@@ -289,7 +289,7 @@ def _sync_all(paths: list[str]) -> None:
                 except KernelError as error:
                     failed.append(error)
 
-    others = [Thread(target=work) for _ in range(min(SYNCING, len(paths) // 4))]
+    others = [Thread(target=work) for _ in range(SYNCING if len(paths) >= MANY else 0)]
     for other in others:
         other.start()
     work()
