@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NoReturn
 
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.text import clean
@@ -18,8 +20,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace"), (sys.stdin, "replace")):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=errors)
-    code = run(args)
+    _leave(run(args))
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process as `sys.exit` does, without taking apart what goes with it anyway, which is 8 ms. Where a thread
+    is still at work, or an answer cannot be written out, the interpreter has its say."""
     gc.freeze()  # at the end, too, nobody looks for garbage
+    threads = sys.modules.get("threading")
+    if threads is None or threads.active_count() == 1:
+        atexit._run_exitfuncs()  # noqa: SLF001 - it has no public name, and `os._exit` would leave it out
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
     sys.exit(code)
 
 
