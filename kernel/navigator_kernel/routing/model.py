@@ -16,7 +16,8 @@ from navigator_kernel.routing.ranker import MEASURED, Measured
 Tier = Literal["words", "meaning", "taught"]
 Caution = Literal["strict", "balanced", "eager"]
 PRECISIONS = {"strict": 0.97, "balanced": 0.93, "eager": 0.85}  # how often what is taken is to be right
-CERTAIN = ("score", "share", "clear", "length")  # more of them fit a set better, and the next one worse
+CERTAIN = ("score", "share", "bounded", "clear", "length", "agreed")  # more of them fit a set better, the next worse
+BOUND = 4.0  # log-odds from which more says little: catalogues differ in how sharp their scores are
 MEANT = ("best_text", "best_words", "best_name", "length")
 
 
@@ -49,15 +50,19 @@ def _logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float
 
 def evidence(found: Sequence[Measured], scores: Sequence[float], length: int) -> dict[str, float]:
     """What is known of a ranking, `scores` being in order: the first one's score, the log-odds of its share of all
-    (softmax), how clear that is either way, how many terms the message has, and how near anything comes to it at all.
+    (softmax), and within BOUND, how clear that is either way, how many terms the message has, whether no other's name
+    comes nearer than the first one's, and how near anything comes to the message at all.
     """
     share = 1 / sum(math.exp(score - scores[0]) for score in scores)
     odds = math.log((share + 1e-6) / (1 - share + 1e-6))
-    best = {name: max(one.numbers[at] for one in found) for name, at in _BEST.items()}
-    clear = max(-4.0, min(4.0, odds)) ** 2
-    return {**best, "score": scores[0], "share": odds, "clear": clear, "length": math.log1p(length)}
+    bounded = max(-BOUND, min(BOUND, odds))
+    agreed = float(found[0].numbers[_NAME] >= max(one.numbers[_NAME] for one in found))
+    known = {name: max(one.numbers[at] for one in found) for name, at in _BEST.items()}
+    known |= {"score": scores[0], "share": odds, "bounded": bounded, "clear": bounded**2}
+    return known | {"length": math.log1p(length), "agreed": agreed}
 
 
+_NAME = MEASURED.index("near_name")
 _BEST = {name: MEASURED.index(of) for name, of in zip(MEANT, ("near_text", "coverage", "name_whole"), strict=False)}
 
 
