@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from re import _constants as ops  # type: ignore[attr-defined] # the parser that `re` has has no public door
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined] # as above
 from typing import Any
 
 import yaml

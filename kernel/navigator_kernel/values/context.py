@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.report import Format
+from navigator_kernel.text import Language
+from navigator_kernel.values.report import Format
 
 
 class Memory(Struct, frozen=True, kw_only=True):

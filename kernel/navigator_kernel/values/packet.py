@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from navigator_kernel.text import Language, pattern
-
-if TYPE_CHECKING:
-    from navigator_kernel.values.report import Format
+from navigator_kernel.values.report import Format
 
 OnError = Literal["propagate", "summarize", "fix"]
 

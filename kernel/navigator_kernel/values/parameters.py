@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from navigator_kernel.text import pattern
-
-if TYPE_CHECKING:
-    from navigator_kernel.values.request import FileReference, PreprocessingResult
-    from navigator_kernel.values.resource import ParamSpec
+from navigator_kernel.values.request import FileReference, PreprocessingResult
+from navigator_kernel.values.resource import ParamSpec
 
 _PAIR = pattern(r"(?:--)?([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
 _FLAG = pattern(r"--([A-Za-z][\w-]*)")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.packet import Packet
 
 
 class Step(Struct, frozen=True, kw_only=True):

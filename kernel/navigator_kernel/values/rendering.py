@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from navigator_kernel.text import clean, pattern, shorten
-
-if TYPE_CHECKING:
-    from navigator_kernel.values.report import Format, Report, State, Style
+from navigator_kernel.values.report import Format, Report, State, Style
 
 EMOJI: Mapping[State, str] = {"success": "✅", "partial": "⚠️", "pending": "⏸️", "error": "❌", "timeout": "⏱️"}
 ASCII: Mapping[State, str] = {

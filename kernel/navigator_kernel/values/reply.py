@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.report import Report
-    from navigator_kernel.values.request import Said, Session
-    from navigator_kernel.values.route import RouteDecision
-    from navigator_kernel.values.workflow import WorkflowView
+from navigator_kernel.text import Language
+from navigator_kernel.values.report import Report
+from navigator_kernel.values.request import Said, Session
+from navigator_kernel.values.route import RouteDecision
+from navigator_kernel.values.workflow import WorkflowView
 
 
 class Notice(Struct, frozen=True, kw_only=True):

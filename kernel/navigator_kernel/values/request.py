@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.report import Format
+from navigator_kernel.text import Language
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.report import Format
 
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.route import RouteDecision
+from navigator_kernel.text import Language
+from navigator_kernel.values.route import RouteDecision
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
     "notice.few_skills": (

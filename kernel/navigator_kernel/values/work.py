@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
+from navigator_kernel.events import UICommand
+from navigator_kernel.text import Language
 from navigator_kernel.values.chat import ChatMessage, Finish, Spent, ToolCall
+from navigator_kernel.values.packet import Packet
+from navigator_kernel.values.report import Report
 
 if TYPE_CHECKING:
-    from navigator_kernel.events import UICommand
     from navigator_kernel.ports import Redact
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.report import Report
 
 PROGRESS = "progress"  # the parameter of an order that holds how far it had come before it waited
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field, to_builtins
 
-if TYPE_CHECKING:
-    from navigator_kernel.text import Language
-    from navigator_kernel.values.report import Report
+from navigator_kernel.text import Language
+from navigator_kernel.values.report import Report
 
 MAX_STEPS = 3  # WFL-3
 RunState = Literal["proposed", "running", "waiting", "stopped", "done", "aborted"]
