@@ -22,7 +22,7 @@ from bench.routing_sets import SKILL_LIKE, RoutingSet, read_sets, with_shots
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.model import CERTAIN, MEANT, PRECISIONS, Model, evidence
+from navigator_kernel.routing.model import CERTAIN, MEANT, PRECISIONS, Model, Tier, evidence
 from navigator_kernel.routing.ranker import MEASURED, SEMANTIC, Measured, Ranker
 from navigator_kernel.text import clean
 
@@ -43,6 +43,8 @@ BORDERING = {
     "eager": 0.06,
 }  # where all of them are of the kind that borders on skills
 UNUSED = ("words_against", "name_said")  # of MEASURED: no set needs them
+
+_KNOWN = {name for names in CERTAIN.values() for name in names}
 
 Array = np.ndarray[Any, Any]
 Slope = Callable[[Array], tuple[float, Array, Array]]
@@ -173,14 +175,16 @@ def ranked(sample: Sample, order: Mapping[str, float]) -> list[Ranked]:
             known = evidence([row[at] for at in places], [scores[at] for at in places], length)
             found.append(Ranked(known, ranks, labels))
         else:
-            found.append(Ranked(dict.fromkeys((*CERTAIN, *MEANT), 0.0), (), labels))
+            found.append(Ranked(dict.fromkeys((*_KNOWN, *MEANT), 0.0), (), labels))
     return found
 
 
-def fit_certainty(sets: Mapping[str, Sequence[Ranked]], groups: Mapping[str, str]) -> dict[str, float]:
+def fit_certainty(
+    sets: Mapping[str, Sequence[Ranked]], groups: Mapping[str, str], names: Sequence[str]
+) -> dict[str, float]:
     """Weights of the probability that the first is right."""
     held = {name: (rows, [0 in one.ranks for one in rows]) for name, rows in sets.items()}
-    return fit_logistic(held, groups, CERTAIN)
+    return fit_logistic(held, groups, names)
 
 
 def fit_meant(sets: Mapping[str, Sequence[Ranked]], groups: Mapping[str, str]) -> dict[str, float]:
@@ -219,7 +223,7 @@ def fit_logistic(
 
 
 def left_out(
-    samples: Sequence[Sample], names: Sequence[str]
+    samples: Sequence[Sample], names: Sequence[str], certain: Sequence[str]
 ) -> tuple[dict[str, list[Ranked]], dict[str, list[Answered]]]:
     """Each set as weights answer it that were fitted on the sets of other groups; those that teach what a body is worth
     teach nothing about certainty."""
@@ -232,7 +236,8 @@ def left_out(
     answers: dict[str, list[Answered]] = {}
     for group in dict.fromkeys(groups.values()):
         others = {name: held for name, held in rows.items() if groups[name] != group}
-        model = Model(rank={}, meant=fit_meant(others, groups), certain=fit_certainty(others, groups), bands={})
+        sure = fit_certainty(others, groups, certain)
+        model = Model(rank={}, meant=fit_meant(others, groups), certain=sure, bands={})
         for name, held in rows.items():
             if groups[name] == group:
                 answers[name] = [
@@ -280,15 +285,15 @@ def report(title: str, answers: Mapping[str, Sequence[Answered]]) -> None:
 
 
 def tier(
-    samples: Sequence[Sample], names: Sequence[str], title: str, strays: Mapping[str, float] = STRAYS
+    which: Tier, samples: Sequence[Sample], names: Sequence[str], title: str, strays: Mapping[str, float] = STRAYS
 ) -> dict[str, Any]:
-    rows, answers = left_out(samples, names)
+    rows, answers = left_out(samples, names, CERTAIN[which])
     report(title, answers)
     bands = thresholds(answers, strays)
     print("bands", bands)
     order = fit_order(samples, names)
     groups = {sample.name: sample.group for sample in samples}
-    meant, certain = fit_meant(rows, groups), fit_certainty(rows, groups)
+    meant, certain = fit_meant(rows, groups), fit_certainty(rows, groups, CERTAIN[which])
     return {"rank": _rounded(order), "meant": _rounded(meant), "certain": _rounded(certain), "bands": bands}
 
 
@@ -323,9 +328,9 @@ def main(folder: Path, target: Path) -> None:
         held = [(sampled(found, encoder, Path(scratch)), taught) for found, taught in variants(folder)]
         words = [(sampled(found, None, Path(scratch)), taught) for found, taught in variants(folder)]
     body = {
-        "meaning": tier([one for one, taught in held if not taught], meant, "meaning"),
-        "taught": tier([one for one, taught in held if taught], meant, "meaning, with examples", BORDERING),
-        "words": tier([one for one, _ in words], spoken, "words"),
+        "meaning": tier("meaning", [one for one, taught in held if not taught], meant, "meaning"),
+        "taught": tier("taught", [one for one, taught in held if taught], meant, "meaning, with examples", BORDERING),
+        "words": tier("words", [one for one, _ in words], spoken, "words"),
     }
     target.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
 

@@ -94,10 +94,10 @@ def test_more_caution_takes_less(meaning: Meaning) -> None:
 
 
 def test_the_shipped_weights_fit_what_is_measured() -> None:
-    for tier in ("words", "meaning", "taught"):
+    for tier, certain in CERTAIN.items():
         model = shipped(tier)
         assert set(model.rank) <= set(MEASURED)
-        assert set(model.certain) == {*CERTAIN, "bias"}
+        assert set(model.certain) == {*certain, "bias"}
         assert sorted(model.bands) == sorted(PRECISIONS)
         assert model.bands["eager"] <= model.bands["balanced"] <= model.bands["strict"]
 
