@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Literal
 
+import msgspec
+
 import navigator_kernel
 
 NOBODY = 65534
@@ -72,8 +74,9 @@ def opened(user: User) -> Iterator[World]:
     with ExitStack() as held:
         base = Path(mkdtemp(prefix="escape-", dir="/var/tmp"))
         held.callback(shutil.rmtree, base, ignore_errors=True)
-        package = Path(navigator_kernel.__file__).parent
-        shutil.copytree(package, base / "kernel" / "navigator_kernel", ignore=shutil.ignore_patterns("__pycache__"))
+        for package in (navigator_kernel, msgspec):  # the kernel, and what its values are made of
+            source = Path(str(package.__file__)).parent
+            shutil.copytree(source, base / "kernel" / source.name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(CONTAINED, base)
         project, home = base / "project", base / "home"
         for folder in (project / "mybox/workspace/run", project / "mybox/workspace/other", home / ".ssh"):
