@@ -71,7 +71,7 @@ _CAUSES = (
 class GitProcess(Struct, kw_only=True):
     """git over the repository in `folder`, allowed to speak only the transport of `url`; each run ends within
     `timeout` seconds. `scratch` is a private folder that is there; `auth` lets the person's own ssh settings and
-    credential helpers in, for the host of `url` only. `meanwhile` is called while git fetches, and once before.
+    credential helpers in, for the host of `url` only. `meanwhile` is called each time while git fetches.
 
     FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (what lies in `folder` cannot
     be read), or nothing.
@@ -132,7 +132,7 @@ class GitProcess(Struct, kw_only=True):
         meanwhile: Callable[[], object] = bool,
     ) -> tuple[int, bytes, bytes]:
         if "git" not in sys.modules:
-            _load_git(meanwhile)
+            _load_git()
         process = self._start([*_without(env), *argv], stdin, env)
         output, complaint = bytearray(), bytearray()
         readers = [
@@ -199,19 +199,17 @@ class GitProcess(Struct, kw_only=True):
         return FetchFailed(f"git {verb} of {self.shown} failed: {cause}", hint=hint, reason=reason)
 
 
-def _load_git(meanwhile: Callable[[], object]) -> None:
-    """Imports GitPython, which asks git for its version twice, and does `meanwhile` while it waits."""
-
-    def load() -> None:
+def _load_git() -> None:
+    """Imports GitPython without the two times that it asks git for its version: what is run here names its program."""
+    own = {"GIT_PYTHON_GIT_EXECUTABLE": os.devnull, "GIT_PYTHON_REFRESH": "quiet"}
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
         with suppress(ImportError):  # who needs it says so
             importlib.import_module("git")
-
-    beside = Thread(target=load)
-    beside.start()
-    try:
-        meanwhile()
     finally:
-        beside.join()
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def credential_key(key: str, url: str) -> str:

@@ -51,12 +51,13 @@ class Options(NamedTuple):
     link: bool = False
 
 
-def opened(source: Source, doors: Doors, options: Options) -> Tree:
-    """A context over the tree of `source`."""
-    from navigator_kernel.skills.reading import open_source
+def opened(source: Source, doors: Doors, options: Options, *, install: bool = False) -> Tree:
+    """A context over the tree of `source`, of which skills are to be installed, or only looked at."""
+    from navigator_kernel.skills.reading import open_source, ready_to_change, ready_to_look, ready_to_scan
 
     auth = options.auth or host_of(source.url) in doors.private()
-    return open_source(source, cache=doors.cache(), offline=options.offline, auth=auth)
+    ahead = (ready_to_change, ready_to_scan) if install else (ready_to_look,)
+    return open_source(source, cache=doors.cache(), offline=options.offline, auth=auth, ahead=ahead)
 
 
 def host_of(url: str) -> str:

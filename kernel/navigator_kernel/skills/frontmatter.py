@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct, field
 
 from navigator_kernel.errors import NotLoadable
+from navigator_kernel.skills.strict_yaml import CONTROL, Hostile, NotYaml, parsed
 from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import Diagnostic
 
 FILE_LIMIT = 1024 * 1024  # bytes
 METADATA_LIMIT = 64 * 1024  # characters
-DEPTH_LIMIT = 12
 
 _KEY_LINE = pattern(r"^([A-Za-z_][\w .-]{0,63}?)\s*[:：]\s*(.*)$")
 _FENCE = pattern(r"---[ \t]*")
+_ENDS = {"---", "..."}
 _END = pattern(r"(?:-{3,}|\.\.\.)[ \t]*")
-_CONTROL = pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _HIDDEN = pattern("[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
-_HUGE = pattern(r"[-+]?(?:0[xXoObB][0-9a-fA-F_]{65,}|[0-9][0-9_]{64,})")
 _REFERENCE = pattern(r"[&*][\w-]+(?:[ \t]|$)|!")
 _PAIR = pattern(r"([ ]*(?:- )?[A-Za-z_][\w .-]{0,63}?:[ \t]+)(\S.*)")
 _WHOLE = pattern(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\[.*\]|\{.*\})[ \t]*(?:[ \t]#.*)?""")
@@ -45,14 +44,6 @@ class Parts(Struct):
 
     def note(self, code: str, message: str, path: str, line: int | None = None) -> None:
         self.diagnostics.append(Diagnostic(code=code, level="warning", path=path, message=message, line=line))
-
-
-class _Hostile(Exception):
-    """Metadata that asks for more than values: the reason's code, what it does, and the line, counted from 0."""
-
-    def __init__(self, reason: str, text: str, line: int) -> None:
-        super().__init__(text)
-        self.reason, self.line = reason, line
 
 
 def split(data: bytes, path: str) -> Parts:
@@ -105,7 +96,9 @@ def _check(source: str, first: int, parts: Parts, path: str) -> None:
     """NotLoadable for metadata that is too large or could steer a terminal; a note for what hides in it."""
     if len(source) > METADATA_LIMIT:
         raise NotLoadable(f"the metadata of {path!r} is over 64 KiB", hint="shorten it", reason="too-large")
-    if hit := _CONTROL.search(source):
+    if source.replace("\n", "").isprintable():
+        return
+    if hit := CONTROL.search(source):
         line = first + source.count("\n", 0, hit.start())
         message = f"the metadata of {path!r} has the control character U+{ord(hit.group()):04X} in line {line}"
         raise NotLoadable(message, hint="remove it", reason="control-character", line=line)
@@ -141,7 +134,7 @@ def _after_comments(lines: Sequence[str], first: int) -> int:
 
 def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
     first = start + 1
-    found = next((i for i in range(first, len(lines)) if _END.fullmatch(lines[i])), None)
+    found = next((i for i in range(first, len(lines)) if lines[i][:3] in _ENDS and _END.fullmatch(lines[i])), None)
     if found is not None and _has_prose(lines, first, found) and not _is_yaml("\n".join(lines[first:found])):
         found = None
     end = _unclosed(lines, first) if found is None else found
@@ -157,7 +150,9 @@ def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
 
 def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
     """Whether a heading follows a blank line: text that a rule further down made look like metadata."""
-    return any(re.match(r"#+ ", lines[i]) and not lines[i - 1].strip() for i in range(start + 1, end))
+    return any(
+        lines[i][:1] == "#" and re.match(r"#+ ", lines[i]) and not lines[i - 1].strip() for i in range(start + 1, end)
+    )
 
 
 def _unclosed(lines: Sequence[str], start: int) -> int:
@@ -198,8 +193,6 @@ def _title(body: str) -> str:
 
 def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
     """Fills in the metadata; `first` is the line of `source`. What is no YAML is mended, at worst read line by line."""
-    import yaml
-
     _check(source, first, parts, path)
     wrong: int | None = None
     for code, message, mend in _MENDS:
@@ -208,12 +201,11 @@ def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
             continue
         source = mended
         try:
-            held = _parsed(source)
-        except _Hostile as error:
+            held = parsed(source)
+        except Hostile as error:
             raise _not_loadable(error, path, first) from error
-        except (yaml.YAMLError, ValueError, RecursionError) as error:
-            mark = getattr(error, "problem_mark", None)
-            wrong = mark.line + first if wrong is None and mark is not None else wrong
+        except NotYaml as error:
+            wrong = error.line + first if wrong is None and error.line is not None else wrong
             continue
         if not isinstance(held.value, dict):
             parts.note("yaml-not-a-mapping", "the frontmatter is no mapping; read line by line", path, first)
@@ -231,97 +223,15 @@ def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
 
 def _is_yaml(source: str) -> bool:
     """Whether it can be read as it stands; what is hostile can."""
-    import yaml
-
     try:
-        return len(source) <= METADATA_LIMIT and isinstance(_parsed(source).value, dict)
-    except _Hostile:
+        return len(source) <= METADATA_LIMIT and isinstance(parsed(source).value, dict)
+    except Hostile:
         return True
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except NotYaml:
         return False
 
 
-class _Values(Struct):
-    """YAML's events as strings, lists and maps, one `put` or `close` each; _Hostile for what is more than that."""
-
-    value: Any = None
-    lines: dict[str, int] = field(default_factory=dict)
-    plain: dict[str, tuple[str, int]] = field(default_factory=dict)
-    _open: list[tuple[Any, str | None]] = field(default_factory=list)  # each container with the key that waits in it
-    _names: list[str] = field(default_factory=list)  # the key at which each stands
-
-    def put(self, value: Any, line: int, *, plain: bool = False) -> None:
-        held, key = self._open[-1] if self._open else (None, None)
-        if held is None:
-            self.value = value
-        elif isinstance(held, list):
-            held.append(value)
-        elif key is None:
-            self._open[-1] = (held, self._key(value, held, line, plain=plain))
-        else:
-            held[key] = value
-            if plain and value:
-                self.plain[".".join([*self._names[1:], key])] = (value, line)
-            self._open[-1] = (held, None)
-
-    def open(self, value: Any, line: int) -> None:
-        self._names.append(self._open[-1][1] or "" if self._open else "")
-        self.put(value, line)
-        self._open.append((value, None))
-        if len(self._open) > DEPTH_LIMIT:
-            raise _Hostile("yaml-depth", f"nests deeper than {DEPTH_LIMIT}", line)
-
-    def close(self) -> None:
-        self._open.pop()
-        self._names.pop()
-
-    def _key(self, value: Any, held: Mapping[str, Any], line: int, *, plain: bool) -> str:
-        if not isinstance(value, str):
-            raise _Hostile("yaml-odd-key", "has a key that is no text", line)
-        if value == "<<" and plain:
-            raise _Hostile("yaml-merge-key", "merges other maps", line)
-        if value in held:
-            raise _Hostile("duplicate-key", f"has the key {value[:64]!r} twice", line)
-        if len(self._open) == 1:
-            self.lines[value] = line
-        return value
-
-
-def _parsed(source: str) -> _Values:
-    """YAML with every scalar a string. _Hostile for anchors, aliases, tags, deep nesting and huge numbers."""
-    import yaml
-
-    found, documents = _Values(value={}), 0
-    for event in yaml.parse(source, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
-        line = event.start_mark.line if event.start_mark else 0
-        if isinstance(event, yaml.NodeEvent):
-            _refuse(event, line)
-        if isinstance(event, yaml.ScalarEvent):
-            found.put(event.value, line, plain=event.implicit[0])
-        elif isinstance(event, yaml.CollectionStartEvent):
-            found.open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            found.close()
-        elif isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
-    if documents > 1:
-        raise yaml.YAMLError("several documents")
-    return found
-
-
-def _refuse(event: Any, line: int) -> None:
-    if event.anchor is not None:
-        raise _Hostile("yaml-anchor", "uses an anchor or alias", line)
-    if getattr(event, "tag", None) is not None:
-        raise _Hostile("yaml-tag", "uses a tag", line)
-    text = getattr(event, "value", "")
-    if _CONTROL.search(text):
-        raise _Hostile("control-character", "has a control character", line)
-    if len(text) > 64 and event.implicit[0] and _HUGE.fullmatch(text):
-        raise _Hostile("yaml-huge-number", "has a number of over 64 digits", line)
-
-
-def _not_loadable(error: _Hostile, path: str, first: int) -> NotLoadable:
+def _not_loadable(error: Hostile, path: str, first: int) -> NotLoadable:
     line = error.line + first
     message = f"the metadata of {path!r} {error} in line {line}"
     return NotLoadable(message, hint="write plain keys and values", reason=error.reason, line=line)
@@ -369,7 +279,7 @@ def _take_lines(source: str, first: int, parts: Parts, path: str) -> None:
         if hit:
             key = hit.group(1).strip()
             if key in chunks:
-                raise _not_loadable(_Hostile("duplicate-key", f"has the key {key!r} twice", at), path, first)
+                raise _not_loadable(Hostile("duplicate-key", f"has the key {key!r} twice", at), path, first)
             chunks[key] = held = [hit.group(2).strip()]
             parts.lines[key] = at + first
         elif item := line.strip():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +13,7 @@ from navigator_kernel.errors import NotLoadable
 from navigator_kernel.skills.frontmatter import Parts, split
 from navigator_kernel.skills.names import NAME
 from navigator_kernel.text import clean, pattern
-from navigator_kernel.values.resource import Level, ParamSpec, ResourceType, SkillDef, Validation
+from navigator_kernel.values.resource import USUAL_PRIORITY, Level, ParamSpec, ResourceType, SkillDef, Validation
 
 DESCRIPTION_LIMIT = 1024
 
@@ -23,6 +23,7 @@ _USER = {"user prompt template", "用户提示词模板", "用户提示模板"}
 _VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Validation)}
 _NESTED = 500  # lists and maps in one string
 _ESCAPED_CONTROL = pattern(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
+_SWITCHES = {"yes", "no", "on", "off", "true", "false", "null"}  # typed words; all else typed starts otherwise
 _FALSE = {"false", "no", "off", "0", "否"}
 SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 OUR_KEYS = {
@@ -45,6 +46,10 @@ def read_manifest(
     description = text_of(meta.get("description")) or text_of(meta.get("when_to_use")) or _first_words(parts, str(path))
     _note_forms(meta if type == "skill" else {}, description, parts, str(path))
     sections = _sections(parts.body)
+    read = {kind: take(meta[key]) for key, (kind, take) in _TAKES.items() if key in meta}
+    for key, take in _JUDGES.items():
+        if key in meta:
+            read[key] = take(meta[key], parts, str(path))
     return SkillDef(
         name=name,
         description=description[:DESCRIPTION_LIMIT],
@@ -55,31 +60,9 @@ def read_manifest(
         sop=parts.body,
         system_prompt=_pick(sections, _SYSTEM),
         user_template=_pick(sections, _USER),
-        command=text_of(meta.get("command")),
-        required_params=_params(meta.get("required_params"), parts, str(path)),
-        tools=None if "tools" not in meta else words_of(meta["tools"]),
-        allowed_tools=words_of(meta.get("allowed-tools"), spaces=True),
-        tags=words_of(meta.get("tags")),
-        keywords_cn=words_of(meta.get("keywords_cn")),
-        triggers=words_of(meta.get("triggers")),
-        examples=words_of(meta.get("examples"), commas=False),
-        aliases=words_of(meta.get("aliases")),
-        category=text_of(meta.get("category")),
-        backend=text_of(meta.get("backend")),
-        effects=words_of(meta.get("effects")),
-        reads=words_of(meta.get("reads")),
-        dynamic=_flag(meta.get("dynamic"), default=False),
-        network=_flag(meta.get("network"), default=False),
-        confirm=text_of(meta.get("confirm")),
-        idempotent=_flag(meta.get("idempotent"), default=False),
-        enabled=_flag(meta.get("enabled"), default=True),
-        priority=_number(meta.get("priority"), 50, parts, str(path)),
-        inherit_history=_flag(meta.get("inherit_history"), default=True),
-        implicit=not _flag(meta.get("disable-model-invocation"), default=False),
-        timeout=_seconds(meta.get("timeout"), parts, str(path)),
-        license=text_of(meta.get("license")),
         extra={key: value for key, value in meta.items() if key not in _KEYS},
         diagnostics=tuple(parts.diagnostics),
+        **read,
     )
 
 
@@ -90,24 +73,33 @@ def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: s
     if len(description) > DESCRIPTION_LIMIT:
         line = parts.lines.get("description")
         parts.note("description-long", f"the description is cut after {DESCRIPTION_LIMIT} characters", path, line)
-    tools = meta.get("allowed-tools")
-    if isinstance(tools, (list, Mapping)) or re.search(r"[,，、\n\[]", re.sub(r"\([^()]*\)", "", text_of(tools))):
+    if _is_odd_list(meta.get("allowed-tools")):
         line = parts.lines.get("allowed-tools")
         parts.note("allowed-tools-form", "allowed-tools is no list of words with spaces between", path, line)
     for key, line in _typed(parts.plain):
         parts.note("not-text", f"{key} is not written as text; quote its value", path, line)
 
 
+def _is_odd_list(tools: Any) -> bool:
+    if tools is None or isinstance(tools, (list, Mapping)):
+        return tools is not None
+    return re.search(r"[,，、\n\[]", re.sub(r"\([^()]*\)", "", text_of(tools))) is not None
+
+
 def _typed(plain: Mapping[str, tuple[str, int]]) -> Iterator[tuple[str, int]]:
     """Keys of the specification whose values other readers take for a number, a switch or a date, with their lines."""
-    import yaml
-
     for name, (value, line) in plain.items():
         top, _, rest = name.partition(".")
-        if top in SPEC_KEYS and (top == "metadata") == bool(rest):
-            rules = yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], [])
-            if any(rule.match(value) for _, rule in rules):
-                yield name, line
+        if top in SPEC_KEYS and (top == "metadata") == bool(rest) and _is_typed(value):
+            yield name, line
+
+
+def _is_typed(value: str) -> bool:
+    if value[0].isalpha() and value.lower() not in _SWITCHES:
+        return False
+    import yaml
+
+    return any(rule.match(value) for _, rule in yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], []))
 
 
 def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
@@ -171,6 +163,8 @@ def _sections(body: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     held: list[str] | None = None
     fenced = False
+    if "##" not in body:
+        return {}
     for line in body.split("\n"):
         fenced ^= line.lstrip().startswith("```")
         hit = None if fenced else _SECTION.match(line)
@@ -257,18 +251,18 @@ def _embedded(text: str) -> Any:
     return list(words_of(text))
 
 
-def _flag(value: Any, *, default: bool) -> bool:
+def _flag(value: Any, *, default: bool = False) -> bool:
     text = text_of(value).lower()
     return default if not text else text not in _FALSE
 
 
-def _number(value: Any, default: int, parts: Parts, path: str) -> int:
+def _number(value: Any, parts: Parts, path: str) -> int:
     text = text_of(value)
     if re.fullmatch(r"-?\d{1,6}", text):
         return int(text)
     if text:
-        parts.note("priority-odd", f"priority {text[:20]!r} is no whole number; {default} is used", path)
-    return default
+        parts.note("priority-odd", f"priority {text[:20]!r} is no whole number; {USUAL_PRIORITY} is used", path)
+    return USUAL_PRIORITY
 
 
 def _seconds(value: Any, parts: Parts, path: str) -> float | None:
@@ -278,3 +272,32 @@ def _seconds(value: Any, parts: Parts, path: str) -> float | None:
     if text:
         parts.note("timeout-odd", f"timeout {text[:20]!r} is no number of seconds; left out", path)
     return None
+
+
+_TAKES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "command": ("command", text_of),
+    "tools": ("tools", words_of),
+    "allowed-tools": ("allowed_tools", partial(words_of, spaces=True)),
+    "tags": ("tags", words_of),
+    "keywords_cn": ("keywords_cn", words_of),
+    "triggers": ("triggers", words_of),
+    "examples": ("examples", partial(words_of, commas=False)),
+    "aliases": ("aliases", words_of),
+    "category": ("category", text_of),
+    "backend": ("backend", text_of),
+    "effects": ("effects", words_of),
+    "reads": ("reads", words_of),
+    "dynamic": ("dynamic", _flag),
+    "network": ("network", _flag),
+    "confirm": ("confirm", text_of),
+    "idempotent": ("idempotent", _flag),
+    "enabled": ("enabled", partial(_flag, default=True)),
+    "inherit_history": ("inherit_history", partial(_flag, default=True)),
+    "disable-model-invocation": ("implicit", lambda value: not _flag(value)),
+    "license": ("license", text_of),
+}
+_JUDGES: Mapping[str, Callable[[Any, Parts, str], Any]] = {
+    "required_params": _params,
+    "priority": _number,
+    "timeout": _seconds,
+}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,12 +27,24 @@ if TYPE_CHECKING:
     Tree = GitSource | FolderSource | ArchiveSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, …
 
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
+_USUAL = {
+    "SKILL.md": b"---\nname: usual\n---\n# Usual\n\n```\nrun `it` https://example.org\n```\n",
+    "run.py": b"0\n",
+}
 
 
-def open_source(source: Source, *, cache: RepoCache | None = None, offline: bool = False, auth: bool = False) -> Tree:
+def open_source(
+    source: Source,
+    *,
+    cache: RepoCache | None = None,
+    offline: bool = False,
+    auth: bool = False,
+    ahead: Sequence[Callable[[], object]] = (),
+) -> Tree:
     """A context over the tree of `source`; FetchFailed on entering it where it cannot be read.
 
     `cache` keeps what is fetched, `offline` asks no network, `auth` lets the person's own credentials in for its host.
+    `ahead` is done while git fetches, one at each fetch: what is needed once it has answered, for time that is waited.
     """
     if source.kind == "folder":
         return FolderSource(Path(source.url))
@@ -41,20 +52,30 @@ def open_source(source: Source, *, cache: RepoCache | None = None, offline: bool
         from navigator_kernel.adapters.archive import ArchiveSource  # 5 ms, and only needed here
 
         return ArchiveSource(Path(source.url))
+    steps = iter(ahead)
+
+    def meanwhile() -> None:
+        with suppress(ImportError):  # whoever needs it says so
+            next(steps, bool)()
+
     return GitSource(
-        source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth, meanwhile=_ahead
+        source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth, meanwhile=meanwhile
     )
 
 
-def _ahead() -> None:
-    """Imports, while git starts and fetches, what is needed once it has answered: 30 ms that nobody waits for."""
-    with suppress(ImportError):  # whoever needs it says so
-        if "navigator_kernel.skills.install" not in sys.modules:
-            importlib.import_module("navigator_kernel.skills.install")
-            return
-        for name in ("yaml", "tinydb", "navigator_kernel.adapters.redaction"):
-            importlib.import_module(name)
-        importlib.import_module("navigator_kernel.skills.scan.rule").rules()
+def ready_to_look() -> None:
+    importlib.import_module("navigator_kernel.skills.install")
+
+
+def ready_to_change() -> None:
+    for name in ("navigator_kernel.skills.install", "tinydb", "navigator_kernel.adapters.audit"):
+        importlib.import_module(name)
+
+
+def ready_to_scan() -> None:
+    """The patterns are made that most skills are looked at with."""
+    importlib.import_module("navigator_kernel.adapters.redaction")
+    importlib.import_module("navigator_kernel.skills.scan.content").findings(_USUAL)
 
 
 class Reader(Struct):

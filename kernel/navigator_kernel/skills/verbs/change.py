@@ -23,7 +23,7 @@ def _install(ground: Lifecycle, params: Params) -> Answer:
     refuse_rename(options.rename, wanted)
     from navigator_kernel.skills.reading import Reader
 
-    with opened(source, doors, options) as tree:
+    with opened(source, doors, options, install=True) as tree:
         from navigator_kernel.skills.install import gathered, landed  # imported by now, while git worked
 
         coming = gathered(Reader(source, tree), wanted, doors, options)
