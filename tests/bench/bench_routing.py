@@ -159,7 +159,8 @@ def quality(
 def cost(data: Path, count: int) -> dict[str, Any]:
     """Seconds, milliseconds and MiB at `count` skills, in a process of its own."""
     words = [sys.executable, "-m", "bench.bench_routing", "--data", str(data), "--cost", str(count)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # as the kernel sets it
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
     held: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return held
 

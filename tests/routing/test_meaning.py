@@ -119,9 +119,12 @@ def test_words_that_are_sure_are_taken_before_a_vector_is_looked_at(
     def fails(*_: object) -> None:
         raise AssertionError("the encoder was asked")
 
-    monkeypatch.setattr(type(encoder), "encode", fails)
-    found = meaning.judged("review source code for defects", 5)
-    assert (found.band, first(found)) == ("route", "code-review")
+    for asked in ("encode", "message"):
+        monkeypatch.setattr(type(encoder), asked, fails)
+    found = meaning.judged("merge pdf files", 5)
+    assert (found.band, first(found)) == ("route", "pdf-merge")
+    with pytest.raises(AssertionError, match="the encoder was asked"):
+        meaning.judged("pdf", 5)  # one word alone makes nothing sure
 
 
 @pytest.mark.requirement("COV-3")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from navigator_kernel.adapters.use_encoder import ENDING, LIMITS, UseEncoder
+from navigator_kernel.routing import vectors as vectors_module
 from navigator_kernel.routing.vectors import Vectors
 
 WIDTH = 8
@@ -70,4 +71,27 @@ def test_of_a_long_message_its_beginning_and_its_end_are_read(encoder: UseEncode
     limit = LIMITS["query"]
     start, end = "a" * (limit - ENDING), "z" * ENDING
     read, same = encoder.encode([f"{start}{'m' * 500}{end}", f"{start}{'q' * 900}{end}"], "query")
-    assert np.allclose(read, same)
+    assert np.allclose(read, same, atol=1e-6)
+
+
+def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Few are compared with it in full; what is told of them is exact."""
+    chance, rows, width = np.random.default_rng(5), 6_000, 32
+    topics = chance.normal(size=(60, width))
+    told = topics[chance.integers(60, size=rows)] + 0.7 * chance.normal(size=(rows, width))
+    held = np.repeat((told / np.linalg.norm(told, axis=1, keepdims=True))[:, None], 3, axis=1).astype(np.float16)
+    files = {"vectors": memoryview(held.tobytes()), "shots": memoryview(b""), "shot_ends": memoryview(bytes(8 * rows))}
+    whole = Vectors(**files, rows=rows, dimensions=width)
+    monkeypatch.setattr(vectors_module, "EXACT", rows - 1)
+    few = Vectors(**files, rows=rows, dimensions=width)
+    shared = 0
+    for query in (topics[:40] / np.linalg.norm(topics[:40], axis=1, keepdims=True)).astype(np.float32):
+        (best, near), (found, said) = whole.near(query, 32), few.near(query, 32)
+        exact = dict(zip(best.tolist(), near.tolist(), strict=True))
+        shared += len(exact.keys() & set(found.tolist()))
+        assert said.tolist() == sorted(said.tolist(), reverse=True)
+        for row, cosine in zip(found.tolist(), said.tolist(), strict=True):
+            assert cosine == pytest.approx(exact.get(row, cosine), abs=1e-5)
+    assert shared / (40 * 32) > 0.9

@@ -17,7 +17,7 @@ from navigator_kernel.errors import Damaged
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
-VERSION = 2
+VERSION = 3
 HEAD = "current.json"
 
 

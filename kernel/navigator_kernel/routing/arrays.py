@@ -1,0 +1,111 @@
+"""What `features` tells of one candidate, of all of them at once: the same numbers, in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from navigator_kernel.routing.features import FIELDS, K1, LEXICAL, B
+
+if TYPE_CHECKING:
+    from navigator_kernel.routing.features import Asked
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Ids = np.ndarray[Any, np.dtype[np.int64]]
+Hashes = np.ndarray[Any, np.dtype[np.uint32]]
+_SAID = [FIELDS.index(name) for name in ("name", "purpose", "tags")]
+
+
+class Terms:
+    """The hashes of all rows' terms, `width` spans a row: where its line ends, its FIELDS, and the runs of three
+    characters of its name. `averages` are the usual lengths of FIELDS."""
+
+    def __init__(self, terms: memoryview, spans: memoryview, width: int, averages: Sequence[float]) -> None:
+        self._terms = np.frombuffer(terms, dtype=np.uint32)
+        self._ends = np.frombuffer(spans, dtype=np.int64).reshape(-1, width)[:, 1:]
+        self._averages = np.maximum(np.array(averages), 1.0)
+
+    def of(self, rows: Sequence[int]) -> Cut:
+        """The terms of these rows, in one piece."""
+        at = np.array(rows, dtype=np.int64)
+        ends = self._ends[at]
+        starts = np.where(at > 0, self._ends[np.maximum(at - 1, 0), -1], 0)
+        lengths = np.diff(ends, axis=1, prepend=starts[:, None])
+        flat = lengths.ravel()
+        shift = np.concatenate([starts[:, None], ends[:, :-1]], axis=1).ravel() - (np.cumsum(flat) - flat)
+        hashes = self._terms[np.repeat(shift, flat) + np.arange(int(flat.sum()))]
+        return Cut(hashes, lengths, self._averages)
+
+
+class Cut:
+    """`hashes` of some rows one after the other, `lengths` (rows, fields and grams) of each piece."""
+
+    def __init__(self, hashes: Hashes, lengths: Ids, averages: Floats) -> None:
+        self.hashes, self.lengths, self._averages = hashes, lengths, averages
+        piece = np.repeat(np.arange(lengths.size), lengths.ravel())
+        self.row, self.field = np.divmod(piece, lengths.shape[1])  # of each hash
+
+    def told(self, asked: Asked, wholes: Floats) -> Floats:
+        """The numbers of LEXICAL for each row; `wholes` is the rarity of its name's terms together."""
+        rows = len(self.lengths)
+        found = np.zeros((rows, len(LEXICAL)))
+        keys = np.array(sorted(asked.terms), dtype=np.uint32)
+        weights = np.array([asked.terms[key] for key in keys.tolist()])
+        counts = self._counts(keys)
+        lengths = self.lengths[:, : len(FIELDS), None]
+        norm = K1 * (1 - B + B * lengths / self._averages[None, :, None])
+        found[:, : len(FIELDS)] = (counts * (K1 + 1) / (counts + norm)) @ weights / asked.mass
+        named = (counts[:, 0] > 0) @ weights
+        at = len(FIELDS)
+        found[:, at] = (counts[:, _SAID].sum(axis=1) > 0) @ weights / asked.mass
+        found[:, at + 1] = named / asked.mass
+        found[:, at + 2] = np.divide(named, wholes, out=np.zeros(rows), where=wholes > 0)
+        found[:, at + 3] = self._alike(asked)
+        return found
+
+    def _counts(self, keys: Hashes) -> Floats:
+        """How often each field of each row has each of `keys`."""
+        shape = (len(self.lengths), len(FIELDS), len(keys))
+        if not len(keys):
+            return np.zeros(shape)
+        place = np.minimum(np.searchsorted(keys, self.hashes), len(keys) - 1)
+        hits = np.flatnonzero((keys[place] == self.hashes) & (self.field < len(FIELDS)))
+        cells = (self.row[hits] * len(FIELDS) + self.field[hits]) * len(keys) + place[hits]
+        return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+
+    def _alike(self, asked: Asked) -> Floats:
+        """The share of each name's grams that the message has."""
+        mine = self.field == len(FIELDS)
+        grams = np.array(sorted(asked.grams), dtype=np.uint32)
+        said = self.hashes[mine]
+        place = np.minimum(np.searchsorted(grams, said), max(len(grams) - 1, 0))
+        hits = grams[place] == said if len(grams) else np.zeros(len(said), bool)
+        both = np.bincount(self.row[mine][hits], minlength=len(self.lengths))
+        return both / np.maximum(self.lengths[:, len(FIELDS)], 1)
+
+    def names(self) -> list[list[int]]:
+        """The hashes of each row's name."""
+        mine, lengths = self.hashes[self.field == 0].tolist(), self.lengths[:, 0].tolist()
+        ends = list(accumulate(lengths))
+        return [mine[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+    def titles(self, rarities: Mapping[int, float]) -> tuple[Floats, Floats]:
+        """The rarity of each row's name, and of each hash the share that it has in it: a word of the name counts once,
+        all else nothing."""
+        mine = np.flatnonzero(self.field == 0)
+        rare = np.array([rarities[key] for key in self.hashes[mine].tolist()])
+        _, first = np.unique((self.row[mine].astype(np.uint64) << np.uint64(32)) | self.hashes[mine], return_index=True)
+        once: Floats = np.zeros(len(mine))
+        once[first] = rare[first]
+        wholes = np.bincount(self.row[mine], weights=once, minlength=len(self.lengths)).astype(np.float64)
+        shares = np.zeros(len(self.hashes))
+        shares[mine] = once / np.where(wholes > 0, wholes, 1.0)[self.row[mine]]
+        return wholes, shares
+
+    def compared(self, fields: Sequence[int], shares: Floats) -> tuple[Hashes, Ids, Floats]:
+        """The hashes of these fields, how many each row has, and the shares of them."""
+        wanted = np.isin(self.field, fields)
+        return self.hashes[wanted], self.lengths[:, list(fields)].sum(axis=1), shares[wanted]
