@@ -18,7 +18,7 @@ MANAGER = (sys.executable, str(SOURCE / "bin" / "mcp_manager.py"))
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
 TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
 
-pytestmark = pytest.mark.requirement("AGT-4")
+pytestmark = [pytest.mark.requirement("AGT-4"), pytest.mark.ci]
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ import yaml
 from docs.guide_runs import project_in
 from navigator_kernel.values.packet import packet_from
 
+pytestmark = pytest.mark.ci
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GUIDES = sorted(DOCS.glob("guides/*.md"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -26,10 +26,13 @@ def saying(url: str, token: str) -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            link = http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)
             said = {**dict(self.headers.items()), "Authorization": f"Bearer {token}"}
-            link.request(self.command, self.path, body, said)
-            answer = link.getresponse()
+            with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)) as link:
+                link.request(self.command, self.path, body, said)
+                with link.getresponse() as answer, suppress(BrokenPipeError, ConnectionResetError):  # a client may go
+                    self.passed_on(answer)
+
+        def passed_on(self, answer: http.client.HTTPResponse) -> None:
             self.send_response(answer.status)
             for name, value in answer.getheaders():
                 if name.lower() not in HOPS:
@@ -39,7 +42,6 @@ def saying(url: str, token: str) -> Iterator[str]:
             while piece := answer.read1(65536):
                 self.wfile.write(piece)
                 self.wfile.flush()
-            link.close()
 
         def log_message(self, format: str, *args: object) -> None: ...
 

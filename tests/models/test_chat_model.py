@@ -18,7 +18,7 @@ from navigator_kernel.settings import ModelProvider, Models
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolSpec
 
 KEY = "sk-made-up-key-0123456789"
-LIMITS = Models(retries=2, connect=0.5, first=0.5, idle=0.5)
+LIMITS = Models(retries=2, connect=1.0, first=1.5, idle=1.0)  # a busy machine answers late, too
 SLACK = 3.0  # seconds beyond a limit
 QUESTION = (ChatMessage(role="system", text="Be brief."), ChatMessage(role="user", text="How are you?"))
 

@@ -11,6 +11,8 @@ from cli.support import Place, type_a
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import events, of_phase_two, says, settings, song
 
+pytestmark = pytest.mark.ci
+
 KEY = "sk-made-up-key-0123456789"
 
 

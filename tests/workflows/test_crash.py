@@ -24,6 +24,8 @@ from workflows.crashing import (
     wait_for,
 )
 
+pytestmark = pytest.mark.ci
+
 TWO = "run draw-number and then run double-it"
 NEEDS = "print(sys.argv[-1])\nsys.exit(0 if os.path.exists('wanted') else 'no such file: wanted')\n"
 
