@@ -36,6 +36,7 @@ def taken(answer: object) -> Report:
 # 10,000 answers in five kinds
 
 
+@pytest.mark.ci
 @many
 @given(VALID)
 def test_a_valid_report_keeps_its_state_and_data(answer: dict[str, Any]) -> None:
@@ -43,6 +44,7 @@ def test_a_valid_report_keeps_its_state_and_data(answer: dict[str, Any]) -> None
     assert (report.state, report.data) == (answer["state"], answer["data"])
 
 
+@pytest.mark.ci
 @many
 @given(VALID)
 def test_a_valid_report_as_json_text_keeps_its_state_and_data(answer: dict[str, Any]) -> None:
@@ -50,6 +52,7 @@ def test_a_valid_report_as_json_text_keeps_its_state_and_data(answer: dict[str, 
     assert (report.state, report.data) == (answer["state"], answer["data"])
 
 
+@pytest.mark.ci
 @many
 @given(st.sampled_from(STATES), LINES, DATA, st.sampled_from(["emoji", "ascii"]))
 def test_a_valid_report_in_the_layout_of_document_002_keeps_its_state_and_data(
@@ -60,6 +63,7 @@ def test_a_valid_report_in_the_layout_of_document_002_keeps_its_state_and_data(
     assert (report.state, report.data) == (state, data)
 
 
+@pytest.mark.ci
 @many
 @given(NEARLY)
 def test_a_report_with_one_thing_wrong_keeps_its_state(case: tuple[dict[str, Any], str]) -> None:
@@ -70,6 +74,7 @@ def test_a_report_with_one_thing_wrong_keeps_its_state(case: tuple[dict[str, Any
         assert report.data == answer["data"]
 
 
+@pytest.mark.ci
 @many
 @given(HOSTILE)
 def test_whatever_comes_back_becomes_a_valid_report(answer: object) -> None:

@@ -161,6 +161,7 @@ def test_a_cell_that_is_too_long_is_cut_and_counted(place: Place) -> None:
     assert (data["cut"], len(place.written("table.md").splitlines()[2])) == (1, 2_000 + 1 + len("|  | y |"))
 
 
+@pytest.mark.ci
 def test_a_large_file_of_lines_is_not_held_in_memory(place: Place) -> None:
     line = json.dumps({"id": 12_345, "text": "x" * 1_000}) + "\n"
     path = place.write("large.jsonl", line * 60_000)  # 62 MB

@@ -47,6 +47,7 @@ indented = st.builds("{}{}".format, st.sampled_from(["  ", "- ", "# ", "\t", ""]
 heads = st.lists(st.one_of(usual, usual, quoted, odd, indented), min_size=1, max_size=3).map("\n".join)
 
 
+@pytest.mark.ci
 @settings(max_examples=3_000, deadline=None)
 @given(heads)
 @example("name: a\ndescription: b c\n")

@@ -65,6 +65,7 @@ PACKETS = st.builds(
 )
 
 
+@pytest.mark.ci
 @settings(max_examples=600)
 @given(PACKETS)
 def test_a_packet_in_yaml_is_the_same_packet(packet: Packet) -> None:

@@ -106,6 +106,7 @@ def plan(**given: Any) -> WorkflowPlan:
     return WorkflowPlan(**{**base, **given})
 
 
+@pytest.mark.ci
 @pytest.mark.requirement("WFL-9")
 @given(plan=plans(), language=st.sampled_from(["en", "zh"]))
 def test_what_is_written_reads_back_equal(plan: WorkflowPlan, language: Language) -> None:
