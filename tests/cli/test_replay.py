@@ -18,6 +18,8 @@ from navigator_kernel.cli.replay import replayed
 from skill_repositories import skill_text
 from workflows.project import workflow_file
 
+pytestmark = pytest.mark.ci
+
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
 SECRET = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
 

@@ -13,6 +13,8 @@ import pytest
 from cli.support import Place, environment, place_in
 from skill_repositories import make_repo, skill_text
 
+pytestmark = pytest.mark.ci
+
 LIMIT = 100  # seconds that all of them together may take
 NAMES = [f"skill-{number:02}" for number in range(20)]
 

@@ -19,6 +19,8 @@ from specialist.at_work import Table, with_skill, worked
 from specialist.turns import events, of_phase_two, says, settings, song
 from tools.test_desk import Tool, call, desk, work
 
+pytestmark = pytest.mark.ci
+
 LOOK = Said(calls=[("look_up", '{"word": "moon"}')])
 
 
