@@ -14,6 +14,7 @@ import pytest
 
 from cli.support import Place, environment, place_in
 from navigator_kernel.prompt_hook import hinted
+from navigator_kernel.resident_client import socket_path
 
 ARGV = (sys.executable, "-P", "-m", "navigator_kernel.prompt_hook")
 
@@ -84,6 +85,7 @@ def test_a_cold_project_gets_nothing_now_and_an_answer_soon(tmp_path: Path, home
     end = time.monotonic() + 30
     while not (told := said(here, "please review this code")) and time.monotonic() < end:
         time.sleep(0.2)
+    Path(socket_path(str(here.root))).unlink()  # which ends what the hook began
     assert "code-review" in told
 
 
