@@ -141,7 +141,7 @@ def _is_plain(first: Measured, known: Mapping[str, float], length: int) -> bool:
     """Whether its whole name is said, by a message that says nothing that it does not, and nothing else comes near: it
     is taken to be as sure as `strict` asks."""
     whole = first.numbers[_NAMED] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
-    return whole and length >= PLAIN and known["bounded"] >= BOUND and known["agreed"] > 0
+    return whole and length >= PLAIN and known["bounded"] >= BOUND
 
 
 def _parts(one: Measured, model: Model) -> dict[str, float]:
