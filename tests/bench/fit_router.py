@@ -23,7 +23,7 @@ from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.model import CERTAIN, MEANT, PRECISIONS, Model, Tier, evidence
-from navigator_kernel.routing.ranker import MEASURED, SEMANTIC, Measured, Ranker
+from navigator_kernel.routing.ranker import MEASURED, PLACES, SEMANTIC, Measured, Ranker
 from navigator_kernel.text import clean
 
 # what a set counts for: variants of one share it, intents and APIs are less like skills than skills
@@ -43,6 +43,7 @@ BORDERING = {
     "eager": 0.06,
 }  # where all of them are of the kind that borders on skills
 UNUSED = ("words_against", "name_said")  # of MEASURED: no set needs them
+TEXTUAL = ("near_name", "near_text", "near_shot", *PLACES)  # where there are examples, `near_learned` has these in it
 
 _KNOWN = {name for names in CERTAIN.values() for name in names}
 
@@ -323,13 +324,14 @@ def main(folder: Path, target: Path) -> None:
 
     encoder = default_encoder()
     meant = [name for name in MEASURED if name not in UNUSED]
+    taught = [name for name in meant if name not in TEXTUAL]
     spoken = [name for name in meant if name not in SEMANTIC]
     with TemporaryDirectory() as scratch:
         held = [(sampled(found, encoder, Path(scratch)), taught) for found, taught in variants(folder)]
         words = [(sampled(found, None, Path(scratch)), taught) for found, taught in variants(folder)]
     body = {
-        "meaning": tier("meaning", [one for one, taught in held if not taught], meant, "meaning"),
-        "taught": tier("taught", [one for one, taught in held if taught], meant, "meaning, with examples", BORDERING),
+        "meaning": tier("meaning", [one for one, shown in held if not shown], meant, "meaning"),
+        "taught": tier("taught", [one for one, shown in held if shown], taught, "meaning, with examples", BORDERING),
         "words": tier("words", [one for one, _ in words], spoken, "words"),
     }
     target.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")

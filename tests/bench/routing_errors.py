@@ -12,10 +12,10 @@ from navigator_kernel.values.route import Candidate
 LOOKED_AT = 40  # errors of a set, its most confident
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "its name": ("name_", "words_name", "near_name", "near_title"),
-    "its examples": ("words_examples", "near_examples", "near_shot", "near_learned"),
+    "its examples": ("words_examples", "near_shot", "near_learned"),
     "its body": ("words_body",),
-    "its words": ("words_", "coverage"),
-    "its meaning": ("near_",),
+    "its words": ("words_", "coverage", "place_words"),
+    "its meaning": ("near_", "place_text"),
 }
 NONE_MEANT, NOT_FOUND = "no skill was meant", "the right one was not found"
 

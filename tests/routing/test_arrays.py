@@ -10,6 +10,7 @@ import pytest
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.ports import Encoder
+from navigator_kernel.routing.arrays import places
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.features import LEXICAL
 from navigator_kernel.routing.halves import floats
@@ -54,6 +55,11 @@ def test_of_any_message_every_row_has_the_same_numbers_either_way(ranker: Ranker
         said = ranker.said(text)
         for one in ranker.measured(said):
             assert one.numbers[: len(LEXICAL)] == pytest.approx(ranker._lexical(said.asked, one.at), abs=1e-9), text
+
+
+def test_a_place_counts_by_its_reciprocal_and_of_equals_the_earlier_is_first() -> None:
+    assert places(np.array([0.2, 0.9, 0.2, 0.0])).tolist() == [1 / 2, 1.0, 1 / 3, 1 / 4]
+    assert places(np.array([])).tolist() == []
 
 
 def test_a_ranking_by_words_alone_is_the_same_before_numpy_is_there_and_after(ranker: Ranker) -> None:

@@ -109,3 +109,10 @@ class Cut:
         """The hashes of these fields, how many each row has, and the shares of them."""
         wanted = np.isin(self.field, fields)
         return self.hashes[wanted], self.lengths[:, list(fields)].sum(axis=1), shares[wanted]
+
+
+def places(numbers: Floats) -> Floats:
+    """One over the place of each by its number, highest first; of equals the one that was found earlier."""
+    found = np.empty(len(numbers))
+    found[np.argsort(-numbers, kind="stable")] = 1.0 / np.arange(1, len(numbers) + 1)
+    return found

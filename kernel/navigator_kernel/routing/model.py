@@ -17,8 +17,11 @@ Tier = Literal["words", "meaning", "taught"]
 Caution = Literal["strict", "balanced", "eager"]
 PRECISIONS = {"strict": 0.97, "balanced": 0.93, "eager": 0.85}  # how often what is taken is to be right
 _CERTAIN = ("score", "share", "clear", "length")  # many more fit a set better, and the next one worse
-_TOLD = (*_CERTAIN, "bounded", "agreed")  # where examples speak, these tell nothing of what is for no skill
-CERTAIN: Mapping[Tier, tuple[str, ...]] = {"words": _TOLD, "meaning": _TOLD, "taught": _CERTAIN}
+CERTAIN: Mapping[Tier, tuple[str, ...]] = {
+    "words": (*_CERTAIN, "bounded"),
+    "meaning": (*_CERTAIN, "bounded", "agreed"),  # by words no name is nearer than another by meaning
+    "taught": _CERTAIN,  # where examples speak, the others tell nothing of what is for no skill
+}
 BOUND = 4.0  # log-odds from which more says little: catalogues differ in how sharp their scores are
 MEANT = ("best_text", "best_words", "best_name", "length")
 

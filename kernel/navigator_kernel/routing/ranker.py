@@ -31,11 +31,14 @@ SCORED = 200  # rows whose score by words is asked for
 FEW = 8  # candidates by words that a sure answer is looked for among
 SPOKEN = 0.2  # by which an example is nearer to what people say than a description is
 TERM_LIMIT = 24  # terms of a message that are searched for: a long text is told by its rarest
-SEMANTIC = ("near_name", "near_text", "near_examples", "near_shot", "near_learned", "near_words", "near_title")
+COSINES = ("near_name", "near_text", "near_shot", "near_learned")
+PLACES = ("place_words", "place_text")  # one over the place by words and by meaning (Cormack et al. 2009)
+SEMANTIC = (*COSINES, "near_words", "near_title", *PLACES)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
 WORDS = 12  # of these that are compared by meaning
 KEPT = 65_536  # terms of names whose rarity is kept
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
+_PURPOSE = FIELDS.index("purpose")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
 _UNMEANT = (0.0,) * len(SEMANTIC)
 
@@ -126,14 +129,17 @@ class Ranker:
         """The same of all rows in arrays; with a `query` what they mean, too."""
         import numpy as np
 
+        from navigator_kernel.routing.arrays import places
+
         wholes, shares = cut.titles(self._rarities(cut, rows))
-        near = np.zeros((len(rows), len(SEMANTIC)))
+        told, near = cut.told(asked, wholes), np.zeros((len(rows), len(SEMANTIC)))
         if query is not None and self._view.vectors is not None:
-            near[:, :5] = self._view.vectors.measured(query, rows)
-            near[:, 1] = np.maximum(near[:, 1], near[:, 3] - SPOKEN)
+            near[:, :4] = self._view.vectors.measured(query, rows)
+            near[:, 1] = np.maximum(near[:, 1], near[:, 2] - SPOKEN)
             if self._view.lexicon is not None:
-                near[:, 5], near[:, 6] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
-        numbers = np.concatenate([cut.told(asked, wholes), scored, near], axis=1).tolist()
+                near[:, 4], near[:, 5] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
+            near[:, 6], near[:, 7] = places(told[:, _PURPOSE]), places(near[:, 1])
+        numbers = np.concatenate([told, scored, near], axis=1).tolist()
         return [Measured(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
 
     def _rarities(self, cut: Cut, rows: Sequence[int]) -> Mapping[int, float]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 FACETS = ("name", "text", "examples")
 SHOTS = 32  # examples of a row that get a vector of their own
 EXACT = 10_000  # rows up to which every vector is compared in full
-EXPLAINING, SHARPNESS, RIDGE, LEAST = 128, 4.0, 0.02, 0.1
+EXPLAINING, SHARPNESS = 320, 2.0  # the nearest examples, which share a message, and how sharply they are told apart
+DOUBT, TEXT_DOUBT = 0.015, 0.1  # how far a row's only example may be wrong, and how far its text
 PROBED = 48  # clusters that are looked into among more
 _SAMPLE, _ROUNDS = 10_000, 4  # rows that the middles of clusters are found from, and how often they are moved
 _CHUNK = 8_192
@@ -80,22 +81,27 @@ class Vectors:
         found = _top(self._all @ query, limit)
         return found, self._all[found] @ query
 
-    def measured(self, query: Floats, rows: Sequence[int]) -> list[list[float]]:
-        """Of each row the cosines of its name, its text, the middle of its examples and the nearest of these, and how
-        much of the message its examples explain; the last three are 0 for a row without examples."""
-        near = (floats(self._held[list(rows)]) @ query).tolist() if rows else []
+    def measured(self, query: Floats, rows: Sequence[int]) -> Floats:
+        """Of each row the cosines of its name, its text and the nearest of its examples (0 without any), and how much
+        of the message is the row's; the last is 0 where no row has examples."""
+        found = np.zeros((len(rows), 4), dtype=np.float32)
+        if not len(rows):
+            return found
+        held = floats(self._held[list(rows)])
+        found[:, :2] = (held @ query)[:, :2]
         spans = [(int(self._shot_ends[row - 1]) if row else 0, int(self._shot_ends[row])) for row in rows]
-        taught = [(at, start, end) for at, (start, end) in enumerate(spans) if end > start]
-        found = [[name, text, 0.0, 0.0, 0.0] for name, text, _ in near]
-        if taught:
-            shots = floats(np.concatenate([self._shots[start:end] for _, start, end in taught]))
-            owners = np.repeat(np.arange(len(taught)), [end - start for _, start, end in taught])
-            cosines = shots @ query
-            best = np.full(len(taught), -1.0, dtype=np.float32)
+        counts = [end - start for start, end in spans]
+        if any(counts):
+            shots = floats(np.concatenate([self._shots[start:end] for start, end in spans]))
+            owners, cosines = np.repeat(np.arange(len(rows)), counts), shots @ query
+            best = np.full(len(rows), -1.0, dtype=np.float32)
             np.maximum.at(best, owners, cosines)
-            explained = _explained(shots, cosines, owners)
-            for (at, _, _), *numbers in zip(taught, best.tolist(), explained.tolist(), strict=True):
-                found[at][2:] = [near[at][2], *numbers]
+            found[:, 2] = np.where(np.array(counts) > 0, best, 0.0)
+            nearest = _top(
+                cosines, EXPLAINING
+            )  # who says more is the less sure of each: copies draw nothing from others
+            doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
+            found[:, 3] = _shared(query, held[:, 1], shots[nearest], owners[nearest], doubts)
         return found
 
 
@@ -144,19 +150,16 @@ def _nearest(rows: Floats, middles: Floats) -> np.ndarray[Any, Any]:
     return found
 
 
-def _explained(shots: Floats, cosines: Floats, owners: np.ndarray[Any, Any]) -> Floats:
-    """How much of a message the examples of each owner explain, from 0 for at most LEAST of it to 1 for all, by its
-    logarithm: kernel ridge regression (Saunders et al. 1998) of "it is this owner's" over the EXPLAINING examples
-    nearest to the message, with the kernel of von Mises and Fisher. Two who say nearly the same share it."""
-    nearest = _top(cosines, EXPLAINING)
-    shots, cosines = shots[nearest], cosines[nearest]
-    kernel = np.exp(SHARPNESS * (shots @ shots.T - 1.0))
-    kernel[np.diag_indices(len(kernel))] += RIDGE
-    weights = np.linalg.solve(kernel, np.exp(SHARPNESS * (cosines - 1.0)))
-    found = np.zeros(int(owners[-1]) + 1, dtype=np.float32)
-    np.add.at(found, owners[nearest], weights)
-    scaled: Floats = 1.0 - np.log(np.maximum(found, LEAST)) / np.log(LEAST)
-    return scaled
+def _shared(query: Floats, texts: Floats, shots: Floats, owners: np.ndarray[Any, Any], doubts: Floats) -> Floats:
+    """How much of a message is each row's, 0 to 1: kernel ridge regression (Saunders et al. 1998) of "it is this row's"
+    over examples, by `owners`, each of which may be wrong by its one of `doubts`, and over every row's text. The kernel
+    is that of von Mises and Fisher. Rows that say nearly the same share what is near them all."""
+    held = np.concatenate([shots, texts])
+    kernel = np.exp(SHARPNESS * (held @ held.T - 1.0))
+    kernel[np.diag_indices(len(kernel))] += np.append(doubts, np.full(len(texts), TEXT_DOUBT, dtype=np.float32))
+    weights = np.linalg.solve(kernel, np.exp(SHARPNESS * (held @ query - 1.0)))
+    shares = np.bincount(np.append(owners, np.arange(len(texts))), weights, minlength=len(texts))
+    return np.clip(shares, 0.0, 1.0).astype(np.float32)
 
 
 def _told(held: np.ndarray[Any, Any]) -> Floats:
