@@ -20,7 +20,7 @@ _CERTAIN = ("score", "share", "clear", "length")  # many more fit a set better, 
 CERTAIN: Mapping[Tier, tuple[str, ...]] = {
     "words": (*_CERTAIN, "bounded"),
     "meaning": (*_CERTAIN, "bounded", "agreed"),  # by words no name is nearer than another by meaning
-    "taught": _CERTAIN,  # where examples speak, the others tell nothing of what is for no skill
+    "taught": ("share", "length"),  # where examples speak, the others tell nothing of what is for no skill
 }
 BOUND = 4.0  # log-odds from which more says little: catalogues differ in how sharp their scores are
 MEANT = ("best_text", "best_words", "best_name", "length")
