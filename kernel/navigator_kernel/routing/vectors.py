@@ -97,9 +97,8 @@ class Vectors:
             best = np.full(len(rows), -1.0, dtype=np.float32)
             np.maximum.at(best, owners, cosines)
             found[:, 2] = np.where(np.array(counts) > 0, best, 0.0)
-            nearest = _top(
-                cosines, EXPLAINING
-            )  # who says more is the less sure of each: copies draw nothing from others
+            nearest = _top(cosines, EXPLAINING)
+            # who says more is the less sure of each, so that copies of another's examples draw little from it
             doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
             found[:, 3] = _shared(query, held[:, 1], shots[nearest], owners[nearest], doubts)
         return found
