@@ -82,21 +82,19 @@ class Vectors:
         return found, self._all[found] @ query
 
     def measured(self, query: Floats, rows: Sequence[int]) -> Floats:
-        """Of each row the cosines of its name, its text and the nearest of its examples (0 without any), and how much
-        of the message is the row's; the last is 0 where no row has examples."""
+        """Of each row the cosines of its name, its text and the nearest of its examples, at least 0, and how much of
+        the message is the row's; the last is 0 where no row has examples."""
         found = np.zeros((len(rows), 4), dtype=np.float32)
         if not len(rows):
             return found
-        held = floats(self._held[list(rows)])
-        found[:, :2] = (held @ query)[:, :2]
+        held = floats(self._held[list(rows), :2])
+        found[:, :2] = held @ query
         spans = [(int(self._shot_ends[row - 1]) if row else 0, int(self._shot_ends[row])) for row in rows]
         counts = [end - start for start, end in spans]
         if any(counts):
             shots = floats(np.concatenate([self._shots[start:end] for start, end in spans]))
             owners, cosines = np.repeat(np.arange(len(rows)), counts), shots @ query
-            best = np.full(len(rows), -1.0, dtype=np.float32)
-            np.maximum.at(best, owners, cosines)
-            found[:, 2] = np.where(np.array(counts) > 0, best, 0.0)
+            np.maximum.at(found[:, 2], owners, cosines)
             nearest = _top(cosines, EXPLAINING)
             # who says more is the less sure of each, so that copies of another's examples draw little from it
             doubts = np.float32(DOUBT) * np.array(counts, dtype=np.float32)[owners[nearest]]
