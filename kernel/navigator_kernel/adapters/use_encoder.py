@@ -35,7 +35,7 @@ class UseEncoder:
     its files are not those that were released.
     """
 
-    id = f"use-m3-{VERSION}-p1"
+    id = f"use-m3-{VERSION}-p2"
     dimensions = 256
 
     def __init__(self, folder: Path, writer: Callable[[], Writer]) -> None:

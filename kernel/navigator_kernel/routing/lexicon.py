@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from navigator_kernel.adapters.blocks import times
 from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.halves import floats
 
@@ -67,15 +68,23 @@ class Lexicon:
         there = np.flatnonzero(counts)
         if not asked or not len(there):
             return found[0], found[1]
-        unique, where = np.unique(hashes, return_inverse=True)
-        cosines = self._query(asked) @ self._vectors(self.places(unique)).T
+        places, where = self._once(self.places(hashes))
+        cosines = times(self._vectors(places), np.ascontiguousarray(self._query(asked).T)[None])
         rarities = np.array([rarity for _, rarity in asked.values()], dtype=np.float32)
         shares = rarities / max(float(rarities.sum()), 1e-6)
         starts = (np.cumsum(counts) - counts)[there]
-        found[0, there] = shares @ np.maximum.reduceat(cosines[:, where], starts, axis=1)
-        found[1, there] = np.add.reduceat(cosines.max(axis=0)[where] * titles, starts)
+        found[0, there] = np.maximum.reduceat(cosines[where], starts) @ shares
+        found[1, there] = np.add.reduceat(cosines.max(axis=1)[where] * titles, starts)
         np.maximum(found, 0.0, out=found)
         return found[0], found[1]
+
+    def _once(self, places: Places) -> tuple[Places, Places]:
+        """Every place once, and where each is among these; without sorting."""
+        slots, order = np.empty(len(self._keys) + 1, dtype=np.intp), np.arange(len(places))
+        slots[places] = order  # of those that are the same the last one; a place of -1 has the last slot
+        once = places[slots[places] == order]
+        slots[once] = order[: len(once)]
+        return once, slots[places]
 
     def _vectors(self, places: Places) -> Floats:
         """A row for each; of zeros for one that has none."""

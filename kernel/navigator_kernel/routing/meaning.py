@@ -30,6 +30,16 @@ _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 
+class _Weighed(Struct, frozen=True):
+    """Candidates, best first, with their scores, what is known of them together, and how sure the first is."""
+
+    found: Sequence[Measured]
+    scores: Sequence[float]
+    known: Mapping[str, float]
+    model: Model
+    sure: float
+
+
 class Meaning(Struct):
     """Ranks by words and meaning together. `caution` is how often a skill that is taken has to be the right one,
     `lessons` what people confirmed for skills by their names."""
@@ -74,15 +84,16 @@ class Meaning(Struct):
             return _NOTHING
         said, meaning = self._ranker.said(clean(text)), self.index.encoder is not None
         if meaning:
-            found = self._ranked(self._ranker, said, k, "strict", meaning=False)
-            if found.band == "route":
-                return found
-        return self._ranked(self._ranker, said, k, self.caution, meaning=meaning)
+            words = self._weighed(self._ranker, said, meaning=False)
+            if words is not None and words.sure >= words.model.bands["strict"]:
+                return _banded(words, "strict", k)
+        found = self._weighed(self._ranker, said, meaning=meaning)
+        return _NOTHING if found is None else _banded(found, self.caution, k)
 
-    def _ranked(self, ranker: Ranker, said: Said, k: int, caution: Caution, *, meaning: bool) -> Retrieval:
+    def _weighed(self, ranker: Ranker, said: Said, *, meaning: bool) -> _Weighed | None:
         found = ranker.measured(said, meaning=meaning)
         if not found:
-            return _NOTHING
+            return None
         model = shipped(self._tier(found) if meaning else "words")
         scores = model.scores(found)
         order = _ordered(found, scores)
@@ -90,7 +101,7 @@ class Meaning(Struct):
         known = evidence(ordered, held, said.length)
         plain = not meaning and _is_plain(ordered[0], known, said.length)
         sure = max(model.probability(known), model.bands["strict"] if plain else 0.0)
-        return _banded(ordered, held, known, model, sure, caution, k)
+        return _Weighed(ordered, held, known, model, sure)
 
     def _tier(self, found: Sequence[Measured]) -> Tier:
         """Where the message is all but an example, or most of what is near has examples, the weights are those
@@ -116,23 +127,16 @@ def _entries(skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -
     return [entry_of(skill, learned.get(skill.name, ())) for skill in skills]
 
 
-def _banded(
-    found: Sequence[Measured],
-    scores: Sequence[float],
-    known: Mapping[str, float],
-    model: Model,
-    sure: float,
-    caution: Caution,
-    k: int,
-) -> Retrieval:
+def _banded(weighed: _Weighed, caution: Caution, k: int) -> Retrieval:
+    scores, model, sure = weighed.scores, weighed.model, weighed.sure
     odds = [math.exp(score - scores[0]) for score in scores]
     candidates = tuple(
         Candidate(name=one.row.id, score=score, confidence=sure * odd, parts=_parts(one, model))
-        for one, score, odd in list(zip(found, scores, odds, strict=True))[:k]
+        for one, score, odd in list(zip(weighed.found, scores, odds, strict=True))[:k]
     )
     if sure >= model.bands[caution]:
         return Retrieval(candidates=candidates, band="route", reason="leader")
-    if len(odds) > 1 and odds[1] >= TWINS and model.any_meant(known) >= ANY:
+    if len(odds) > 1 and odds[1] >= TWINS and model.any_meant(weighed.known) >= ANY:
         return Retrieval(candidates=candidates, band="ambiguous", reason="equal")
     return Retrieval(candidates=candidates, band="direct", reason="unlikely")
 
