@@ -61,6 +61,17 @@ class _Word(str):
     __slots__ = ()
 
 
+class _Plain(_Normalizer):  # type: ignore[misc] # the package has no types
+    """The package's normalizer; of what is printable ASCII nothing changes but the spaces, which it tells byte by
+    byte."""
+
+    def normalize(self, text: str) -> str:
+        if text.isascii() and text.isprintable():
+            return "".join(_SPACE + word for word in text.split(" ") if word)
+        told: str = super().normalize(text)
+        return told
+
+
 class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no types
     """The package's tokenizer, opened from prepared files. No piece reaches over a space, so that each word is cut by
     itself, and the usual ones once."""
@@ -69,7 +80,7 @@ class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no t
         self._prefixes, self._scores = _Pieces(folder), _mapped(folder / "scores.f32", "f")
         self._unk_id, self._bos_id, self._eos_id = 0, 1, 2
         self._unk_score, self._max_len = float(meta["unknown"]), int(meta["longest"])
-        self._normalizer = _Normalizer((folder / "charsmap.bin").read_bytes())
+        self._normalizer = _Plain((folder / "charsmap.bin").read_bytes())
         self._cut = lru_cache(maxsize=_WORDS)(super()._viterbi)
 
     def encode(self, texts: str, **_: Any) -> list[int]:
@@ -158,12 +169,12 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
             begin = max(_LEFTS) - left
             one = feats[:, _WIDTH + at * _CONV : _WIDTH + (at + 1) * _CONV]
             steps = near[:, begin : begin + order] * (self._width // _CONV) + np.arange(place, place + order)
-            np.add.reduce(parts[steps], axis=1, out=first)
+            np.add.reduce(parts.take(steps, axis=0), axis=1, out=first)
             place += order
             first += self.b1[at]
             np.maximum(first, 0, out=first)
             first += one
-            one[:] = times(buffer[window[:, begin : begin + order]].reshape(count, -1), self.w2[at])
+            one[:] = times(buffer.take(window[:, begin : begin + order], axis=0).reshape(count, -1), self.w2[at])
             one += self.b2[at]
             np.maximum(one, 0, out=one)
             one += first

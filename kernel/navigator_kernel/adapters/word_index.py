@@ -61,6 +61,7 @@ class WordIndex:
             (should, query.boost_query(query.term_query(self._schema, name, term, "freq"), weight))
             for term in terms
             for name, weight in weights.items()
+            if self.seen(name, term)  # a third of what a clause takes
         ]
         if not clauses:
             return []

@@ -73,7 +73,7 @@ class Lexicon:
         rarities = np.array([rarity for _, rarity in asked.values()], dtype=np.float32)
         shares = rarities / max(float(rarities.sum()), 1e-6)
         starts = (np.cumsum(counts) - counts)[there]
-        found[0, there] = np.maximum.reduceat(cosines[where], starts) @ shares
+        found[0, there] = np.maximum.reduceat(cosines.take(where, axis=0), starts) @ shares
         found[1, there] = np.add.reduceat(cosines.max(axis=1)[where] * titles, starts)
         np.maximum(found, 0.0, out=found)
         return found[0], found[1]
@@ -90,7 +90,7 @@ class Lexicon:
         """A row for each; of zeros for one that has none."""
         if not len(self._keys):
             return np.zeros((len(places), self._dimensions), dtype=np.float32)
-        rows = floats(self._held[places])
+        rows = floats(self._held.take(places, axis=0))
         rows[places < 0] = 0.0
         return rows
 
