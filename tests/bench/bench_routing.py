@@ -13,10 +13,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from random import Random
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -38,6 +39,7 @@ from navigator_kernel.routing.terms import content_terms, terms
 from navigator_kernel.values.route import Retrieval
 
 DEPTH = 50  # places that are looked at
+CHANGES = 5  # skills that come, and go
 WARM = 300  # questions that are asked before a latency is measured, and as many, others, that are measured
 PLOT = Path(__file__).with_name("routing_plot.py")
 AGGREGATIONS = ("mean", "sum")  # of semantic-router: its default, and the better one
@@ -157,52 +159,71 @@ def quality(
 
 
 def cost(data: Path, count: int) -> dict[str, Any]:
-    """Seconds, milliseconds and MiB at `count` skills, in a process of its own."""
-    words = [sys.executable, "-m", "bench.bench_routing", "--data", str(data), "--cost", str(count)]
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # as the kernel sets it
-    done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
-    held: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return held
-
-
-def measured(data: Path, count: int) -> dict[str, Any]:
-    encoder, entries = default_encoder(), scale(data, count)
+    """Seconds, milliseconds and MiB at `count` skills: an index is built by one process and asked by another."""
     asked = [one.text for found in read_sets(data) if found.name in SKILL_LIKE for one in found.questions[:120]]
     Random(0).shuffle(asked)
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # as the kernel sets it
+    held: dict[str, Any] = {"skills": count}
     with TemporaryDirectory() as scratch:
-        encoder.encode(["ready"], "query")
-        began, start = time.process_time(), time.perf_counter()
-        meaning = opened(entries, encoder, Path(scratch))
-        built, built_wall = time.process_time() - began, time.perf_counter() - start
-        size = sum(path.stat().st_size for path in Path(scratch).rglob("*") if path.is_file())
+        (Path(scratch) / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
+        for part in PARTS:
+            words = [sys.executable, "-m", "bench.bench_routing", "--data", str(data), "--cost", str(count)]
+            words += ["--part", part, "--scratch", scratch]
+            done = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
+            held |= json.loads(done.stdout.splitlines()[-1])
+    bare = [timed(partial(subprocess.run, [sys.executable, "-c", "pass"], check=True)) for _ in range(5)]
+    return {**held, "bare_python_ms": round(median(bare), 1), "load_average": os.getloadavg()[0]}
+
+
+def built(entries: Sequence[Entry], scratch: Path) -> dict[str, Any]:
+    encoder = default_encoder()
+    encoder.encode(["ready"], "query")
+    began, start = time.process_time(), time.perf_counter()
+    opened(entries, encoder, scratch / "index")
+    took, waited = time.process_time() - began, time.perf_counter() - start
+    size = sum(path.stat().st_size for path in (scratch / "index").rglob("*") if path.is_file())
+    whole = {"build_s": round(waited, 2), "build_cpu_s": round(took, 2), "index_mib": round(size / 2**20, 1)}
+    return {**whole, "build_peak_mib": round(peak() / 1024)}
+
+
+def answering(entries: Sequence[Entry], scratch: Path) -> dict[str, Any]:
+    encoder, asked = default_encoder(), json.loads((scratch / "asked.json").read_text(encoding="utf-8"))
+    encoder.encode(["ready"], "query")
+    began = time.process_time()
+    meaning = opened(entries, encoder, scratch / "index")
+    meaning.judged(asked[0], 5)
+    loaded = time.process_time() - began
+    for text in asked[:WARM]:
+        meaning.judged(text, 12)
+    waited, worked = [], []
+    for text in asked[WARM : 2 * WARM]:
         began = time.process_time()
-        again = opened(entries, encoder, Path(scratch))
-        again.judged(asked[0], 5)
-        loaded = time.process_time() - began
-        for text in asked[:WARM]:
-            meaning.judged(text, 12)
-        waited = []
-        for text in asked[WARM : 2 * WARM]:
-            start = time.perf_counter()
-            meaning.judged(text, 12)
-            waited.append((time.perf_counter() - start) * 1000)
-        changes = []
-        for at in range(5):
-            start = time.perf_counter()
-            meaning.learn([*entries, Entry(id=f"new-{at}", name=f"new-{at}", description="Does a new thing.")])
-            changes.append((time.perf_counter() - start) * 1000)
+        waited.append(timed(partial(meaning.judged, text, 12)))
+        worked.append((time.process_time() - began) * 1000)
+    most = peak()
+    new = [Entry(id=f"new-{at}", name=f"new-{at}", description="Does a new thing.") for at in range(CHANGES)]
+    added = [timed(partial(meaning.learn, [*entries, *new[: at + 1]])) for at in range(CHANGES)]
+    removed = [timed(partial(meaning.learn, [*entries, *new[at + 1 :]])) for at in range(CHANGES)]
     return {
-        "skills": count,
-        "build_s": round(built_wall, 2),
-        "build_cpu_s": round(built, 2),
-        "index_mib": round(size / 2**20, 1),
         "load_cpu_s": round(loaded, 3),
         "p50_ms": round(float(np.percentile(waited, 50)), 2),
         "p99_ms": round(float(np.percentile(waited, 99)), 2),
-        "change_ms": round(float(np.median(changes)), 1),
-        "peak_mib": round(peak() / 1024),
-        "load_average": os.getloadavg()[0],
+        "p50_cpu_ms": round(float(np.percentile(worked, 50)), 2),
+        "p99_cpu_ms": round(float(np.percentile(worked, 99)), 2),
+        "add_ms": round(median(added), 1),
+        "remove_ms": round(median(removed), 1),
+        "peak_mib": round(most / 1024),
     }
+
+
+PARTS: Mapping[str, Callable[[Sequence[Entry], Path], dict[str, Any]]] = {"built": built, "answering": answering}
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Milliseconds."""
+    start = time.perf_counter()
+    act()
+    return (time.perf_counter() - start) * 1000
 
 
 def peak() -> int:
@@ -217,11 +238,16 @@ def main() -> None:
     here.add_argument("--out", type=Path, default=Path("build/bench-routing.json"))
     here.add_argument("--sizes", type=int, nargs="*", default=[100, 1_000, 10_000])
     here.add_argument("--cost", type=int, help="measure one size and print it")
+    here.add_argument("--part", choices=PARTS, help="of that measurement, in this process")
+    here.add_argument("--scratch", type=Path, help="the folder of its index")
     here.add_argument("--plot", type=Path, help="draw the figures there, as PNG")
     here.add_argument("--errors", type=Path, help="write the page of errors there")
     given = here.parse_args()
+    if given.part is not None:
+        print(json.dumps(PARTS[given.part](scale(given.data, given.cost), given.scratch)))
+        return
     if given.cost is not None:
-        print(json.dumps(measured(given.data, given.cost)))
+        print(json.dumps(cost(given.data, given.cost)))
         return
     if not (given.data / "dev").is_dir():
         sys.exit(f"there are no routing sets in {str(given.data)!r}: say DATA=FOLDER, one with dev/ and catalog/")

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,6 @@ def with_shots(found: RoutingSet, folder: Path) -> RoutingSet | None:
 
 def read_catalogue(path: Path) -> tuple[Entry, ...]:
     """With bodies, without examples."""
-    path = path if path.exists() else path.with_name(f"{path.name}.gz")
     return tuple(_entry(row) for row in _lines(path))
 
 
@@ -74,6 +74,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    path = path if path.exists() else path.with_name(f"{path.name}.gz")
     data = path.read_bytes()
     for line in (gzip.decompress(data) if path.suffix == ".gz" else data).decode().split("\n"):
         if line:
@@ -82,10 +83,8 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def scale(folder: Path, count: int) -> Sequence[Entry]:
     """`count` entries for tests of size: the public skills, again under other names where there are too few."""
-    found = [
-        *read_catalogue(folder / "catalog/skills_27k.jsonl"),
-        *read_catalogue(folder / "catalog/registry_22k.jsonl"),
-    ]
+    paths = [folder / "catalog" / f"{name}.jsonl" for name in ("skills_27k", "registry_22k")]
+    found = list(islice((_entry(row) for path in paths for row in _lines(path)), count))
     held = [replace(entry, id=f"{at}") for at, entry in enumerate(found)]
     while len(held) < count:
         more = [

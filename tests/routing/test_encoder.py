@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,24 @@ def test_its_vectors_are_those_of_the_package_along_the_shipped_directions(encod
         wanted = whole @ held[:512] - mean
         wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
         assert np.abs(encoder.encode(TEXTS, kind) - wanted).max() < 1e-5
+
+
+def test_of_a_long_message_the_beginning_and_the_end_are_read(encoder: UseEncoder) -> None:
+    start, end = "please review this pull request and say what is wrong with it", "which skill is for that"
+    told = [f"{start} {'and so on ' * times}{end}" for times in (40, 200)]
+    near, far, other = encoder.encode([*told, told[0].replace(end, "bake me a cake, it is my birthday")], "query")
+    assert near @ far > 0.999
+    assert near @ other < 0.95
+    both, _ = encoder.message(told[0], [])
+    assert np.allclose(both, near, atol=1e-5)
+
+
+def test_plain_ascii_is_normalized_as_the_package_does(encoder: UseEncoder) -> None:
+    encoder.encode(["ready"], "query")
+    ours = encoder._backend.sp._normalizer
+    pairs = (f"{first}{second}" for first, second in product(map(chr, range(32, 127)), repeat=2))
+    for text in (whole for pair in pairs for whole in (pair, f"a{pair}b", f" {pair}  c ")):
+        assert ours.normalize(text) == super(type(ours), ours).normalize(text)
 
 
 def test_a_vector_has_256_numbers_and_length_1(encoder: UseEncoder) -> None:

@@ -13,7 +13,7 @@ from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.meaning import SHORT, Meaning
 from navigator_kernel.routing.model import CERTAIN, PRECISIONS, shipped
 from navigator_kernel.routing.ranker import MEASURED
 from navigator_kernel.values.route import Retrieval
@@ -125,6 +125,8 @@ def test_words_that_are_sure_are_taken_before_a_vector_is_looked_at(
     assert (found.band, first(found)) == ("route", "pdf-merge")
     with pytest.raises(AssertionError, match="the encoder was asked"):
         meaning.judged("pdf", 5)  # one word alone makes nothing sure
+    with pytest.raises(AssertionError, match="the encoder was asked"):
+        meaning.judged(f"merge pdf files {' '.join(f'word{at}' for at in range(SHORT))}", 5)  # nor do they among many
 
 
 @pytest.mark.requirement("COV-3")

@@ -107,3 +107,9 @@ class Columns:
         for path in self.folder.glob("g-*"):
             if head is None or path.name != head.generation:
                 self._writer.remove(path)
+
+
+def unmapped(held: memoryview) -> None:
+    """Gives the memory back that a mapped file was read into; what is asked for again is read again."""
+    if isinstance(held.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        held.obj.madvise(mmap.MADV_DONTNEED)

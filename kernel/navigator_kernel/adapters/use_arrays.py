@@ -30,6 +30,7 @@ _BEGINNINGS = 1 << 16  # of pieces that are kept as they were looked up
 _WORDS, _LONG = 1 << 15, 32  # words whose pieces are kept, and the characters from which one is not
 _ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-grams of its three convolutions, and how far to the left each looks
 _CONV = 256
+_READ, _ENDING = 40, 13  # pieces of a message that are read, and how many of them are its last
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 _TOGETHER = 2_048  # pieces of the texts that are encoded in one go
@@ -128,12 +129,13 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
     def projected(self, texts: Sequence[str], kind: TextKind) -> Floats:
         """float32 (texts, 256), each row of length 1."""
-        groups = _grouped(self.sp.encode(_Word(text) if kind == "word" else text) for text in texts)
+        pieces = (self.sp.encode(_Word(text) if kind == "word" else text) for text in texts)
+        groups = _grouped(map(_cut, pieces) if kind == "query" else pieces)
         return self._turned(np.concatenate([self._last(*self._sums(group)) for group in groups]), kind)
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Floats, Floats]:
         """A question's row and those of words, whose pieces are mostly the same."""
-        found = self._last(*self._sums([self.sp.encode(text), *(self.sp.encode(_Word(word)) for word in words)]))
+        found = self._last(*self._sums([_cut(self.sp.encode(text)), *(self.sp.encode(_Word(word)) for word in words)]))
         return self._turned(found[:1], "query")[0], self._turned(found[1:], "word")
 
     def _turned(self, found: Floats, kind: TextKind) -> Floats:
@@ -197,6 +199,11 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         z: Floats = np.tanh(times(y1, self.p3) + times(np.maximum(times(y1, self.d2), 0), self.d3))
         z /= np.sqrt(np.maximum(np.einsum("ij,ij->i", z, z), self.eps))[:, None]
         return z
+
+
+def _cut(ids: list[int]) -> list[int]:
+    """Of a long message its beginning and its end: who pastes a page asks before it or after it."""
+    return ids if len(ids) <= _READ else [*ids[: _READ - _ENDING], *ids[-_ENDING:]]
 
 
 def _grouped(texts: Iterable[list[int]]) -> Iterator[list[list[int]]]:

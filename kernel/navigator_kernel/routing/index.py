@@ -72,17 +72,17 @@ class RoutingIndex:
 
     def _changed(self, wanted: Mapping[str, Entry], key: str) -> int:
         broken_off = (self._folder / _MARK).exists()
-        self._writer.write(self._folder / _MARK, b"")
+        self._writer.append(self._folder / _MARK, b"")  # a journal keeps it before what is written after it
         try:
             if broken_off or self.view is None:
                 raise Damaged("there is nothing to go on from", hint="it is made anew")
-            head, count = self._grown(self.view.head, self._known(self.view), wanted, key)
+            view, count = self._grown(self.view.head, self._known(self.view), wanted, key)
         except (Damaged, ValueError, KeyError, IndexError):
             head = self._columns.begun()
             self._writer.make_folder(self._columns.path(head, "words"))
-            head, count = self._grown(head, {}, wanted, key)
-        self.view = IndexView(self._columns, head, self.encoder)
-        self._columns.sweep(head)
+            view, count = self._grown(head, {}, wanted, key)
+        self.view = view
+        self._columns.sweep(view.head)
         self._writer.remove(self._folder / _MARK)
         return count
 
@@ -92,7 +92,7 @@ class RoutingIndex:
             return self._held[1]
         return view.held()
 
-    def _grown(self, head: Head, held: Held, wanted: Mapping[str, Entry], key: str) -> tuple[Head, int]:
+    def _grown(self, head: Head, held: Held, wanted: Mapping[str, Entry], key: str) -> tuple[IndexView, int]:
         digests = {name: entry.digest for name, entry in wanted.items()}
         gone = [at for name, (at, digest) in held.items() if digests.get(name) != digest]
         new = [wanted[name] for name, digest in digests.items() if name not in held or held[name][1] != digest]
@@ -100,14 +100,12 @@ class RoutingIndex:
             raise Damaged("too much of it is gone", hint="it is made anew")
         words = WordIndex(INDEXED, self._columns.path(head, "words"))
         cut = [_cut(entry, words) for entry in new]
-        texts = ((head.rows + at, {name: found.stems[name] for name in INDEXED}) for at, found in enumerate(cut))
-        before = head.note.get("lengths", [0] * len(FIELDS))
-        lengths = [sum(len(one.stems[name]) for one in cut) + before[at] for at, name in enumerate(FIELDS)]
-        known = set(self._columns.mapped(head, "word_keys").cast("I").tolist())
+        texts = [(head.rows + at, {name: found.stems[name] for name in INDEXED}) for at, found in enumerate(cut)]
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(1) as beside:  # tantivy's commit takes longer than a vector
-            indexed = beside.submit(words.change, list(texts), gone)
+            indexed = beside.submit(words.change, texts, gone)
+            known = set(self._columns.mapped(head, "word_keys").cast("I").tolist())
             grown = head
             for at in range(0, len(new), BATCH):
                 batch, pieces = new[at : at + BATCH], cut[at : at + BATCH]
@@ -115,12 +113,14 @@ class RoutingIndex:
                 if self.encoder is not None:
                     files |= _vectors(self.encoder, batch, pieces, known, grown.sizes.get("shots", 0))
                 grown = self._columns.grown(grown, files, len(batch))
+            before = head.note.get("lengths", [0] * len(FIELDS))
+            lengths = [sum(len(one.stems[name]) for one in cut) + before[at] for at, name in enumerate(FIELDS)]
+            kept = {name: (at, digest) for name, (at, digest) in held.items() if digests.get(name) == digest}
+            kept |= {entry.id: (head.rows + at, entry.digest) for at, entry in enumerate(new)}
             indexed.result()
-        kept = {name: (at, digest) for name, (at, digest) in held.items() if digests.get(name) == digest}
-        kept |= {entry.id: (head.rows + at, entry.digest) for at, entry in enumerate(new)}
         head = self._columns.keep(grown, dead=gone, key=key, note={"lengths": lengths})
         self._held = head, kept
-        return head, len(new) + len(gone)
+        return IndexView(self._columns, head, self.encoder, words), len(new) + len(gone)
 
     def _files(self, head: Head, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]) -> dict[str, bytes]:
         """What the files get for a batch."""

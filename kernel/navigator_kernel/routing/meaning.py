@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TWINS = 0.6  # share of the leader's odds from which the second is as likely
 ANY = 0.9  # probability that some skill is meant from which it is worth a question
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
+SHORT = 8  # terms that say something, from more of which words alone are next to never sure
 PLAIN = 2  # terms that say something, from which words alone may make sure
 _SHOT = MEASURED.index("near_shot")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
@@ -83,7 +84,7 @@ class Meaning(Struct):
         if self._ranker is None:
             return _NOTHING
         said, meaning = self._ranker.said(clean(text)), self.index.encoder is not None
-        if meaning:
+        if meaning and said.length <= SHORT:
             words = self._weighed(self._ranker, said, meaning=False)
             if words is not None and words.sure >= words.model.bands["strict"]:
                 return _banded(words, "strict", k)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from navigator_kernel.adapters.columns import unmapped
 from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.halves import floats
 
@@ -69,7 +71,7 @@ class Vectors:
         self._shots = np.frombuffer(shots, dtype=np.float16).reshape(-1, dimensions)
         self._shot_ends = np.frombuffer(shot_ends, dtype=np.int64) // (dimensions * 2)
         self._all = _told(self._held[: rows if rows <= EXACT else 0])
-        self._clusters = _Clusters(self._held) if rows > EXACT else None
+        self._clusters = _Clusters(self._held, partial(unmapped, vectors)) if rows > EXACT else None
 
     def near(self, query: Floats, limit: int) -> tuple[np.ndarray[Any, Any], Floats]:
         """The `limit` rows nearest to `query`, nearest first, with their cosines."""
@@ -106,19 +108,18 @@ class _Clusters:
     """Rows by the middle that each is nearest to, in bytes: only those round the middles next to a query are looked at
     (Jégou et al. 2011, inverted file), a tenth of 100,000, which hold five of six that are near."""
 
-    def __init__(self, held: np.ndarray[Any, Any]) -> None:
-        rows = len(held)
-        sample = _told(held[:: max(1, rows // _SAMPLE)])
+    def __init__(self, held: np.ndarray[Any, Any], forget: Callable[[], None]) -> None:
+        """`forget` gives the memory back that `held` was read into."""
+        rows, step = len(held), max(1, len(held) // _SAMPLE)
+        sample = np.concatenate([told for _, told in _read(held, forget, step)])
         self._middles = _middles(sample, 1 << round(np.log2(1.6 * np.sqrt(rows))))
         self._step = max(float(np.abs(sample).max()), 1e-6) / 127
-        chunks = range(0, rows, _CHUNK)
-        nearest = np.concatenate([_nearest(_told(held[at : at + _CHUNK]), self._middles) for at in chunks])
+        nearest = np.concatenate([_nearest(told, self._middles) for _, told in _read(held, forget)])
         self._rows = np.argsort(nearest, kind="stable")
         self._starts = np.searchsorted(nearest[self._rows], np.arange(len(self._middles) + 1))
-        self._bytes = np.empty((rows, held.shape[2]), dtype=np.int8)
-        for at in chunks:
-            scaled = _told(held[self._rows[at : at + _CHUNK]]) / self._step
-            self._bytes[at : at + _CHUNK] = np.clip(np.rint(scaled), -127, 127)
+        self._bytes, places = np.empty((rows, held.shape[2]), dtype=np.int8), np.argsort(self._rows)
+        for at, told in _read(held, forget):
+            self._bytes[places[at : at + len(told)]] = np.clip(np.rint(told / self._step), -127, 127)
 
     def near(self, query: Floats, limit: int) -> np.ndarray[Any, Any]:
         """About the `limit` rows nearest to `query`, nearest first."""
@@ -128,6 +129,14 @@ class _Clusters:
         places = np.concatenate([np.arange(begin, end) for begin, end in spans])
         found: np.ndarray[Any, Any] = self._rows[places[_top(scores, limit)]]
         return found
+
+
+def _read(held: np.ndarray[Any, Any], forget: Callable[[], None], step: int = 1) -> Iterator[tuple[int, Floats]]:
+    """What every `step`-th row is picked by, in pieces, each with the place of its first row."""
+    size = max(1, _CHUNK // step) * step
+    for at in range(0, len(held), size):
+        yield at, _told(held[at : at + size : step])
+        forget()
 
 
 def _middles(sample: Floats, count: int) -> Floats:

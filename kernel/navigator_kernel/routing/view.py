@@ -33,15 +33,16 @@ class Row(Struct, frozen=True):
 
 
 class IndexView:
-    """What `head` speaks of. Damaged where its files do not fit each other."""
+    """What `head` speaks of; `words` is its index of words where that is open. Damaged where its files do not fit each
+    other."""
 
-    def __init__(self, columns: Columns, head: Head, encoder: Encoder | None) -> None:
+    def __init__(self, columns: Columns, head: Head, encoder: Encoder | None, words: WordIndex | None = None) -> None:
         self._columns, self.head, self._encoder = columns, head, encoder
         self._lines = columns.mapped(head, "rows")
         self._spans, self._terms = columns.mapped(head, "spans").cast("q"), columns.mapped(head, "terms").cast("I")
         if len(self._spans) != head.rows * WIDTH or (head.rows and self._lines[-1] != ord("\n")):
             raise Damaged("the rows of the index do not fit each other", hint="it is made anew")
-        self.words = WordIndex(INDEXED, columns.path(head, "words"))
+        self.words = words or WordIndex(INDEXED, columns.path(head, "words"))
         self._vectors: Vectors | None = None
         self._lexicon: Lexicon | None = None
         self._cut: Terms | None = None
