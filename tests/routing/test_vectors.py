@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from navigator_kernel.adapters.columns import Picked
 from navigator_kernel.adapters.use_encoder import ENDING, LIMITS, UseEncoder
 from navigator_kernel.routing import vectors as vectors_module
 from navigator_kernel.routing.vectors import Vectors
@@ -110,7 +111,8 @@ def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_fir
     (tmp_path / "vectors").write_bytes(held.tobytes())
     with (tmp_path / "vectors").open("rb") as file:
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    few = Vectors(**{**files, "vectors": mapped}, rows=rows, dimensions=width)
+    picked = Picked(tmp_path / "vectors", 3 * width * 2)
+    few = Vectors(**{**files, "vectors": mapped}, rows=rows, dimensions=width, picked=picked)
     shared = 0
     for query in (topics[:40] / np.linalg.norm(topics[:40], axis=1, keepdims=True)).astype(np.float32):
         (best, near), (found, said) = whole.near(query, 32), few.near(query, 32)
@@ -120,3 +122,4 @@ def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_fir
         for row, cosine in zip(found.tolist(), said.tolist(), strict=True):
             assert cosine == pytest.approx(exact.get(row, cosine), abs=1e-5)
     assert shared / (40 * 32) > 0.9
+    assert np.allclose(few.measured(query, [5, 5_999]), whole.measured(query, [5, 5_999]), atol=1e-6)

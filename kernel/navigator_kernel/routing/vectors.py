@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -60,28 +60,42 @@ def _middle(vectors: Floats) -> Floats:
 
 
 class Vectors:
-    """The vectors of `rows` rows, from the bytes of their files."""
+    """The vectors of `rows` rows, from the bytes of their files. `picked` reads some rows of `vectors`, where there are
+    many."""
 
     def __init__(
-        self, *, vectors: memoryview, shots: memoryview, shot_ends: memoryview, rows: int, dimensions: int
+        self,
+        *,
+        vectors: memoryview,
+        shots: memoryview,
+        shot_ends: memoryview,
+        rows: int,
+        dimensions: int,
+        picked: Callable[[Iterable[int]], bytes] | None = None,
     ) -> None:
         if len(vectors) != rows * len(FACETS) * dimensions * 2 or len(shot_ends) != rows * 8:
             raise Damaged("the vectors do not fit the rows", hint="they are made anew")
         self._held = np.frombuffer(vectors, dtype=np.float16).reshape(rows, len(FACETS), dimensions)
         self._shots = np.frombuffer(shots, dtype=np.float16).reshape(-1, dimensions)
         self._shot_ends = np.frombuffer(shot_ends, dtype=np.int64) // (dimensions * 2)
+        self._picked = picked
         self._all = _told(self._held[: rows if rows <= EXACT else 0])
         self._clusters = _Clusters(self._held, partial(unmapped, vectors)) if rows > EXACT else None
 
     def near(self, query: Floats, limit: int) -> tuple[np.ndarray[Any, Any], Floats]:
         """The `limit` rows nearest to `query`, nearest first, with their cosines."""
         if self._clusters is not None:
-            rough = self._clusters.near(query, limit * 4)
-            exact = _told(self._held[rough]) @ query
+            rough = self._clusters.near(query, limit * 2)
+            exact = _told(self._of(rough.tolist())) @ query
             best = _top(exact, limit)
             return rough[best], exact[best]
         found = _top(self._all @ query, limit)
         return found, self._all[found] @ query
+
+    def _of(self, rows: Sequence[int]) -> np.ndarray[Any, Any]:
+        if self._picked is None:
+            return self._held[list(rows)]
+        return np.frombuffer(self._picked(rows), dtype=np.float16).reshape(-1, *self._held.shape[1:])
 
     def measured(self, query: Floats, rows: Sequence[int]) -> Floats:
         """Of each row the cosines of its name, its text and the nearest of its examples, at least 0, and how much of
@@ -89,7 +103,7 @@ class Vectors:
         found = np.zeros((len(rows), 4), dtype=np.float32)
         if not len(rows):
             return found
-        held = floats(self._held[list(rows), :2])
+        held = floats(self._of(rows)[:, :2])
         found[:, :2] = held @ query
         spans = [(int(self._shot_ends[row - 1]) if row else 0, int(self._shot_ends[row])) for row in rows]
         counts = [end - start for start, end in spans]
