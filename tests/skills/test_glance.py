@@ -62,3 +62,16 @@ def test_few_are_looked_at_each_time(skills: Path) -> None:
     (skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "does another thing"))
     with catalogue.glance():
         assert catalogue.list_resources()[0].description == "does another thing"
+
+
+def test_a_message_looks_at_each_file_once(skills: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue = ResourceCatalogue(roots=(Root(path=skills, level="project"),))
+    assert names(catalogue) == ["alpha", "beta"]
+    (skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "does another thing"))
+    looked: list[object] = []
+    real = os.stat
+    monkeypatch.setattr(os, "stat", lambda path, **more: looked.append(path) or real(path, **more))
+    with catalogue.once():
+        assert [catalogue.list_resources()[0].description for _ in range(3)] == ["does another thing"] * 3
+    manifests = [str(path) for path in looked if str(path).endswith("SKILL.md")]
+    assert sorted(manifests) == [str(skills / name / "SKILL.md") for name in ("alpha", "beta")]

@@ -37,9 +37,10 @@ def routed(app: App, parts: RouterParts, text: str, k: int) -> dict[str, Any]:
         raise UsageProblem("there is no message", hint='navigator route "review this code"')
     request = preprocess(Message(text=text, language=app.language), parts.files)
     session = Session(id="route")
-    intent = understand_locally(request, session, parts.router)
-    decision = decide(intent, request, parts.catalogue)
-    result, steps = _spelled_out(request, app, parts)
+    with parts.catalogue.once():
+        intent = understand_locally(request, session, parts.router)
+        decision = decide(intent, request, parts.catalogue)
+        result, steps = _spelled_out(request, app, parts)
     if result is not None:
         decision = RouteDecision(result=result, tier="exact", confidence=1.0, reason="steps")
     return {**_document(intent, decision, k), "language": request.language, "steps": steps}

@@ -69,6 +69,13 @@ class ResourceCatalogue(Struct):
         finally:
             self._glancing = before
 
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """Within it each file is looked at once, at its beginning: one message sees one state."""
+        self._all()
+        with self.glance(0):
+            yield
+
     def exists(self, namespace: str) -> bool:
         held = self._all().get(namespace)
         return held is not None and held.enabled

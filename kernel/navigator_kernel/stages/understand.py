@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from navigator_kernel.text import pattern
-from navigator_kernel.values.clauses import MOST, clauses, parts
+from navigator_kernel.values.clauses import MOST, Clause, clauses, parts
 from navigator_kernel.values.route import (
     Action,
     Candidate,
@@ -121,12 +121,17 @@ def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, r
         return ()
     said = clauses(matter(request))
     least = 0.0 if all(clause.apart for clause in said) else whole
-    leaders: dict[str, Candidate] = {}
-    for clause in said:
+    sure: dict[Clause, Candidate] = {}
+    for clause in sorted(
+        said, key=lambda clause: len(clause.text)
+    ):  # one that is not ends it: the shortest takes least
         one = router.retrieve(clause.text)
         if one.band != "route" or one.candidates[0].confidence <= least or router.recognise(clause.text) is not None:
             return ()
-        leaders.setdefault(one.candidates[0].name, one.candidates[0])
+        sure[clause] = one.candidates[0]
+    leaders: dict[str, Candidate] = {}
+    for clause in said:
+        leaders.setdefault(sure[clause].name, sure[clause])
     return tuple(leaders.values()) if len(leaders) > 1 else ()
 
 
