@@ -23,6 +23,9 @@ def test_a_product_with_blocks_is_that_with_the_whole(each: int, count: int, mon
 
 
 def test_a_block_is_the_whole_without_the_instructions_that_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for found, wanted in ((["X86_V3"], 320), (["X86_V3", "X86_V4"], 64), (["AVX2", "AVX512_SKX"], 64), ([], 320)):
+    for found, wanted in ((["X86_V3"], 320), (["X86_V3", "X86_V4"], 64), (["AVX2", "AVX512_SKX"], 64)):
         monkeypatch.setattr(np, "show_config", lambda mode, found=found: {"SIMD Extensions": {"found": found}})
         assert blocks.columns(320) == wanted
+    for empty in ({}, {"SIMD Extensions": {"baseline": ["NEON"]}}):
+        monkeypatch.setattr(np, "show_config", lambda mode, empty=empty: empty)
+        assert blocks.columns(320) == 320

@@ -236,7 +236,7 @@ def main() -> None:
     here = argparse.ArgumentParser(description=__doc__)
     here.add_argument("--data", type=Path, default=Path("../shared/routing"))
     here.add_argument("--out", type=Path, default=Path("build/bench-routing.json"))
-    here.add_argument("--sizes", type=int, nargs="*", default=[100, 1_000, 10_000])
+    here.add_argument("--sizes", type=int, nargs="*", default=[100, 1_000, 10_000, 49_000, 100_000])
     here.add_argument("--cost", type=int, help="measure one size and print it")
     here.add_argument("--part", choices=PARTS, help="of that measurement, in this process")
     here.add_argument("--scratch", type=Path, help="the folder of its index")

@@ -19,7 +19,7 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 def columns(wide: int) -> int:
     """How many columns a block of weights that are `wide` has on this machine."""
-    found = np.show_config("dicts")["SIMD Extensions"]["found"]
+    found = np.show_config("dicts").get("SIMD Extensions", {}).get("found", [])  # numpy leaves out what is empty
     return _COLUMNS if any("V4" in name or "AVX512" in name for name in found) else wide
 
 
