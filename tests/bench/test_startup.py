@@ -89,11 +89,8 @@ def test_a_cold_answer_by_words_comes_within_its_budget(
 def test_a_cold_answer_by_meaning_comes_within_its_budget(
     many_skills: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    python, project, words = (
-        installed(monkeypatch),
-        many_skills(50),
-        ["route", "请帮我把供应商这个月发来的发票都整理一下 invoice 10"],
-    )
+    python, project = installed(monkeypatch), many_skills(50)
+    words = ["route", "请帮我把供应商这个月发来的发票都整理一下 invoice 10"]
     assert "numpy" in _loaded(python, words, project)
     bare, whole = [], []
     for _ in range(ROUNDS):

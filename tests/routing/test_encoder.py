@@ -43,14 +43,15 @@ def test_its_vectors_are_those_of_the_package_along_the_shipped_directions(encod
         assert np.abs(encoder.encode(TEXTS, kind) - wanted).max() < 1e-5
 
 
-def test_of_a_long_message_the_beginning_and_the_end_are_read(encoder: UseEncoder) -> None:
-    start, end = "please review this pull request and say what is wrong with it", "which skill is for that"
-    told = [f"{start} {'and so on ' * times}{end}" for times in (40, 200)]
-    near, far, other = encoder.encode([*told, told[0].replace(end, "bake me a cake, it is my birthday")], "query")
-    assert near @ far > 0.999
-    assert near @ other < 0.95
-    both, _ = encoder.message(told[0], [])
-    assert np.allclose(both, near, atol=1e-5)
+def test_of_many_pieces_the_first_and_the_last_are_read(encoder: UseEncoder) -> None:
+    letters = list("abcdefghijklmnopqrstuvwxyz" * 2)  # a piece or two each, and all within the characters that are read
+    said = " ".join(letters)
+    changed = {at: " ".join([*letters[:at], "7", *letters[at + 1 :]]) for at in (0, 20, 30, 35, 45, 51)}
+    whole, *found = encoder.encode([said, *changed.values()], "query")
+    same = {at for at, vector in zip(changed, found, strict=True) if np.allclose(vector, whole, atol=1e-6)}
+    assert same == {30, 35}
+    alone, _ = encoder.message(said, [])
+    assert np.allclose(alone, whole, atol=1e-5)
 
 
 def test_plain_ascii_is_normalized_as_the_package_does(encoder: UseEncoder) -> None:

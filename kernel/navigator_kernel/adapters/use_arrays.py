@@ -150,8 +150,9 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
     def _told(self, ids: Ids) -> Floats:
         """Of each piece its embedding, its projections, and what it adds at each place of each window."""
         chunk = ids % _CHUNKS
-        few = np.frombuffer(self._picked(ids.tolist()), np.uint8).reshape(-1, _WIDTH) if len(ids) <= _FEW else None
-        raw = (self.table[ids] if few is None else few) * self.scale[chunk, None] + self.lo[chunk, None]
+        few = len(ids) <= _FEW
+        rows = np.frombuffer(self._picked(ids.tolist()), np.uint8).reshape(-1, _WIDTH) if few else self.table[ids]
+        raw = rows * self.scale[chunk, None] + self.lo[chunk, None]
         told = self._normed(times(raw, self.proj_W) + self.proj_b) * self.ln_g_all + self.ln_b_all
         parts = [times(told[:, at * _CONV : (at + 1) * _CONV], weights) for at, weights in enumerate(self.w1)]
         found: Floats = np.concatenate([raw, told, *parts], axis=1)

@@ -122,9 +122,7 @@ def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, r
     said = clauses(matter(request))
     least = 0.0 if all(clause.apart for clause in said) else whole
     sure: dict[Clause, Candidate] = {}
-    for clause in sorted(
-        said, key=lambda clause: len(clause.text)
-    ):  # one that is not ends it: the shortest takes least
+    for clause in sorted(said, key=lambda clause: len(clause.text)):  # the first that is not sure ends it
         one = router.retrieve(clause.text)
         if one.band != "route" or one.candidates[0].confidence <= least or router.recognise(clause.text) is not None:
             return ()
