@@ -39,7 +39,7 @@ from navigator_kernel.routing.terms import content_terms, terms
 from navigator_kernel.values.route import Retrieval
 
 DEPTH = 50  # places that are looked at
-CHANGES = 5  # skills that come, and go
+CHANGES = 40  # skills that come, and go: more than wait beside tantivy, so that a commit is among them
 WARM = 300  # questions that are asked before a latency is measured, and as many, others, that are measured
 PLOT = Path(__file__).with_name("routing_plot.py")
 AGGREGATIONS = ("mean", "sum")  # of semantic-router: its default, and the better one
@@ -198,13 +198,17 @@ def answering(entries: Sequence[Entry], scratch: Path) -> dict[str, Any]:
     waited = [timed(partial(meaning.judged, text, 12)) for text in asked[WARM : 2 * WARM]]
     most = peak()
     new = [Entry(id=f"new-{at}", name=f"new-{at}", description="Does a new thing.") for at in range(CHANGES)]
-    added = [timed(partial(meaning.learn, [*entries, *new[: at + 1]])) for at in range(CHANGES)]
+    added, after = [], []
+    for at in range(CHANGES):
+        added.append(timed(partial(meaning.learn, [*entries, *new[: at + 1]])))
+        after.append(timed(partial(meaning.judged, asked[at], 12)))
     removed = [timed(partial(meaning.learn, [*entries, *new[at + 1 :]])) for at in range(CHANGES)]
     told: dict[str, Any] = {"load_cpu_s": round(loaded, 3), "peak_mib": round(most / 1024)}
     for at, kind in enumerate(("ms", "cpu_ms")):
-        of = [[one[at] for one in many] for many in (waited, added, removed)]
+        of = [[one[at] for one in many] for many in (waited, added, removed, after)]
         told |= {f"p{share}_{kind}": round(float(np.percentile(of[0], share)), 2) for share in (50, 99)}
-        told |= {f"add_{kind}": round(median(of[1]), 1), f"remove_{kind}": round(median(of[2]), 1)}
+        for name, many in zip(("add", "remove", "message_after"), of[1:], strict=True):
+            told |= {f"{name}_{kind}": round(median(many), 1), f"{name}_most_{kind}": round(max(many), 1)}
     return told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,14 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import Encoder
+from navigator_kernel.routing import meaning as meaning_module
 from navigator_kernel.routing.cascade import CascadeRouter
-from navigator_kernel.routing.entries import Entry
+from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SHORT, Meaning
 from navigator_kernel.routing.model import CERTAIN, PRECISIONS, shipped
 from navigator_kernel.routing.ranker import MEASURED
+from navigator_kernel.values.resource import SkillDef
 from navigator_kernel.values.route import Retrieval
 from routing.place import Routing, routing_at, write_skills
 from routing.semantic import TOLD, entries
@@ -199,3 +202,31 @@ def test_rows_that_count_no_more_crowd_none_out(meaning: Meaning) -> None:
     assert meaning.index.view is not None
     assert len(meaning.index.view.head.dead) >= 64
     assert {one.name for one in meaning.judged("join file 3 to file 4", 50).candidates} == {one.id for one in held}
+
+
+def test_of_skills_that_are_what_they_were_nothing_is_told_anew(
+    tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A skill that came, or a lesson, costs what it is, not what all others are."""
+    told: list[str] = []
+
+    def telling(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:
+        told.append(skill.name)
+        return entry_of(skill, learned)
+
+    monkeypatch.setattr(meaning_module, "entry_of", telling)
+    lessons: dict[str, tuple[str, ...]] = {}
+    held = Meaning(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder), lessons=lambda: dict(lessons))
+    skills = tuple(SkillDef(name=name, description=text, path=tmp_path, folder=None) for name, text in TOLD.items())
+    held.retrieve(skills[:-1], "merge these pdf files", 3)
+    assert told == list(TOLD)[:-1]
+    told.clear()
+    assert first(held.retrieve(skills, "the weather forecast for Oslo", 3)) == "weather-report"
+    assert told == ["weather-report"]
+    told.clear()
+    lessons["recipe-finder"] = ("quarterly synergy gala",)
+    assert first(held.retrieve(skills, "quarterly synergy gala", 3)) == "recipe-finder"
+    assert told == ["recipe-finder"]
+    told.clear()
+    assert "pdf-merge" not in {one.name for one in held.retrieve(skills[1:], "merge these pdf files", 3).candidates}
+    assert told == []

@@ -123,3 +123,52 @@ def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_fir
             assert cosine == pytest.approx(exact.get(row, cosine), abs=1e-5)
     assert shared / (40 * 32) > 0.9
     assert np.allclose(few.measured(query, [5, 5_999]), whole.measured(query, [5, 5_999]), atol=1e-6)
+
+
+def grown(held: np.ndarray, rows: int, before: Vectors | None = None) -> Vectors:
+    """Of the first `rows`."""
+    ends, told = memoryview(bytes(8 * rows)), memoryview(held[:rows].tobytes())
+    search = None if before is None else before.search
+    return Vectors(
+        vectors=told, shots=memoryview(b""), shot_ends=ends, rows=rows, dimensions=held.shape[2], before=search
+    )
+
+
+@pytest.mark.parametrize("exact", [50, 1_000], ids=["in clusters", "in full"])
+def test_rows_that_came_later_are_found_without_comparing_the_others_anew(
+    monkeypatch: pytest.MonkeyPatch, exact: int
+) -> None:
+    monkeypatch.setattr(vectors_module, "EXACT", exact)
+    held = np.random.default_rng(7).normal(size=(240, 3, 32))
+    held = (held / np.linalg.norm(held, axis=2, keepdims=True)).astype(np.float16)
+    first = grown(held, 200)
+    found = {"clusters made": 0, "rows told": 0}
+    made, told = vectors_module._middles, vectors_module._told
+
+    def middles(sample: np.ndarray, count: int) -> np.ndarray:
+        found["clusters made"] += 1
+        return made(sample, count)
+
+    def some(rows: np.ndarray) -> np.ndarray:
+        found["rows told"] += len(rows)
+        return told(rows)
+
+    monkeypatch.setattr(vectors_module, "_middles", middles)
+    monkeypatch.setattr(vectors_module, "_told", some)
+    later = grown(held, 240, grown(held, 220, first))
+    assert found == {"clusters made": 0, "rows told": 40}
+    for row in (3, 205, 239):
+        query = told(held[row : row + 1])[0]
+        rows, cosines = later.near(query, 5)
+        assert rows[0] == row
+        assert cosines[0] == pytest.approx(1.0, abs=1e-3)
+        assert cosines.tolist() == sorted(cosines.tolist(), reverse=True)
+
+
+def test_when_more_came_than_are_compared_in_full_there_are_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_module, "EXACT", 50)
+    held = np.random.default_rng(8).normal(size=(200, 3, 32)).astype(np.float16)
+    first = grown(held, 100)
+    second = grown(held, 150, first)
+    third = grown(held, 151, second)
+    assert [one.search.clustered for one in (first, second, third)] == [100, 100, 151]

@@ -6,7 +6,7 @@ import json
 import mmap
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from navigator_kernel.errors import Damaged
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
-VERSION = 3
+VERSION = 4
 HEAD = "current.json"
 _POPULATE_READ = 22  # MADV_POPULATE_READ, which the module has no name for
 
@@ -97,7 +97,7 @@ class Columns:
             sizes[name] = sizes.get(name, 0) + len(data)
         return replace(head, rows=head.rows + rows, sizes=sizes)
 
-    def keep(self, head: Head, *, dead: Sequence[int] = (), key: str, note: Mapping[str, Any]) -> Head:
+    def keep(self, head: Head, *, dead: Iterable[int] = (), key: str, note: Mapping[str, Any]) -> Head:
         """From now on `head` counts."""
         head = replace(head, dead=head.dead | frozenset(dead), key=key, note=note)
         body = {"v": VERSION, "generation": head.generation, "rows": head.rows, "dead": sorted(head.dead)}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.features import COMPARED, FIELDS, gram_hashes, term_hash
 from navigator_kernel.routing.terms import terms
 from navigator_kernel.routing.view import INDEXED, IndexView
+from navigator_kernel.routing.words import Words, counted, spelt
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Encoder, Writer
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 BATCH = 256  # entries that are encoded and written together
 DEAD_SHARE = 0.25  # of all rows, from which the index is made anew
 PATIENCE = 600.0  # seconds that one process waits for another's indexing
-Held = Mapping[str, tuple[int, str]]  # row and digest of each entry that counts, by its id
+_COUNTED = tuple(dict.fromkeys((*FIELDS, *INDEXED)))  # fields whose stems are counted
 _MARK = "changing"  # is there while a process writes: one that died left it
 
 
@@ -41,7 +42,7 @@ class RoutingIndex:
         self._writer, self.encoder = writer, encoder
         self._columns = Columns(self._folder, writer)
         self.view: IndexView | None = None
-        self._held: tuple[Head, Held] | None = None
+        self._known: _Known | None = None
 
     def sync(self, entries: Callable[[], Sequence[Entry]], key: str) -> int:
         """Makes it the index of `entries()`, whose state is `key`; they are asked for only where it is another.
@@ -53,7 +54,7 @@ class RoutingIndex:
         with locked(self._folder / "lock", timeout=PATIENCE):
             if self._is(key):  # another process was faster
                 return 0
-            return self._changed({entry.id: entry for entry in entries()}, key)
+            return self._changed({entry.digest: entry for entry in entries()}, key)
 
     def forget(self) -> None:
         """What is kept turned out to be none of ours: the next `sync` makes it anew."""
@@ -65,62 +66,84 @@ class RoutingIndex:
         try:
             head = self._columns.head()
             if self.view is None or head != self.view.head:
-                self.view = None if head is None else IndexView(self._columns, head, self.encoder)
+                self.view = None if head is None else self._opened(head)
         except Damaged:
             self.view = None
         return self.view is not None and self.view.head.key == key
 
+    def _opened(self, head: Head, base: WordIndex | None = None) -> IndexView:
+        """Rows of one generation only become more: what the last view found them by is gone on from."""
+        search = self.view.search if self.view is not None and self.view.head.generation == head.generation else None
+        return IndexView(self._columns, head, self.encoder, base=base, search=search)
+
     def _changed(self, wanted: Mapping[str, Entry], key: str) -> int:
+        """`wanted` are the entries by their digests."""
         broken_off = (self._folder / _MARK).exists()
         self._writer.append(self._folder / _MARK, b"")  # a journal keeps it before what is written after it
         try:
             if broken_off or self.view is None:
                 raise Damaged("there is nothing to go on from", hint="it is made anew")
-            view, count = self._grown(self.view.head, self._known(self.view), wanted, key)
+            count = self._grown(self._remembered(self.view), wanted, key)
         except (Damaged, ValueError, KeyError, IndexError):
             head = self._columns.begun()
             self._writer.make_folder(self._columns.path(head, "words"))
-            view, count = self._grown(head, {}, wanted, key)
-        self.view = view
-        self._columns.sweep(view.head)
+            count = self._grown(_Known(head, {}, set()), wanted, key)
+        self._columns.sweep(None if self.view is None else self.view.head)
         self._writer.remove(self._folder / _MARK)
         return count
 
-    def _known(self, view: IndexView) -> Held:
-        """What is in it: read, or remembered from the change that this process made last."""
-        if self._held is not None and self._held[0] == view.head:
-            return self._held[1]
-        return view.held()
+    def _remembered(self, view: IndexView) -> _Known:
+        """What this process made last, or what is read; whoever goes on from it changes it."""
+        known, self._known = self._known, None
+        if known is not None and known.head == view.head:
+            return known
+        words = self._columns.mapped(view.head, "word_keys").cast("I").tolist()
+        return _Known(view.head, view.held(), set(words))
 
-    def _grown(self, head: Head, held: Held, wanted: Mapping[str, Entry], key: str) -> tuple[IndexView, int]:
-        digests = {name: entry.digest for name, entry in wanted.items()}
-        gone = [at for name, (at, digest) in held.items() if digests.get(name) != digest]
-        new = [wanted[name] for name, digest in digests.items() if name not in held or held[name][1] != digest]
+    def _grown(self, known: _Known, wanted: Mapping[str, Entry], key: str) -> int:
+        head, held = known.head, known.rows
+        gone = {digest: row for digest, row in held.items() if digest not in wanted}
+        new = [entry for digest, entry in wanted.items() if digest not in held]
         if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
             raise Damaged("too much of it is gone", hint="it is made anew")
-        words = WordIndex(INDEXED, self._columns.path(head, "words"))
+        words = self._words(head)
         cut = [_cut(entry, words) for entry in new]
-        texts = [(head.rows + at, {name: found.stems[name] for name in INDEXED}) for at, found in enumerate(cut)]
-        from concurrent.futures import ThreadPoolExecutor
+        base, grown, note = self._worded(head, words, [one.stems for one in cut], gone.values())
+        for at in range(0, len(new), BATCH):
+            batch, pieces = new[at : at + BATCH], cut[at : at + BATCH]
+            files = self._files(grown, batch, [one.stems for one in pieces])
+            if self.encoder is not None:
+                files |= _vectors(self.encoder, batch, pieces, known.words, grown.sizes.get("shots", 0))
+            grown = self._columns.grown(grown, files, len(batch))
+        for digest in gone:
+            del held[digest]
+        held.update(zip((entry.digest for entry in new), range(head.rows, grown.rows), strict=True))
+        head = self._columns.keep(grown, dead=gone.values(), key=key, note=note)
+        self.view = self._opened(head, base)
+        self._known = _Known(head, held, known.words)
+        return len(new) + len(gone)
 
-        with ThreadPoolExecutor(1) as beside:  # tantivy's commit takes longer than a vector
-            indexed = beside.submit(words.change, texts, gone)
-            known = set(self._columns.mapped(head, "word_keys").cast("I").tolist())
-            grown = head
-            for at in range(0, len(new), BATCH):
-                batch, pieces = new[at : at + BATCH], cut[at : at + BATCH]
-                files = self._files(grown, batch, [one.stems for one in pieces])
-                if self.encoder is not None:
-                    files |= _vectors(self.encoder, batch, pieces, known, grown.sizes.get("shots", 0))
-                grown = self._columns.grown(grown, files, len(batch))
-            before = head.note.get("lengths", [0] * len(FIELDS))
-            lengths = [sum(len(one.stems[name]) for one in cut) + before[at] for at, name in enumerate(FIELDS)]
-            kept = {name: (at, digest) for name, (at, digest) in held.items() if digests.get(name) == digest}
-            kept |= {entry.id: (head.rows + at, entry.digest) for at, entry in enumerate(new)}
-            indexed.result()
-        head = self._columns.keep(grown, dead=gone, key=key, note={"lengths": lengths})
-        self._held = head, kept
-        return IndexView(self._columns, head, self.encoder, words), len(new) + len(gone)
+    def _words(self, head: Head) -> Words:
+        if self.view is not None and self.view.head == head:
+            return self.view.words
+        return Words(WordIndex(INDEXED, self._columns.path(head, "words")), head, memoryview(b""))
+
+    def _worded(
+        self, head: Head, words: Words, stems: Sequence[Mapping[str, list[str]]], gone: Collection[int]
+    ) -> tuple[WordIndex, Head, dict[str, Any]]:
+        """The words of what came and went: lines of a file while they are few, then a commit of them all."""
+        lengths = head.note.get("lengths", dict.fromkeys(_COUNTED, 0))
+        lengths = {name: lengths[name] + sum(len(one[name]) for one in stems) for name in _COUNTED}
+        new = {row: counted(one, INDEXED) for row, one in enumerate(stems, head.rows)}
+        late = words.after(new, frozenset(gone))
+        if head.rows and late.few:
+            lines = b"".join(json.dumps(line).encode() + b"\n" for line in new.items())
+            held = {"rows": words.rows, "buried": sorted(late.buried), "start": words.start}
+            return words.base, self._columns.grown(head, {"newest": lines}, 0), {"lengths": lengths, "words": held}
+        base = WordIndex(INDEXED, self._columns.path(head, "words"))
+        base.change(((row, spelt(one)) for row, one in late.newest.items()), late.buried)
+        held = {"rows": head.rows + len(new), "buried": [], "start": head.sizes.get("newest", 0)}
+        return base, head, {"lengths": lengths, "words": held}
 
     def _files(self, head: Head, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]) -> dict[str, bytes]:
         """What the files get for a batch."""
@@ -139,6 +162,14 @@ class RoutingIndex:
         return {"rows": b"".join(lines), "spans": spans.tobytes(), "terms": hashes.tobytes()}
 
 
+class _Known(Struct, frozen=True):
+    """Of one state the row of each entry that counts, by its digest, and the hashes of the words that have a vector."""
+
+    head: Head
+    rows: dict[str, int]
+    words: set[int]
+
+
 class _Cut(Struct, frozen=True):
     """An entry in pieces: the stems of every field, and by the hash of a stem a word that has it."""
 
@@ -146,7 +177,7 @@ class _Cut(Struct, frozen=True):
     words: Mapping[int, str]
 
 
-def _cut(entry: Entry, words: WordIndex) -> _Cut:
+def _cut(entry: Entry, words: Words) -> _Cut:
     texts: Iterable[tuple[str, str]] = (
         ("name", " ".join((entry.name, *entry.aliases))),
         ("purpose", entry.purpose),

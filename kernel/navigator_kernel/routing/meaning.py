@@ -50,12 +50,13 @@ class Meaning(Struct):
     lessons: Callable[[], Mapping[str, Sequence[str]]] = dict
     _learned: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _skills: tuple[SkillDef, ...] | None = None
+    _entries: dict[str, tuple[SkillDef, Sequence[str], Entry]] = field(default_factory=dict)
     _ranker: Ranker | None = field(default=None)
 
     def retrieve(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         """The candidates among `skills`, best first, and the band that the leader's probability falls into."""
         learned = self.lessons()
-        entries = partial(_entries, skills, learned)
+        entries = partial(self._told, skills, learned)
         if self._ranker is None or skills != self._skills or learned != self._learned:
             self.learn(entries())
             self._skills, self._learned = skills, learned
@@ -66,6 +67,16 @@ class Meaning(Struct):
             self.learn(entries())
             return self._known(skills, self.judged(text, k))
 
+    def _told(self, skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
+        """An entry for each; one that is what it was keeps its own, whose digest is known."""
+        before, self._entries = self._entries, {}
+        for skill in skills:
+            said, held = learned.get(skill.name, ()), before.get(skill.name)
+            if held is None or held[0] is not skill or held[1] != said:
+                held = skill, said, entry_of(skill, said)
+            self._entries[skill.name] = held
+        return [entry for _, _, entry in self._entries.values()]
+
     def _known(self, skills: tuple[SkillDef, ...], found: Retrieval) -> Retrieval:
         """`found`; ValueError where it names what is not among `skills`, for a folder may bring its own index."""
         if not {one.name for one in found.candidates} <= {skill.name for skill in skills}:
@@ -74,7 +85,7 @@ class Meaning(Struct):
 
     def learn(self, entries: Sequence[Entry]) -> None:
         """From now on these are what can be chosen."""
-        key = blake2b("\n".join(entry.digest for entry in entries).encode(), digest_size=16).hexdigest()
+        key = blake2b("\n".join([entry.digest for entry in entries]).encode(), digest_size=16).hexdigest()
         self.index.sync(lambda: entries, key)
         if self.index.view is not None:
             self._ranker = Ranker(self.index.view, self.index.encoder)
@@ -122,10 +133,6 @@ def _ordered(found: Sequence[Measured], scores: Sequence[float]) -> list[int]:
             tied.sort(key=lambda at: (-rows[at].priority, rows[at].id))
         order += tied
     return order
-
-
-def _entries(skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
-    return [entry_of(skill, learned.get(skill.name, ())) for skill in skills]
 
 
 def _banded(weighed: _Weighed, caution: Caution, k: int) -> Retrieval:

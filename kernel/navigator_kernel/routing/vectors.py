@@ -61,7 +61,7 @@ def _middle(vectors: Floats) -> Floats:
 
 class Vectors:
     """The vectors of `rows` rows, from the bytes of their files. `picked` reads some rows of `vectors`, where there are
-    many."""
+    many; `before` is what the first of them were found by in an older state."""
 
     def __init__(
         self,
@@ -72,6 +72,7 @@ class Vectors:
         rows: int,
         dimensions: int,
         picked: Callable[[Iterable[int]], bytes] | None = None,
+        before: Search | None = None,
     ) -> None:
         if len(vectors) != rows * len(FACETS) * dimensions * 2 or len(shot_ends) != rows * 8:
             raise Damaged("the vectors do not fit the rows", hint="they are made anew")
@@ -79,18 +80,11 @@ class Vectors:
         self._shots = np.frombuffer(shots, dtype=np.float16).reshape(-1, dimensions)
         self._shot_ends = np.frombuffer(shot_ends, dtype=np.int64) // (dimensions * 2)
         self._picked = picked
-        self._all = _told(self._held[: rows if rows <= EXACT else 0])
-        self._clusters = _Clusters(self._held, partial(unmapped, vectors)) if rows > EXACT else None
+        self.search = Search(self._held, partial(unmapped, vectors), before)
 
     def near(self, query: Floats, limit: int) -> tuple[np.ndarray[Any, Any], Floats]:
         """The `limit` rows nearest to `query`, nearest first, with their cosines."""
-        if self._clusters is not None:
-            rough = self._clusters.near(query, limit * 2)
-            exact = _told(self._of(rough.tolist())) @ query
-            best = _top(exact, limit)
-            return rough[best], exact[best]
-        found = _top(self._all @ query, limit)
-        return found, self._all[found] @ query
+        return self.search.near(query, limit, self._of)
 
     def _of(self, rows: Sequence[int]) -> np.ndarray[Any, Any]:
         if self._picked is None:
@@ -118,20 +112,52 @@ class Vectors:
         return found
 
 
+class Search:
+    """What rows are found by. Up to EXACT are compared in full, and of more those that have come since there were
+    clusters of them; `before` is of the first of these rows."""
+
+    def __init__(self, held: np.ndarray[Any, Any], forget: Callable[[], None], before: Search | None = None) -> None:
+        """`forget` gives the memory back that `held` was read into."""
+        self.clusters: _Clusters | None
+        if before is not None and len(held) - before.clustered <= EXACT:
+            self.clusters, told = before.clusters, before.told
+        else:
+            self.clusters = _Clusters(held, forget) if len(held) > EXACT else None
+            told = np.empty((0, held.shape[2]), dtype=np.float32)
+        self.told: Floats = np.concatenate([told, _told(held[self.clustered + len(told) :])])
+
+    @property
+    def clustered(self) -> int:
+        """How many of the first rows are in clusters."""
+        return 0 if self.clusters is None else self.clusters.rows
+
+    def near(
+        self, query: Floats, limit: int, of: Callable[[Sequence[int]], np.ndarray[Any, Any]]
+    ) -> tuple[np.ndarray[Any, Any], Floats]:
+        """The `limit` rows nearest to `query`, nearest first, with their cosines; `of` reads the vectors of some."""
+        found = _top(self.told @ query, limit)
+        rows, cosines = found + self.clustered, self.told[found] @ query
+        if self.clusters is None:
+            return rows, cosines
+        rough = self.clusters.near(query, limit * 2)
+        rows, cosines = np.append(rough, rows), np.append(_told(of(rough.tolist())) @ query, cosines)
+        best = _top(cosines, limit)
+        return rows[best], cosines[best]
+
+
 class _Clusters:
     """Rows by the middle that each is nearest to, in bytes: only those round the middles next to a query are looked at
     (Jégou et al. 2011, inverted file), a tenth of 100,000, which hold five of six that are near."""
 
     def __init__(self, held: np.ndarray[Any, Any], forget: Callable[[], None]) -> None:
-        """`forget` gives the memory back that `held` was read into."""
-        rows, step = len(held), max(1, len(held) // _SAMPLE)
+        self.rows, step = len(held), max(1, len(held) // _SAMPLE)
         sample = np.concatenate([told for _, told in _read(held, forget, step)])
-        self._middles = _middles(sample, 1 << round(np.log2(1.6 * np.sqrt(rows))))
+        self._middles = _middles(sample, 1 << round(np.log2(1.6 * np.sqrt(self.rows))))
         self._step = max(float(np.abs(sample).max()), 1e-6) / 127
         nearest = np.concatenate([_nearest(told, self._middles) for _, told in _read(held, forget)])
-        self._rows = np.argsort(nearest, kind="stable")
-        self._starts = np.searchsorted(nearest[self._rows], np.arange(len(self._middles) + 1))
-        self._bytes, places = np.empty((rows, held.shape[2]), dtype=np.int8), np.argsort(self._rows)
+        self._order = np.argsort(nearest, kind="stable")
+        self._starts = np.searchsorted(nearest[self._order], np.arange(len(self._middles) + 1))
+        self._bytes, places = np.empty((self.rows, held.shape[2]), dtype=np.int8), np.argsort(self._order)
         for at, told in _read(held, forget):
             self._bytes[places[at : at + len(told)]] = np.clip(np.rint(told / self._step), -127, 127)
 
@@ -141,7 +167,7 @@ class _Clusters:
         spans = [(int(self._starts[at]), int(self._starts[at + 1])) for at in probed]
         scores = np.concatenate([self._bytes[begin:end].astype(np.float32) @ query for begin, end in spans])
         places = np.concatenate([np.arange(begin, end) for begin, end in spans])
-        found: np.ndarray[Any, Any] = self._rows[places[_top(scores, limit)]]
+        found: np.ndarray[Any, Any] = self._order[places[_top(scores, limit)]]
         return found
 
 

@@ -11,13 +11,14 @@ from navigator_kernel.adapters.columns import Picked, at_hand
 from navigator_kernel.adapters.word_index import WordIndex
 from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.features import FIELDS
+from navigator_kernel.routing.words import Words
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.columns import Columns, Head
     from navigator_kernel.ports import Encoder
     from navigator_kernel.routing.arrays import Terms
     from navigator_kernel.routing.lexicon import Lexicon
-    from navigator_kernel.routing.vectors import Vectors
+    from navigator_kernel.routing.vectors import Search, Vectors
 
 INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that candidates are found by
 WIDTH = 2 + len(FIELDS)  # of `spans`, a row: where its line ends, then where each of its fields and its grams end
@@ -34,16 +35,26 @@ class Row(Struct, frozen=True):
 
 
 class IndexView:
-    """What `head` speaks of; `words` is its index of words where that is open. Damaged where its files do not fit each
-    other."""
+    """What `head` speaks of. An older state may hand on what it has open: its `base`, which is what tantivy has of the
+    words, and `search`, by which its rows were found. Damaged where the files do not fit each other."""
 
-    def __init__(self, columns: Columns, head: Head, encoder: Encoder | None, words: WordIndex | None = None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        head: Head,
+        encoder: Encoder | None,
+        *,
+        base: WordIndex | None = None,
+        search: Search | None = None,
+    ) -> None:
         self._columns, self.head, self._encoder = columns, head, encoder
         self._lines = columns.mapped(head, "rows")
         self._spans, self._terms = columns.mapped(head, "spans").cast("q"), columns.mapped(head, "terms").cast("I")
         if len(self._spans) != head.rows * WIDTH or (head.rows and self._lines[-1] != ord("\n")):
             raise Damaged("the rows of the index do not fit each other", hint="it is made anew")
-        self.words = words or WordIndex(INDEXED, columns.path(head, "words"))
+        base = base or WordIndex(INDEXED, columns.path(head, "words"))
+        self.words = Words(base, head, columns.mapped(head, "newest"))
+        self.search = search
         self._vectors: Vectors | None = None
         self._lexicon: Lexicon | None = None
         self._cut: Terms | None = None
@@ -58,7 +69,8 @@ class IndexView:
             dimensions, rows = self._encoder.dimensions, self.head.rows
             size = len(held["vectors"]) // max(rows, 1)
             picked = Picked(self._columns.path(self.head, "vectors"), size) if rows > EXACT else None
-            self._vectors = Vectors(**held, rows=rows, dimensions=dimensions, picked=picked)
+            self._vectors = Vectors(**held, rows=rows, dimensions=dimensions, picked=picked, before=self.search)
+            self.search = self._vectors.search
         return self._vectors
 
     @property
@@ -88,7 +100,8 @@ class IndexView:
     @property
     def averages(self) -> list[float]:
         """Terms of each of FIELDS in a usual row."""
-        return [length / max(self.head.rows, 1) for length in self.head.note["lengths"]]
+        lengths, rows = self.head.note["lengths"], max(self.head.rows, 1)
+        return [lengths[name] / rows for name in FIELDS]
 
     def row(self, at: int) -> Row:
         start = self._spans[(at - 1) * WIDTH] if at else 0
@@ -101,8 +114,8 @@ class IndexView:
         ends = self._spans[at * WIDTH + 1 : (at + 1) * WIDTH - 1].tolist()
         return [self._terms[a:b].tolist() for a, b in zip([start, *ends], ends, strict=False)]
 
-    def held(self) -> dict[str, tuple[int, str]]:
-        """Row and digest of each entry that counts, by its id."""
+    def held(self) -> dict[str, int]:
+        """The row of each entry that counts, by its digest."""
         lines = bytes(self._lines).split(b"\n")[: self.head.rows]
         rows = json.loads(b"[%b]" % b",".join(lines))  # all at once is four times as fast as one by one
-        return {str(row[0]): (at, str(row[2])) for at, row in enumerate(rows) if at not in self.head.dead}
+        return {str(row[2]): at for at, row in enumerate(rows) if at not in self.head.dead}
