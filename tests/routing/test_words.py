@@ -25,15 +25,15 @@ def index_at(tmp_path: Path) -> Index:
     return lambda name: RoutingIndex(tmp_path / name, FolderWriter([tmp_path]), None)
 
 
-def said(seed: int, *, body: int = 12) -> Entry:
-    """An entry with words by chance, as many in its body."""
+def said(seed: int) -> Entry:
+    """An entry with words by chance."""
     chance = Random(seed)
 
     def some(count: int) -> str:
         return " ".join(chance.choices(WORDS, k=count))
 
-    told = {"description": some(chance.randrange(4, 16)), "body": some(body), "examples": (some(5),)}
-    return Entry(id=f"skill-{seed}", name=f"skill-{seed}", **told)  # type: ignore[arg-type]
+    name, length = f"skill-{seed}", chance.randrange(4, 16)
+    return Entry(id=name, name=name, description=some(length), body=some(12), examples=(some(5),))
 
 
 def held(index: RoutingIndex, entries: Sequence[Entry]) -> IndexView:
