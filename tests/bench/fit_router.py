@@ -74,7 +74,7 @@ class Sample:
 def sampled(found: RoutingSet, encoder: Encoder | None, folder: Path) -> Sample:
     """The set as the router sees it, with or without meaning."""
     index = RoutingIndex(folder / found.name, FolderWriter([folder]), encoder)
-    index.sync(lambda: found.entries, "fit")
+    index.sync(found.entries)
     assert index.view is not None
     ranker = Ranker(index.view, encoder)
     asked = [ranker.said(clean(one.text)) for one in found.questions]

@@ -44,7 +44,7 @@ def made(count: int) -> list[Entry]:
 @pytest.fixture
 def ranker(tmp_path: Path, encoder: Encoder) -> Ranker:
     index = RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder)
-    index.sync(lambda: made(60), "a")
+    index.sync(made(60))
     assert index.view is not None
     return Ranker(index.view, encoder)
 

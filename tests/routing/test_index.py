@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from navigator_kernel.ports import Encoder
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.ranker import Ranker
-from routing.semantic import Counting, entries
+from routing.semantic import TOLD, Counting, entries
 
 Index = Callable[..., RoutingIndex]
 
@@ -41,48 +42,70 @@ def nearest(index: RoutingIndex, text: str) -> str:
     return index.view.row(int(rows[0])).name
 
 
-def never() -> list[Entry]:
-    raise AssertionError("nothing has changed, nothing is to be read")
-
-
 def test_candidates_come_by_words_and_by_meaning(index_at: Index) -> None:
     index = index_at()
-    assert index.sync(entries, "a") == 8
+    assert index.sync(entries()) == 8
     assert found(index, "merge these pdf files")[0] == "pdf-merge"
     assert nearest(index, "这个周末我想去旅行") == "travel-planner"
     assert nearest(index, "write the minutes of our meeting") == "会议纪要"
 
 
-def test_an_index_of_the_same_state_reads_nothing(index_at: Index) -> None:
-    index_at().sync(entries, "a")
-    again = index_at()
-    assert again.sync(never, "a") == 0
+def heads(root: Path) -> list[int]:
+    return [path.stat().st_mtime_ns for path in root.glob("index/*/current.json")]
+
+
+def test_of_the_same_state_nothing_is_encoded_or_written(index_at: Index, encoder: Encoder, tmp_path: Path) -> None:
+    index_at().sync(entries())
+    before, counting = heads(tmp_path), Counting(encoder)
+    again = index_at(counting)
+    assert again.sync(entries()) == 0
+    assert (counting.texts, heads(tmp_path)) == ([], before)
     assert found(again, "merge these pdf files")[0] == "pdf-merge"
 
 
 def test_only_what_is_new_or_changed_is_encoded(index_at: Index, encoder: Encoder) -> None:
     counting = Counting(encoder)
     index = index_at(counting)
-    index.sync(entries, "a")
+    index.sync(entries())
     counting.texts.clear()
     held = entries()
     held[0] = replace(held[0], description="Joins PDF documents.")
-    assert index.sync(lambda: held[:-1], "b") == 3  # one came, its old row and another one went
+    assert index.sync(held[:-1]) == 3  # one came, its old row and another one went
     assert set(counting.texts) == {"pdf merge", "pdf merge: Joins PDF documents.", "joins"}
 
 
 def test_what_has_gone_is_found_no_more(index_at: Index) -> None:
     index = index_at()
-    index.sync(entries, "a")
-    index.sync(lambda: [entry for entry in entries() if entry.name != "pdf-merge"], "b")
+    index.sync(entries())
+    index.sync([entry for entry in entries() if entry.name != "pdf-merge"])
     assert "pdf-merge" not in found(index, "merge these pdf files")
-    index.sync(entries, "a")
+    index.sync(entries())
     assert found(index, "merge these pdf files")[0] == "pdf-merge"
+
+
+def test_what_came_and_went_is_told_wherever_it_is_and_in_whatever_order(index_at: Index, encoder: Encoder) -> None:
+    """In the process that made the last change, and in one that reads it."""
+    counting, chance, held = Counting(encoder), Random(3), entries()
+    index, kept = index_at(counting), set(TOLD)
+    index.sync(held)
+    for turn in range(30):
+        counting.texts.clear()
+        chosen = chance.sample(held, chance.randrange(1, len(held) + 1))
+        chosen = chosen if turn % 2 else sorted(chosen, key=lambda entry: entry.id)
+        names = {entry.id for entry in chosen}
+        index = index if turn % 3 else index_at(counting)
+        assert index.sync(chosen) == len(names ^ kept)
+        assert {text.partition(":")[0] for text in counting.texts if ":" in text} == {
+            entry.title for entry in chosen if entry.id not in kept
+        }
+        assert index.view is not None
+        assert {index.view.row(at).id for at in index.view.held().values()} == names
+        kept = names
 
 
 def test_without_an_encoder_words_serve_alone(index_at: Index) -> None:
     index = index_at(None)
-    index.sync(entries, "a")
+    index.sync(entries())
     assert index.view is not None and index.view.vectors is None
     assert found(index, "merge these pdf files") == ["pdf-merge"]
 
@@ -90,8 +113,8 @@ def test_without_an_encoder_words_serve_alone(index_at: Index) -> None:
 def test_many_changes_end_in_an_index_made_anew_without_the_dead(index_at: Index) -> None:
     index = index_at()
     many = [Entry(id=f"s{at}", name=f"skill-{at}", description=f"Does thing {at}.") for at in range(400)]
-    index.sync(lambda: many, "a")
-    index.sync(lambda: many[:10], "b")
+    index.sync(many)
+    index.sync(many[:10])
     assert index.view is not None
     assert (index.view.count, len(index.view.head.dead)) == (10, 0)
     assert found(index, "thing 3")[0] == "skill-3"
@@ -109,25 +132,25 @@ HARM: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("harm", HARM)
 @pytest.mark.parametrize("name", FILES)
 def test_a_damaged_index_is_made_anew(index_at: Index, tmp_path: Path, name: str, harm: str) -> None:
-    index_at().sync(entries, "a")
+    index_at().sync(entries())
     (generation,) = tmp_path.glob("index/*/g-*")
     HARM[harm](generation / name)
     again = index_at()
-    again.sync(entries, "a")
+    again.sync(entries())
     assert found(again, "merge these pdf files")[0] == "pdf-merge"
     assert nearest(again, "这个周末我想去旅行") == "travel-planner"
-    assert index_at().sync(never, "a") == 0
+    assert index_at().sync(entries()) == 0
 
 
 def test_what_a_killed_process_left_is_made_anew(index_at: Index, tmp_path: Path) -> None:
-    index_at().sync(entries, "a")
+    index_at().sync(entries())
     (folder,) = tmp_path.glob("index/*")
     (folder / "changing").write_bytes(b"")
     (generation,) = folder.glob("g-*")
     with (generation / "rows").open("ab") as file:
         file.write(b"half a li")
     again = index_at()
-    again.sync(lambda: entries()[1:], "b")
+    again.sync(entries()[1:])
     assert "pdf-merge" not in found(again, "merge these pdf files")
     assert [path.name for path in folder.glob("g-*")] == [again.view.head.generation if again.view else ""]
     assert not (folder / "changing").exists()
@@ -145,8 +168,8 @@ encoder = UseEncoder(kept, lambda: FolderWriter([kept]))
 index = RoutingIndex(root / "index", FolderWriter([root]), encoder)
 held = [entry for at, entry in enumerate(entries()) if at != skip]
 for turn in range(5):
-    index.sync(lambda: held, f"without {skip}")
-    index.sync(entries, "all")
+    index.sync(held)
+    index.sync(entries())
 print(index.view.count)
 """
 
@@ -161,5 +184,5 @@ def test_processes_that_index_at_once_all_end_right(index_at: Index, tmp_path: P
     ended = [process.communicate(timeout=100)[0].strip() for process in running]  # they may say that they wait
     assert (ended, [process.returncode for process in running]) == (["8"] * 3, [0] * 3)
     index = index_at()
-    assert index.sync(never, "all") == 0
+    assert index.sync(entries()) == 0
     assert found(index, "merge these pdf files")[0] == "pdf-merge"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,17 +45,17 @@ class RoutingIndex:
         self.view: IndexView | None = None
         self._known: _Known | None = None
 
-    def sync(self, entries: Callable[[], Sequence[Entry]], key: str) -> int:
-        """Makes it the index of `entries()`, whose state is `key`; they are asked for only where it is another.
-
-        How many rows came or went. Busy where another process is at it for too long."""
+    def sync(self, entries: Sequence[Entry]) -> int:
+        """Makes it the index of `entries`. How many rows came or went. Busy where another process is at it too long."""
+        digests = [entry.digest for entry in entries]
+        key = blake2b("\n".join(digests).encode(), digest_size=16).hexdigest()
         if self._is(key):
             return 0
         self._writer.make_folder(self._folder)
         with locked(self._folder / "lock", timeout=PATIENCE):
             if self._is(key):  # another process was faster
                 return 0
-            return self._changed({entry.digest: entry for entry in entries()}, key)
+            return self._changed(entries, digests, key)
 
     def forget(self) -> None:
         """What is kept turned out to be none of ours: the next `sync` makes it anew."""
@@ -76,18 +77,17 @@ class RoutingIndex:
         search = self.view.search if self.view is not None and self.view.head.generation == head.generation else None
         return IndexView(self._columns, head, self.encoder, base=base, search=search)
 
-    def _changed(self, wanted: Mapping[str, Entry], key: str) -> int:
-        """`wanted` are the entries by their digests."""
+    def _changed(self, entries: Sequence[Entry], digests: list[str], key: str) -> int:
         broken_off = (self._folder / _MARK).exists()
         self._writer.append(self._folder / _MARK, b"")  # a journal keeps it before what is written after it
         try:
             if broken_off or self.view is None:
                 raise Damaged("there is nothing to go on from", hint="it is made anew")
-            count = self._grown(self._remembered(self.view), wanted, key)
+            count = self._grown(self._remembered(self.view), entries, digests, key)
         except (Damaged, ValueError, KeyError, IndexError):
             head = self._columns.begun()
             self._writer.make_folder(self._columns.path(head, "words"))
-            count = self._grown(_Known(head, {}, set()), wanted, key)
+            count = self._grown(_Known(head, [], {}, set()), entries, digests, key)
         self._columns.sweep(None if self.view is None else self.view.head)
         self._writer.remove(self._folder / _MARK)
         return count
@@ -97,12 +97,15 @@ class RoutingIndex:
         known, self._known = self._known, None
         if known is not None and known.head == view.head:
             return known
-        words = self._columns.mapped(view.head, "word_keys").cast("I").tolist()
-        return _Known(view.head, view.held(), set(words))
+        held, words = view.held(), self._columns.mapped(view.head, "word_keys").cast("I").tolist()
+        return _Known(view.head, list(held), held, set(words))
 
-    def _grown(self, known: _Known, wanted: Mapping[str, Entry], key: str) -> int:
+    def _grown(self, known: _Known, entries: Sequence[Entry], digests: list[str], key: str) -> int:
         head, held = known.head, known.rows
-        gone = {digest: row for digest, row in held.items() if digest not in wanted}
+        start = _alike(known.order, digests)
+        end = _alike(known.order[start:][::-1], digests[start:][::-1])
+        wanted = {entry.digest: entry for entry in entries[start : len(digests) - end]}
+        gone = {digest: held[digest] for digest in known.order[start : len(known.order) - end] if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]
         if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
             raise Damaged("too much of it is gone", hint="it is made anew")
@@ -120,7 +123,7 @@ class RoutingIndex:
         held.update(zip((entry.digest for entry in new), range(head.rows, grown.rows), strict=True))
         head = self._columns.keep(grown, dead=gone.values(), key=key, note=note)
         self.view = self._opened(head, base)
-        self._known = _Known(head, held, known.words)
+        self._known = _Known(head, digests, held, known.words)
         return len(new) + len(gone)
 
     def _words(self, head: Head) -> Words:
@@ -163,9 +166,11 @@ class RoutingIndex:
 
 
 class _Known(Struct, frozen=True):
-    """Of one state the row of each entry that counts, by its digest, and the hashes of the words that have a vector."""
+    """Of one state the digests of its entries as they came, the row of each, and the hashes of the words that have a
+    vector."""
 
     head: Head
+    order: list[str]
     rows: dict[str, int]
     words: set[int]
 
@@ -175,6 +180,18 @@ class _Cut(Struct, frozen=True):
 
     stems: Mapping[str, list[str]]
     words: Mapping[int, str]
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    """How many of the first are the same; of many in a few comparisons."""
+    found, size = 0, min(len(one), len(other))
+    while size:
+        if one[found : found + size] == other[found : found + size]:
+            found += size
+            size = min(size, len(one) - found, len(other) - found)
+        else:
+            size //= 2
+    return found
 
 
 def _cut(entry: Entry, words: Words) -> _Cut:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from hashlib import blake2b
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -85,8 +84,7 @@ class Meaning(Struct):
 
     def learn(self, entries: Sequence[Entry]) -> None:
         """From now on these are what can be chosen."""
-        key = blake2b("\n".join([entry.digest for entry in entries]).encode(), digest_size=16).hexdigest()
-        self.index.sync(lambda: entries, key)
+        self.index.sync(entries)
         if self.index.view is not None:
             self._ranker = Ranker(self.index.view, self.index.encoder)
 
