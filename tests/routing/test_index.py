@@ -103,6 +103,14 @@ def test_what_came_and_went_is_told_wherever_it_is_and_in_whatever_order(index_a
         kept = names
 
 
+def test_an_entry_that_is_told_twice_is_there_until_it_is_told_no_more(index_at: Index) -> None:
+    index, (one, *others) = index_at(None), entries()
+    for told in ([one, one, *others], [one, *others], [*others, one], [one, *others, one], others):
+        index.sync(told)
+        assert index.view is not None
+        assert {index.view.row(at).id for at in index.view.held().values()} == {entry.id for entry in told}
+
+
 def test_without_an_encoder_words_serve_alone(index_at: Index) -> None:
     index = index_at(None)
     index.sync(entries())

@@ -102,8 +102,9 @@ class RoutingIndex:
 
     def _grown(self, known: _Known, entries: Sequence[Entry], digests: list[str], key: str) -> int:
         head, held = known.head, known.rows
-        start = _alike(known.order, digests)
-        end = _alike(known.order[start:][::-1], digests[start:][::-1])
+        start, end = (
+            _ends(known.order, digests) if len(known.order) == len(held) else (0, 0)
+        )  # unless one is there twice
         wanted = {entry.digest: entry for entry in entries[start : len(digests) - end]}
         gone = {digest: held[digest] for digest in known.order[start : len(known.order) - end] if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]
@@ -180,6 +181,12 @@ class _Cut(Struct, frozen=True):
 
     stems: Mapping[str, list[str]]
     words: Mapping[int, str]
+
+
+def _ends(one: list[str], other: list[str]) -> tuple[int, int]:
+    """How many of the first are the same in both, and how many of the last of what is left."""
+    start = _alike(one, other)
+    return start, _alike(one[start:][::-1], other[start:][::-1])
 
 
 def _alike(one: list[str], other: list[str]) -> int:
