@@ -10,6 +10,7 @@ import pytest
 
 from navigator_kernel.adapters.columns import Columns
 from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.word_index import WordIndex
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.ranker import SEARCHED
@@ -178,3 +179,11 @@ def test_newest_rows_that_cannot_be_read_are_made_anew(index_at: Index, tmp_path
     view = held(index_at("index"), MANY[:101])
     assert next(iter(scores(view, "100"))) == "skill-100"
     assert late(view) == ([], 0)
+
+
+def test_many_rows_that_come_at_once_are_one_segment(tmp_path: Path) -> None:
+    """Each makes every search and every look at how rare a term is longer."""
+    words = WordIndex(("body",), tmp_path)
+    words.change((row, {"body": [f"{row}w{at}" for at in range(200)]}) for row in range(2_000))
+    assert len(list(tmp_path.glob("*.term"))) == 1
+    assert [row for row, _ in words.search(["1999w7"], {"body": 1.0}, 5)] == [1999]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from navigator_kernel.errors import Damaged
 
-_HEAP = 15_000_000  # bytes, the least that it takes
+_HEAP = 400_000_000  # bytes, taken as they are needed: what fits is one segment, and each makes every search longer
 _MERGE_AT = 12  # segments from which they are merged while a writer is open anyway
 
 
