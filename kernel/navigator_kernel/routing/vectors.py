@@ -139,7 +139,7 @@ class Search:
         rows, cosines = found + self.clustered, self.told[found] @ query
         if self.clusters is None:
             return rows, cosines
-        rough = self.clusters.near(query, limit * 2)
+        rough = self.clusters.near(query, limit + limit // 4)  # in bytes, of which twice as many find no more
         rows, cosines = np.append(rough, rows), np.append(_told(of(rough.tolist())) @ query, cosines)
         best = _top(cosines, limit)
         return rows[best], cosines[best]
