@@ -9,12 +9,14 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from msgspec import Struct
 
 K1, B = 1.2, 0.75  # BM25 (Robertson & Zaragoza 2009), with tantivy's constants
 FIELDS = ("name", "purpose", "examples", "tags", "against")
 COMPARED = ("name", "purpose", "tags")  # fields whose words are compared by meaning, too
+Term = TypeVar("Term", int, str)  # by its hash, or as it is
 LEXICAL = (*(f"words_{name}" for name in FIELDS), "coverage", "name_said", "name_whole", "name_grams")
 
 
@@ -46,7 +48,7 @@ def lexical(asked: Asked, told: Told, averages: Sequence[float]) -> list[float]:
         return [0.0] * (len(LEXICAL) - 1) + [alike]
     counts = [_counts(weights, terms) for terms in told.fields]
     found = [
-        _bm25(weights, held, len(terms), average) / mass
+        bm25(weights, held, len(terms), average) / mass
         for held, terms, average in zip(counts, told.fields, averages, strict=True)
     ]
     said = counts[0].keys() | counts[1].keys() | counts[3].keys()
@@ -66,7 +68,9 @@ def _counts(weights: Mapping[int, float], terms: Sequence[int]) -> dict[int, int
     return counts
 
 
-def _bm25(weights: Mapping[int, float], counts: Mapping[int, int], length: int, average: float) -> float:
+def bm25(weights: Mapping[Term, float], counts: Mapping[Term, int], length: int, average: float) -> float:
+    """Of a field of `length` terms, `average` of them usual: `weights` are the rarities of what is asked for, `counts`
+    how often the field has it."""
     norm = K1 * (1 - B + B * length / max(average, 1.0))
     return sum(weights[term] * count * (K1 + 1) / (count + norm) for term, count in counts.items())
 

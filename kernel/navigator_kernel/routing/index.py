@@ -102,9 +102,8 @@ class RoutingIndex:
 
     def _grown(self, known: _Known, entries: Sequence[Entry], digests: list[str], key: str) -> int:
         head, held = known.head, known.rows
-        start, end = (
-            _ends(known.order, digests) if len(known.order) == len(held) else (0, 0)
-        )  # unless one is there twice
+        once = len(known.order) == len(held)  # no entry was told twice
+        start, end = _ends(known.order, digests) if once else (0, 0)
         wanted = {entry.digest: entry for entry in entries[start : len(digests) - end]}
         gone = {digest: held[digest] for digest in known.order[start : len(known.order) - end] if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]

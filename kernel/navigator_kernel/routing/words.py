@@ -10,7 +10,7 @@ from msgspec import MsgspecError, Struct
 from msgspec.json import Decoder
 
 from navigator_kernel.errors import Damaged
-from navigator_kernel.routing.features import K1, B, rarity
+from navigator_kernel.routing.features import bm25, rarity
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.columns import Head
@@ -43,7 +43,7 @@ class Words:
         note, total = head.note.get("words", {}), max(head.rows, 1)
         self.base, self.rows, self.start = base, int(note.get("rows", 0)), int(note.get("start", 0))
         self._count = head.rows - len(head.dead)
-        self._averages = {name: max(length / total, 1.0) for name, length in head.note.get("lengths", {}).items()}
+        self._averages = {name: length / total for name, length in head.note.get("lengths", {}).items()}
         try:
             held = _LINES.decode_lines(lines[self.start :])
         except MsgspecError as error:
@@ -92,8 +92,8 @@ class Words:
             for name, weight in weights.items():
                 for row, count, length in self._having(name, term):
                     rare = rarity(self.seen(name, term), self._count)
-                    norm = K1 * (1 - B + B * length / self._averages[name])
-                    scores[row] = scores.get(row, 0.0) + weight * rare * count * (K1 + 1) / (count + norm)
+                    score = weight * bm25({term: rare}, {term: count}, length, self._averages[name])
+                    scores[row] = scores.get(row, 0.0) + score
         return scores
 
 
