@@ -71,7 +71,11 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[WireServer]:
-    with serving() as held:
+    """Each provider's library is loaded before a request is timed: that takes seconds, and is no part of a request."""
+    with serving() as held, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("THERE_API_KEY", KEY)
+        for kind in KINDS:
+            ask(models_of(held, kind), "well")
         yield held
 
 
