@@ -41,6 +41,20 @@ _GAPS = pattern(r"[\s_]+")
 _SECRET = pattern(r"://[^/@\s]+@")
 _LATIN_WORD = pattern(r"[A-Za-z]{2,}")
 
+# Words that carry no subject; a message made of them alone needs no skill.
+STOP = frozenset(
+    """a an and are as at be been but by can could do does did for from get give had has have hello help here hey hi how
+    i if in into is it its just know let like make may me my need now of on or our out over please shall should show so
+    some tell than thank thanks that the their them then there these they this those to today up us use using very want
+    was we were what when where which who why will with would you your am not no yes ok okay good new way thing things
+    one two much many any all about more most also too really something anything""".split()
+)
+STOP_HAN = frozenset(
+    "的 了 吗 呢 吧 啊 我 你 他 她 它 们 我们 你们 他们 这 那 这个 那个 这段 这些 那些 一个 一下 一些 请 请问 帮 "
+    "帮我 请帮 给我 什么 怎么 怎样 如何 为什么 是 在 有 和 与 或 也 都 就 还 要 想 能 会 可以 需要 谢谢 你好 今天 "
+    "现在 很 太 吗".split()
+)
+
 
 def clean(text: str, *, lines: bool = True) -> str:
     """`text` without anything that steers a terminal or hides from a reader.

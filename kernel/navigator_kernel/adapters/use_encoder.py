@@ -35,7 +35,7 @@ class UseEncoder:
     its files are not those that were released.
     """
 
-    id = f"use-m3-{VERSION}-p2"
+    id = f"use-m3-{VERSION}-p3"
     dimensions = 256
 
     def __init__(self, folder: Path, writer: Callable[[], Writer]) -> None:
