@@ -6,12 +6,14 @@ import json
 import mmap
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +38,7 @@ _FEW = 100  # pieces up to which each is read by itself: in time messages would 
 _READ, _ENDING = 28, 8  # pieces of a message that are read, and how many of them are its last
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
+_KEPT = 1_024  # pieces that messages had last, 16 MB
 _TOGETHER = 2_048  # pieces of the texts that are encoded in one go
 
 
@@ -115,6 +118,28 @@ class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no t
         return ids
 
 
+class _Kept:
+    """Of the pieces that messages had last what `told` tells of each by itself, a row each and one of zeros."""
+
+    def __init__(self, told: Callable[[Ids], Floats], width: int) -> None:
+        self.rows: Floats = np.zeros((_KEPT + 1, width), dtype=np.float32)
+        self._told, self._places = told, OrderedDict[int, int]()
+
+    def places(self, ids: Sequence[int]) -> Ids:
+        """The rows of at most _KEPT pieces, until it is asked again."""
+        held, once = self._places, dict.fromkeys(ids)
+        new = [one for one in once if one not in held]
+        for one in once:
+            if one in held:
+                held.move_to_end(one)
+        if new:
+            gone = [held.popitem(last=False)[1] for _ in range(len(held) + len(new) - _KEPT)]
+            places = [*gone, *range(len(held), len(held) + len(new) - len(gone))]
+            self.rows[places] = self._told(np.array(new))
+            held.update(zip(new, places, strict=True))
+        return np.array([held[one] for one in ids])
+
+
 class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
     """The package's arithmetic over mapped arrays, on one thread: a question is too small for more."""
 
@@ -139,6 +164,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         self.p1, self.p3, self.eps = held["p1"], held["p3"], float(meta["eps"])
         self._feat_dim = _WIDTH + len(_ORDERS) * _CONV
         self._width = self._feat_dim + _CONV * sum(_ORDERS)
+        self._kept, self._lock = _Kept(self._told, self._width), Lock()
         projection = np.load(Path(__file__).with_name("use_projection.npy"), allow_pickle=False).astype(np.float32)
         self._basis, self._means = (
             blocked(projection[:_WIDTH]),
@@ -153,7 +179,14 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Floats, Floats]:
         """A question's row and those of words, whose pieces are mostly the same."""
-        found = self._last(*self._sums([self.sp.question(text), *(self.sp.encode(_Word(word)) for word in words)]))
+        group = [self.sp.question(text), *(self.sp.encode(_Word(word)) for word in words)]
+        flat = list(chain.from_iterable(group))
+        if len(flat) > _KEPT:
+            sums = self._sums(group)
+        else:
+            with self._lock:
+                sums = self._summed(np.array([*map(len, group)]), self._kept.rows, self._kept.places(flat))
+        found = self._last(*sums)
         return self._turned(found[:1], "query")[0], self._turned(found[1:], "word")
 
     def _turned(self, found: Floats, kind: TextKind) -> Floats:
@@ -176,13 +209,16 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
     def _sums(self, group: Sequence[Sequence[int]]) -> tuple[Floats, Floats]:
         """Of each text the sum over its pieces, and their number. As the package has it, but what a piece is by itself
         is found out once, however often it is there: half of the work."""
-        lens = np.array([*map(len, group)])
-        flat = np.fromiter(chain.from_iterable(group), dtype=np.int64)
-        starts, count = np.cumsum(lens) - lens, len(flat)
-        ids, where = np.unique(flat, return_inverse=True)
+        ids, where = np.unique(np.fromiter(chain.from_iterable(group), dtype=np.int64), return_inverse=True)
         held = np.concatenate([self._told(ids), np.zeros((1, self._width), np.float32)])
+        return self._summed(np.array([*map(len, group)]), held, where)
+
+    def _summed(self, lens: Ids, held: Floats, where: Ids) -> tuple[Floats, Floats]:
+        """The same of texts with `lens` pieces each, which are the rows of `held` that `where` tells; its last is of
+        zeros."""
+        starts, count = np.cumsum(lens) - lens, len(where)
         window = self._window_index(starts, lens, count)
-        near = np.append(where, len(ids))[window]  # what lies beyond a text is the row of zeros
+        near = np.append(where, len(held) - 1)[window]  # what lies beyond a text is the row of zeros
         feats = held[where, : self._feat_dim]
         parts, place = held.reshape(-1, _CONV), self._feat_dim // _CONV
         buffer = np.zeros((count + 1, _CONV), dtype=np.float32)
