@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,19 +24,19 @@ class Terms:
     characters of its name. `averages` are the usual lengths of FIELDS."""
 
     def __init__(self, terms: memoryview, spans: memoryview, width: int, averages: Sequence[float]) -> None:
-        self._terms = np.frombuffer(terms, dtype=np.uint32)
-        self._ends = np.frombuffer(spans, dtype=np.int64).reshape(-1, width)[:, 1:]
+        self._terms, self._spans = np.frombuffer(terms, dtype=np.uint32), np.frombuffer(spans, dtype=np.int64)
+        self._width, self._bounds = width, np.array([-1, *range(1, width)])  # a row begins where the one before ends
         self._averages = np.maximum(np.array(averages), 1.0)
 
     def of(self, rows: Sequence[int]) -> Cut:
         """The terms of these rows, in one piece."""
         at = np.array(rows, dtype=np.int64)
-        ends = self._ends[at]
-        starts = np.where(at > 0, self._ends[np.maximum(at - 1, 0), -1], 0)
-        lengths = np.diff(ends, axis=1, prepend=starts[:, None])
+        bounds = self._spans.take(at[:, None] * self._width + self._bounds)
+        bounds[at == 0, 0] = 0
+        lengths = np.diff(bounds, axis=1)
         flat = lengths.ravel()
-        shift = np.concatenate([starts[:, None], ends[:, :-1]], axis=1).ravel() - (np.cumsum(flat) - flat)
-        hashes = self._terms[np.repeat(shift, flat) + np.arange(int(flat.sum()))]
+        shift = bounds[:, :-1].ravel() - (np.cumsum(flat) - flat)
+        hashes = self._terms.take(np.repeat(shift, flat) + np.arange(int(flat.sum())))
         return Cut(hashes, lengths, self._averages)
 
 
@@ -86,28 +86,25 @@ class Cut:
         both = np.bincount(self.row[mine][hits], minlength=len(self.lengths))
         return both / np.maximum(self.lengths[:, len(FIELDS)], 1)
 
-    def names(self) -> list[list[int]]:
-        """The hashes of each row's name."""
-        mine, lengths = self.hashes[self.field == 0].tolist(), self.lengths[:, 0].tolist()
-        ends = list(accumulate(lengths))
-        return [mine[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    def names(self, rows: Sequence[int]) -> list[list[int]]:
+        """The hashes of the names of these of the rows."""
+        sizes = self.lengths.sum(axis=1)
+        starts, lengths = (np.cumsum(sizes) - sizes).tolist(), self.lengths[:, 0].tolist()
+        return [self.hashes[starts[row] : starts[row] + lengths[row]].tolist() for row in rows]
 
-    def titles(self, rarities: Mapping[int, float]) -> tuple[Floats, Floats]:
-        """The rarity of each row's name, and of each hash the share that it has in it: a word of the name counts once,
-        all else nothing."""
-        mine = np.flatnonzero(self.field == 0)
-        rare = np.array([rarities[key] for key in self.hashes[mine].tolist()])
-        _, first = np.unique((self.row[mine].astype(np.uint64) << np.uint64(32)) | self.hashes[mine], return_index=True)
-        once: Floats = np.zeros(len(mine))
-        once[first] = rare[first]
-        wholes = np.bincount(self.row[mine], weights=once, minlength=len(self.lengths)).astype(np.float64)
-        shares = np.zeros(len(self.hashes))
-        shares[mine] = once / np.where(wholes > 0, wholes, 1.0)[self.row[mine]]
+    def titles(self, rarities: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
+        """The rarity of each row's name, and of each hash the share that it has in it, where `rarities` says what every
+        word of a name counts; all else counts nothing."""
+        wholes, shares = np.array([sum(one) for one in rarities]), np.zeros(len(self.hashes))
+        told = np.array([*chain.from_iterable(rarities)])
+        shares[self.field == 0] = told / np.repeat(np.where(wholes > 0, wholes, 1.0), self.lengths[:, 0])
         return wholes, shares
 
     def compared(self, fields: Sequence[int], shares: Floats) -> tuple[Hashes, Ids, Floats]:
         """The hashes of these fields, how many each row has, and the shares of them."""
-        wanted = np.isin(self.field, fields)
+        among = np.zeros(self.lengths.shape[1], dtype=bool)
+        among[list(fields)] = True
+        wanted = np.flatnonzero(among[self.field])
         return self.hashes[wanted], self.lengths[:, list(fields)].sum(axis=1), shares[wanted]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
+from operator import mul
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ BOUND = 4.0  # log-odds from which more says little: catalogues differ in how sh
 MEANT = ("best_text", "best_words", "best_name", "length")
 
 
-class Model(Struct, frozen=True, kw_only=True):
+class Model(Struct, frozen=True, kw_only=True, dict=True):
     """One tier's weights. `rank` weighs MEASURED, `meant` what tells that any skill is meant, `certain` what tells that
     it is the first, `bands` are the probabilities from which a leader is taken, by the precision that is wanted."""
 
@@ -35,9 +36,13 @@ class Model(Struct, frozen=True, kw_only=True):
     certain: Mapping[str, float]
     bands: Mapping[str, float]
 
+    @cached_property
+    def weights(self) -> tuple[float, ...]:
+        """Of each of MEASURED."""
+        return tuple(self.rank.get(name, 0.0) for name in MEASURED)
+
     def scores(self, found: Sequence[Measured]) -> list[float]:
-        weights = [self.rank.get(name, 0.0) for name in MEASURED]
-        return [sum(map(float.__mul__, weights, one.numbers)) for one in found]
+        return [sum(map(mul, self.weights, one.numbers)) for one in found]
 
     def any_meant(self, known: Mapping[str, float]) -> float:
         """The probability that the message is for a skill at all."""

@@ -35,7 +35,7 @@ PLACES = ("place_words", "place_text")  # one over the place by words and by mea
 SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
 MEASURED = (*LEXICAL, "words_all", "words_body", *SEMANTIC)
 WORDS = 12  # of these that are compared by meaning
-KEPT = 65_536  # terms of names whose rarity is kept
+KEPT = 65_536  # terms of names whose rarity is kept, and an eighth as many rows with those of their names
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
 _PURPOSE = FIELDS.index("purpose")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
@@ -66,6 +66,11 @@ class Said(Struct, frozen=True):
     by_words: Mapping[int, float]
     by_body: Mapping[int, float]
 
+    @property
+    def lead(self) -> float:
+        """The score by words of the row that has the highest, as a share of what the message weighs."""
+        return next(iter(self.by_words.values()), 0.0) / self.asked.mass
+
 
 class Ranker:
     """Over one view. Without an encoder it goes by words."""
@@ -74,6 +79,7 @@ class Ranker:
         self._view, self._encoder = view, encoder
         self._rarity: dict[str, float] = {}
         self._named: dict[int, float] = {}
+        self._titles: dict[int, list[float]] = {}
 
     def said(self, text: str) -> Said:
         """The message, searched for once."""
@@ -103,7 +109,7 @@ class Ranker:
         rows = [row for row in dict.fromkeys(rows) if row not in dead]
         mass = said.asked.mass
         scored = [(said.by_words.get(row, 0.0) / mass, said.by_body.get(row, 0.0) / mass) for row in rows]
-        known = self._view.cut if rows and (meaning or self._named) else None  # names are known where numpy is there
+        known = self._view.cut if rows and (meaning or self._titles) else None  # names are known where numpy is there
         if known is None:
             numbers = [(*self._lexical(said.asked, row), *found) for row, found in zip(rows, scored, strict=True)]
             return [Measured(row, (*held, *_UNMEANT), self._view) for row, held in zip(rows, numbers, strict=True)]
@@ -130,7 +136,7 @@ class Ranker:
 
         from navigator_kernel.routing.arrays import places
 
-        wholes, shares = cut.titles(self._rarities(cut, rows))
+        wholes, shares = cut.titles(self._titled(cut, rows))
         told, near = cut.told(asked, wholes), np.zeros((len(rows), len(SEMANTIC)))
         if query is not None and self._view.vectors is not None:
             near[:, :4] = self._view.vectors.measured(query, rows)
@@ -141,13 +147,22 @@ class Ranker:
         numbers = np.concatenate([told, scored, near], axis=1).tolist()
         return [Measured(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
 
-    def _rarities(self, cut: Cut, rows: Sequence[int]) -> Mapping[int, float]:
-        """How rare each term of these rows' names is, by its hash; a row is read where one has not been met."""
+    def _titled(self, cut: Cut, rows: Sequence[int]) -> list[list[float]]:
+        """How rare each term of these rows' names is; one that is there twice counts once."""
+        if len(self._titles) > KEPT // 8:
+            self._titles.clear()
+        new = [at for at, row in enumerate(rows) if row not in self._titles]
+        for at, name in zip(new, cut.names(new) if new else (), strict=True):
+            named = self._rarities(rows[at], name)
+            self._titles[rows[at]] = [0.0 if key in name[:so_far] else named[key] for so_far, key in enumerate(name)]
+        return [self._titles[row] for row in rows]
+
+    def _rarities(self, row: int, name: Sequence[int]) -> Mapping[int, float]:
+        """How rare each term of a row's name is, by its hash; the row is read where one has not been met."""
         if len(self._named) > KEPT:
             self._named.clear()
-        for row, hashes in zip(rows, cut.names(), strict=True):
-            if not all(key in self._named for key in hashes):
-                self._named |= {term_hash(stem): self._rare(stem) for stem in self._view.row(row).stems}
+        if not all(key in self._named for key in name):
+            self._named |= {term_hash(stem): self._rare(stem) for stem in self._view.row(row).stems}
         return self._named
 
     def _encoded(self, encoder: Encoder, text: str, asked: Mapping[int, tuple[str, float]]) -> Any:
