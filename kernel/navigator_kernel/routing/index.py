@@ -7,9 +7,7 @@ writes at a time, readers never wait.
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from msgspec import Struct
 from navigator_kernel.adapters.columns import HEAD, Columns, Head
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.word_index import WordIndex
+from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.features import COMPARED, FIELDS, gram_hashes, term_hash
 from navigator_kernel.routing.terms import terms
@@ -150,6 +149,8 @@ class RoutingIndex:
 
     def _files(self, head: Head, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]) -> dict[str, bytes]:
         """What the files get for a batch."""
+        from array import array
+
         hashes, spans, lines = array("I"), array("q"), []
         base, end = head.sizes.get("terms", 0) // hashes.itemsize, head.sizes.get("rows", 0)
         for entry, found in zip(batch, stems, strict=True):

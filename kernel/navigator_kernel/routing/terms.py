@@ -21,8 +21,9 @@ def terms(text: str) -> list[str]:
         if not ascii_only and _HAN.match(run):
             found += _pairs(run)
             continue
-        parts = [part.lower() for part in _CAMEL.split(run)]
-        found += parts if len(parts) == 1 else [*parts, run.lower()]
+        lower = run.lower()
+        parts = [run] if run == lower else [part.lower() for part in _CAMEL.split(run)]
+        found += parts if len(parts) == 1 else [*parts, lower]
     return found
 
 

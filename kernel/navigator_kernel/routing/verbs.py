@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -41,6 +41,7 @@ _POLITE = pattern(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
     re.IGNORECASE,
 )
+_POLITELY = ("please", "can you", "could you", "kindly", "now", "then", "请", "麻烦", "帮我", "现在", "给我")
 _TAIL = pattern(
     r"(?:[\s,，]*(?:\b(?:please|pls|thanks|thank you|now)\b|吧|好吗|谢谢|一下))*[?？!！。.\s]*$", re.IGNORECASE
 )
@@ -97,19 +98,30 @@ _SEARCH = pattern(
 )
 
 
-def _verb(english: str, chinese: str) -> re.Pattern[str]:
+class _Verb(NamedTuple):
     """At the start of a message; an English verb ends with its word, a Chinese one where it ends."""
-    return pattern(rf"^(?:(?:{english})(?![\w-])|(?:{chinese})(?:一下)?)\s*", re.IGNORECASE | re.ASCII)
+
+    operation: Operation
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+    def match(self, said: str) -> re.Match[str] | None:
+        return self.pattern.match(said) if said.lower().startswith(self.words) else None
 
 
-_VERBS: tuple[tuple[Operation, re.Pattern[str]], ...] = (
-    ("uninstall", _verb("uninstall|delete|remove", "卸载|删除|移除")),
-    ("install", _verb("install|add", "安装|添加|装")),
-    ("enable", _verb("enable", "启用")),
-    ("disable", _verb("disable", "停用|禁用")),
-    ("info", _verb("analy[sz]e|inspect|view|show|info|look at|what is in", "分析|查看|看看")),
+def _verb(operation: Operation, english: str, chinese: str) -> _Verb:
+    whole = pattern(rf"^(?:(?:{english})(?![\w-])|(?:{chinese})(?:一下)?)\s*", re.IGNORECASE | re.ASCII)
+    return _Verb(operation, (*english.split("|"), *chinese.split("|")), whole)
+
+
+_VERBS = (
+    _verb("uninstall", "uninstall|delete|remove", "卸载|删除|移除"),
+    _verb("install", "install|add", "安装|添加|装"),
+    _verb("enable", "enable", "启用"),
+    _verb("disable", "disable", "停用|禁用"),
+    _verb("info", "analyse|analyze|inspect|view|show|info|look at|what is in", "分析|查看|看看"),
 )
-_CHANGES = tuple(verb for verb in _VERBS if verb[0] in {"uninstall", "enable", "disable"})
+_CHANGES = tuple(verb for verb in _VERBS if verb.operation in {"uninstall", "enable", "disable"})
 # What a pattern has somewhere: a look for it is cheaper than the pattern, which most messages then never need.
 _RUNS = "执行 运行 使用 调用 启动 用 run use execute call invoke start worker apply".split()
 _SKILLS = ("skill", "技能")
@@ -118,7 +130,7 @@ LIMIT = 4_000  # characters of a message that may be an order; a longer one is a
 
 def recognise(text: str, names: Names) -> Action | None:
     """The action that `text` names exactly, or None."""
-    said = _POLITE.sub("", text.strip()).strip()
+    said = _bare(text)
     if not said:
         return None
     if len(said) > LIMIT:
@@ -135,15 +147,21 @@ def recognise(text: str, names: Names) -> Action | None:
     )
 
 
+def _bare(text: str) -> str:
+    """Without the words of politeness that it begins with."""
+    said = text.strip()
+    return _POLITE.sub("", said).strip() if said.lower().startswith(_POLITELY) else said
+
+
 def changes_skills(text: str) -> bool:
     """Whether `text` begins with an order to remove, enable or disable: what it names is never to be run for it."""
-    said = _POLITE.sub("", text.strip()).strip()
-    return any(verb.match(said) for _, verb in _CHANGES)
+    said = _bare(text)
+    return any(verb.match(said) for verb in _CHANGES)
 
 
 def _lifecycle_of_named(said: str, names: Names) -> Action | None:
     """A lifecycle verb comes before running where the object is a skill: `uninstall word-count` never runs it."""
-    for operation, verb in _CHANGES:
+    for verb in _CHANGES:
         if verb.match(said) is None:
             continue
         said = _TAIL.sub("", said)
@@ -153,9 +171,9 @@ def _lifecycle_of_named(said: str, names: Names) -> Action | None:
         objects = [word for word in _words(said[hit.end() :]) if word.lower() not in {"the", "skill", "skills", "技能"}]
         skills = tuple(word for word in objects if names.catalogue.find(word))
         if skills and len(skills) == len(objects):
-            return Lifecycle(operation=operation, skills=skills)
+            return Lifecycle(operation=verb.operation, skills=skills)
         if len(objects) == 1 and re.search(_SKILL_WORD + r"\s*$", said, re.IGNORECASE):
-            return Lifecycle(operation=operation, skills=tuple(objects))
+            return Lifecycle(operation=verb.operation, skills=tuple(objects))
     return None
 
 
@@ -251,9 +269,9 @@ def _lifecycle(said: str, names: Names) -> Action | None:
         return Lifecycle(operation="list")
     if about_skills and (hit := _SEARCH.match(said)):
         return Lifecycle(operation="search", query=next(group for group in hit.groups() if group).strip(" ?？。."))
-    for operation, verb in _VERBS:
+    for verb in _VERBS:
         if hit := verb.match(said):
-            return _with_object(operation, said[hit.end() :], names)
+            return _with_object(verb.operation, said[hit.end() :], names)
     bare = said.strip("`'\"")
     if re.fullmatch(_NAME, bare) and (found := names.mapping.find(bare)):
         return Lifecycle(operation="install", source=found[0], skills=(found[1],))

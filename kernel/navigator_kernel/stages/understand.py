@@ -41,6 +41,7 @@ CLEAR = 0.99  # confidence from which a message is one skill's, whatever its cla
 _RELEASE = pattern(
     r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
 )
+_RELEASED = ("停止", "切换任务", "我来处理", "stop", "switch task", "i'll handle", "i will handle")  # how it begins
 _FOLLOW = pattern(
     r"^\s*(?:继续|再来|再(?:试|做|跑)|接着|然后呢|还有|同样|这次|改成|换成|again|and\b|also\b|continue|go on|same\b|now\b|once more|what about)",
     re.IGNORECASE,
@@ -140,7 +141,7 @@ def _side_by_side(leaders: Sequence[Candidate], found: Retrieval) -> Intent:
 
 def is_release(text: str) -> bool:
     """Whether the message frees the session (STK-2)."""
-    return _RELEASE.match(text) is not None
+    return text.lstrip().lower().startswith(_RELEASED) and _RELEASE.match(text) is not None
 
 
 def _spelled_out(command: CommandInstruction) -> Action:

@@ -84,8 +84,10 @@ _STEPS = pattern(
     r"|然后|接着|接下来|之后|以后|随后|其次|紧接|而后|最后|末了|再|步|[一1][.)、）]|[(（]1",
     re.IGNORECASE,
 )
+# Of which an English one has at least one: a look for these is cheaper than the pattern
+_STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1) (1".split()
 # What a joint of an English message has somewhere
-_MARKS = pattern(r"[;!?\n.,/&]")
+_MARKS = frozenset(";!?\n.,/&")
 _WORDS = frozenset("also besides addition additionally and well along together plus".split())
 _BOTH = pattern(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
 
@@ -99,6 +101,8 @@ class Clause(Struct, frozen=True):
 
 def may_spell_out(text: str) -> bool:
     """A cheap look for a word or number that joins steps, before anything is taken apart."""
+    if text.isascii() and not any(mark in text.lower() for mark in _STEP_MARKS):
+        return False
     return _STEPS.search(text) is not None
 
 
@@ -130,7 +134,7 @@ def parts(text: str) -> tuple[str, ...]:
 
 def _may_join(text: str) -> bool:
     """A cheap look, before anything is taken apart."""
-    if not text.isascii() or _MARKS.search(text):
+    if not text.isascii() or not _MARKS.isdisjoint(text):
         return True
     return not _WORDS.isdisjoint(_ASCII_TERM.findall(text.lower()))
 

@@ -1,0 +1,13 @@
+"""BLAKE2 without OpenSSL: `hashlib` loads it for digests that it has not from there, 3 ms of a short command's 50."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
+else:
+    try:
+        from _blake2 import blake2b  # where CPython keeps what `hashlib.blake2b` is
+    except ImportError:
+        from hashlib import blake2b
+
+__all__ = ["blake2b"]
