@@ -16,7 +16,6 @@ from msgspec import Struct
 from navigator_kernel.adapters.columns import HEAD, Columns, Head
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.word_index import WordIndex
-from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.features import COMPARED, FIELDS, gram_hashes, term_hash
 from navigator_kernel.routing.terms import terms
@@ -43,18 +42,19 @@ class RoutingIndex:
         self._columns = Columns(self._folder, writer)
         self.view: IndexView | None = None
         self._known: _Known | None = None
+        self._told = _Told([], 0)
 
     def sync(self, entries: Sequence[Entry]) -> int:
         """Makes it the index of `entries`. How many rows came or went. Busy where another process is at it too long."""
-        digests = [entry.digest for entry in entries]
-        key = blake2b("\n".join(digests).encode(), digest_size=16).hexdigest()
-        if self._is(key):
+        told = self._told.after(entries)
+        if self._is(told.key):
+            self._told = told
             return 0
         self._writer.make_folder(self._folder)
         with locked(self._folder / "lock", timeout=PATIENCE):
-            if self._is(key):  # another process was faster
-                return 0
-            return self._changed(entries, digests, key)
+            count = 0 if self._is(told.key) else self._changed(told)  # another process may have been faster
+        self._told = told
+        return count
 
     def forget(self) -> None:
         """What is kept turned out to be none of ours: the next `sync` makes it anew."""
@@ -76,17 +76,17 @@ class RoutingIndex:
         search = self.view.search if self.view is not None and self.view.head.generation == head.generation else None
         return IndexView(self._columns, head, self.encoder, base=base, search=search)
 
-    def _changed(self, entries: Sequence[Entry], digests: list[str], key: str) -> int:
+    def _changed(self, told: _Told) -> int:
         broken_off = (self._folder / _MARK).exists()
         self._writer.append(self._folder / _MARK, b"")  # a journal keeps it before what is written after it
         try:
             if broken_off or self.view is None:
                 raise Damaged("there is nothing to go on from", hint="it is made anew")
-            count = self._grown(self._remembered(self.view), entries, digests, key)
+            count = self._grown(self._remembered(self.view), told)
         except (Damaged, ValueError, KeyError, IndexError):
             head = self._columns.begun()
             self._writer.make_folder(self._columns.path(head, "words"))
-            count = self._grown(_Known(head, [], {}, set()), entries, digests, key)
+            count = self._grown(_Known(head, {}, set()), told)
         self._columns.sweep(None if self.view is None else self.view.head)
         self._writer.remove(self._folder / _MARK)
         return count
@@ -96,15 +96,17 @@ class RoutingIndex:
         known, self._known = self._known, None
         if known is not None and known.head == view.head:
             return known
-        held, words = view.held(), self._columns.mapped(view.head, "word_keys").cast("I").tolist()
-        return _Known(view.head, list(held), held, set(words))
+        words = self._columns.mapped(view.head, "word_keys").cast("I").tolist()
+        return _Known(view.head, view.held(), set(words))
 
-    def _grown(self, known: _Known, entries: Sequence[Entry], digests: list[str], key: str) -> int:
+    def _grown(self, known: _Known, told: _Told) -> int:
         head, held = known.head, known.rows
-        once = len(known.order) == len(held)  # no entry was told twice
-        start, end = _ends(known.order, digests) if once else (0, 0)
-        wanted = {entry.digest: entry for entry in entries[start : len(digests) - end]}
-        gone = {digest: held[digest] for digest in known.order[start : len(known.order) - end] if digest not in wanted}
+        before = self._told.entries
+        same = self._told.key == head.key and len(before) == len(held)  # told last is what is there, each entry once
+        start, end = (told.start, told.end) if same else (0, 0)
+        wanted = {entry.digest: entry for entry in told.entries[start : len(told.entries) - end]}
+        passed = [entry.digest for entry in before[start : len(before) - end]] if same else list(held)
+        gone = {digest: held[digest] for digest in passed if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]
         if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
             raise Damaged("too much of it is gone", hint="it is made anew")
@@ -120,9 +122,9 @@ class RoutingIndex:
         for digest in gone:
             del held[digest]
         held.update(zip((entry.digest for entry in new), range(head.rows, grown.rows), strict=True))
-        head = self._columns.keep(grown, dead=gone.values(), key=key, note=note)
+        head = self._columns.keep(grown, dead=gone.values(), key=told.key, note=note)
         self.view = self._opened(head, base)
-        self._known = _Known(head, digests, held, known.words)
+        self._known = _Known(head, held, known.words)
         return len(new) + len(gone)
 
     def _words(self, head: Head) -> Words:
@@ -166,12 +168,36 @@ class RoutingIndex:
         return {"rows": b"".join(lines), "spans": spans.tobytes(), "terms": hashes.tobytes()}
 
 
+class _Told(Struct, frozen=True):
+    """Entries as they came, and the sum of their digests, which tells one state of a catalogue from another: it costs
+    what has changed. It is no proof against a forger. Of the first `start` and the last `end` entries the same was told
+    before."""
+
+    entries: list[Entry]
+    total: int
+    start: int = 0
+    end: int = 0
+
+    @property
+    def key(self) -> str:
+        return f"{len(self.entries)}-{self.total:x}"
+
+    def after(self, entries: Sequence[Entry]) -> _Told:
+        """When it is these that are told."""
+        now = list(entries)
+        start, end = _ends(self.entries, now)
+        come, gone = (map(_number, one[start : len(one) - end]) for one in (now, self.entries))
+        return _Told(now, self.total + sum(come) - sum(gone), start, end)
+
+
+def _number(entry: Entry) -> int:
+    return int(entry.digest, 16)
+
+
 class _Known(Struct, frozen=True):
-    """Of one state the digests of its entries as they came, the row of each, and the hashes of the words that have a
-    vector."""
+    """Of one state the row of each entry by its digest, and the hashes of the words that have a vector."""
 
     head: Head
-    order: list[str]
     rows: dict[str, int]
     words: set[int]
 
@@ -183,13 +209,13 @@ class _Cut(Struct, frozen=True):
     words: Mapping[int, str]
 
 
-def _ends(one: list[str], other: list[str]) -> tuple[int, int]:
+def _ends(one: list[Entry], other: list[Entry]) -> tuple[int, int]:
     """How many of the first are the same in both, and how many of the last of what is left."""
     start = _alike(one, other)
     return start, _alike(one[start:][::-1], other[start:][::-1])
 
 
-def _alike(one: list[str], other: list[str]) -> int:
+def _alike(one: list[Entry], other: list[Entry]) -> int:
     """How many of the first are the same; of many in a few comparisons."""
     found, size = 0, min(len(one), len(other))
     while size:
