@@ -128,7 +128,7 @@ def test_many_changes_end_in_an_index_made_anew_without_the_dead(index_at: Index
     assert found(index, "thing 3")[0] == "skill-3"
 
 
-FILES = ("rows", "spans", "terms", "vectors", "shot_ends", "words/meta.json", "../current.json")
+FILES = ("rows", "digests", "spans", "terms", "vectors", "shot_ends", "words/meta.json", "../current.json")
 HARM: dict[str, Callable[[Path], object]] = {
     "emptied": lambda path: path.write_bytes(b""),
     "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),

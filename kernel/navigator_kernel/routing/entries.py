@@ -17,6 +17,7 @@ from navigator_kernel.text import pattern
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
+DIGEST_SIZE = 12  # bytes
 BODY_LIMIT = 20_000  # characters of a body that are indexed
 _SENTENCE = pattern(r"(?<=[.!?;；。！？\n])\s*")
 _AGAINST = pattern(
@@ -65,7 +66,7 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
         """Of all that is indexed."""
         lists = self.tags, self.aliases, self.examples
         held = json.dumps((self.id, self.name, self.description, *lists, self.body, self.priority), ensure_ascii=False)
-        return blake2b(held.encode("utf-8", errors="surrogatepass"), digest_size=12).hexdigest()
+        return blake2b(held.encode("utf-8", errors="surrogatepass"), digest_size=DIGEST_SIZE).hexdigest()
 
 
 def entry_of(skill: SkillDef, learned: Sequence[str] = ()) -> Entry:

@@ -156,7 +156,7 @@ class RoutingIndex:
         hashes, spans, lines = array("I"), array("q"), []
         base, end = head.sizes.get("terms", 0) // hashes.itemsize, head.sizes.get("rows", 0)
         for entry, found in zip(batch, stems, strict=True):
-            line = json.dumps([entry.id, entry.name, entry.digest, entry.priority, found["name"]]).encode() + b"\n"
+            line = json.dumps([entry.id, entry.name, entry.priority, found["name"]]).encode() + b"\n"
             lines.append(line)
             end += len(line)
             spans.append(end)
@@ -165,7 +165,8 @@ class RoutingIndex:
                 spans.append(base + len(hashes))
             hashes.extend(sorted(gram_hashes(entry.name)))
             spans.append(base + len(hashes))
-        return {"rows": b"".join(lines), "spans": spans.tobytes(), "terms": hashes.tobytes()}
+        digests = b"".join(bytes.fromhex(entry.digest) for entry in batch)
+        return {"rows": b"".join(lines), "digests": digests, "spans": spans.tobytes(), "terms": hashes.tobytes()}
 
 
 class _Told(Struct, frozen=True):
