@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
@@ -21,7 +23,7 @@ class SystemClock:
         return time.perf_counter()
 
 
-class TimedIds(NamedTuple):
+class TimedIds(Struct, frozen=True):
     """Implements `ports.Ids`: `20260131-093000123-9f3ac1`, UTC to the millisecond and 24 random bits."""
 
     clock: Clock

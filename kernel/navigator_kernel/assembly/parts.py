@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.places import (
@@ -157,7 +159,7 @@ def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
     return None
 
 
-class RouterParts(NamedTuple):
+class RouterParts(Struct, frozen=True):
     """What `navigator route` needs, and no more."""
 
     catalogue: ResourceCatalogue

@@ -6,7 +6,9 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 import navigator_kernel
 from navigator_kernel.adapters.entry_points import entry_points
@@ -27,7 +29,7 @@ _SCRIPT = pattern(r"\bbin/(\w+\.py)\b")
 _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
 
 
-class Home(NamedTuple):
+class Home(Struct, frozen=True):
     """What this release ships: the source tree's own folders, else the copy inside the package (ADR 1)."""
 
     agents: Path

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import Stamp, stamp
@@ -104,7 +105,7 @@ class _Answers(Struct, kw_only=True):
         try:
             text, k, base = self._asked(line)
             app, parts = self.refresh()
-            parts = parts._replace(files=ProjectFiles(app.root, base))
+            parts = replace(parts, files=ProjectFiles(app.root, base))
             with parts.catalogue.glance():
                 return _line({"exit_code": 0, **self.routed(app, parts, text, k)})
         except KernelError as error:

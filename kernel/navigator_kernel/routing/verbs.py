@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -98,7 +98,7 @@ _SEARCH = pattern(
 )
 
 
-class _Verb(NamedTuple):
+class _Verb(Struct, frozen=True):
     """At the start of a message; an English verb ends with its word, a Chinese one where it ends."""
 
     operation: Operation

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from navigator_kernel.adapters.files import read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.names import NAME
@@ -44,7 +46,7 @@ class Row(NamedTuple):
     subpath: str
 
 
-class Known(NamedTuple):
+class Known(Struct, frozen=True):
     """A row with its page, and whether it was seen there rather than written by people."""
 
     row: Row
