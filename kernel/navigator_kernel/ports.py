@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: w
     from navigator_kernel.values.request import Said
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval
+    from navigator_kernel.values.standing import Standing
     from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
 
 
@@ -119,7 +120,15 @@ class Executor(Protocol):
 
     @property
     def origin(self) -> str:
-        """Source, commit and folder of what was installed by command; empty for all else."""
+        """Source, commit and folder, where an install command of this person recorded them; else empty."""
+
+    @property
+    def claimed(self) -> str:
+        """Source, commit and folder as the receipt beside the skill says: data, and never proof (X-43)."""
+
+    @property
+    def standing(self) -> Standing:
+        """How far the person accepts these bytes."""
 
     @property
     def is_changed(self) -> bool:
@@ -191,6 +200,9 @@ class Catalogue(Protocol):
     def diagnostics(self) -> Sequence[Diagnostic]: ...
 
     def is_shipped(self, skill: SkillDef) -> bool: ...
+
+    def standing(self, skill: SkillDef) -> Standing:
+        """How far the person accepts the skill, by its bytes as they are now."""
 
 
 class KnownSkills(Protocol):

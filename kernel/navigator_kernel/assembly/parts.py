@@ -53,7 +53,15 @@ def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalo
         disabled=lambda: disabled_names(state),
         shipped=shipped_digests(),
         kept=ManifestStore(kept / f"{name}.json", lambda: FolderWriter([kept])),
+        agreed=_agreed,
     )
+
+
+def _agreed() -> frozenset[str]:
+    """What the person agreed to for good, read when the first skill is checked against it."""
+    from navigator_kernel.assembly.consents import open_consents
+
+    return frozenset(open_consents().subjects())
 
 
 def open_mapping(root: Path) -> SkillMapping:

@@ -45,18 +45,22 @@ def apply(
     keep: Mapping[str, str] | None = None,
     forget: bool = True,
     links: Sequence[str] = (),
+    agrees: Callable[[Plan, Mapping[str, Receipt]], bool] = lambda _plan, _before: False,
 ) -> bool:
     """Whether anything changed. `decide` is told the receipts under the lock and says which skills come and which go;
     it refuses by raising. `rows` are added to the mapping; `keep` names the backups of folders that are replaced. With
     `forget` a skill that goes leaves the lock file, too. `links` are skills that get a link; one that goes loses its.
-    A typed install is a yes to the command of what comes (DESIGN, who may do what).
+    `agrees` says of each skill that comes, with the receipts from before, whether the command is also the person's
+    agreement to it (DESIGN, who may do what); a lock file or a receipt that a clone brought never is (X-43).
     """
     refuse_escape(place)
     doors.writer.make_folder(place.inner)
     with locked(place.guard), Change(place, doors.writer) as change:
         refuse_damage(place)
-        receipts = dict(read_receipts(place))
+        before = read_receipts(place)
+        receipts = dict(before)
         coming, going = decide(receipts)
+        agreed = [subject for plan in coming if agrees(plan, before) for subject in plan.agreements]
         keep = keep or {}
         for name in going:
             change.drop(name, keep=keep.get(name, ""))
@@ -83,7 +87,7 @@ def apply(
             change.write("mapping", grown)
         _recorded(place, coming, going, doors)
         changed = change.commit()
-    _agreed([subject for plan in coming if (subject := plan.consent)], doors)
+    _agreed(agreed, doors)
     return changed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -20,6 +20,7 @@ from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
 if TYPE_CHECKING:
     from navigator_kernel.skills.executor import SkillExecutor
     from navigator_kernel.skills.roots import Root
+    from navigator_kernel.values.standing import Standing
 
 FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
 LARGE = 500  # resources from which a `stat` of each takes longer than a choice among them
@@ -39,13 +40,15 @@ class ResourceCatalogue(Struct):
     """Implements `ports.Catalogue`. Roots come in order of precedence: the first of a name wins.
 
     `disabled` is asked for the names that a person switched off, `shipped` maps names to the digests that this
-    release ships, `kept` is asked where many files would have to be read.
+    release ships, `kept` is asked where many files would have to be read, `agreed` gives the subjects that the person
+    agreed to.
     """
 
     roots: tuple[Root, ...]
     disabled: Callable[[], frozenset[str]] = frozenset
     shipped: Mapping[str, str] = field(default_factory=dict)
     kept: Kept | None = None
+    agreed: Callable[[], Collection[str]] = tuple
     _read: dict[str, tuple[Stamp, SkillDef | Diagnostic]] = field(default_factory=dict)
     _key: tuple[object, ...] | None = None
     _found: dict[str, SkillDef] = field(default_factory=dict)
@@ -114,9 +117,16 @@ class ResourceCatalogue(Struct):
                 raise NotLoadable(broken.message, hint="navigator doctor lists what is wrong", resource=namespace)
             hint = _suggestion(self.suggest(name))
             raise SkillNotFound(f"no resource is called {namespace!r}", hint=hint, suggestions=list(self.suggest(name)))
+        return self._executor(held)
+
+    def standing(self, skill: SkillDef) -> Standing:
+        """How far the person accepts `skill` as its bytes are now."""
+        return self._executor(skill).standing
+
+    def _executor(self, skill: SkillDef) -> SkillExecutor:
         from navigator_kernel.skills.executor import SkillExecutor  # only where one runs
 
-        return SkillExecutor(skill=held)
+        return SkillExecutor(skill=skill, agreed=self.agreed, shipped=self.is_shipped(skill))
 
     def count(self) -> int:
         """How many skills there are (STA-2): by the folders' own times, files unread (X-13)."""

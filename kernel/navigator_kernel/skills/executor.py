@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from navigator_kernel.skills.receipts import receipt_in
 from navigator_kernel.skills.template import Filling, commands_in, fill, fill_argv
 from navigator_kernel.text import clean
 from navigator_kernel.values.job import Want, consent_subject
+from navigator_kernel.values.standing import Standing, install_subject, standing_of
 
 if TYPE_CHECKING:
     from navigator_kernel.values.receipt import Receipt
@@ -26,9 +27,12 @@ DEFAULT_BACKEND = "default"
 
 
 class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
-    """Implements `ports.Executor` for one skill."""
+    """Implements `ports.Executor` for one skill. `agreed` gives the subjects that the person agreed to; `shipped` says
+    that its bytes are this release's."""
 
     skill: SkillDef
+    agreed: Callable[[], Collection[str]] = tuple
+    shipped: bool = False
 
     @cached_property
     def digest(self) -> str:
@@ -47,9 +51,24 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
         return None
 
     @property
-    def origin(self) -> str:
-        """Where its receipt says it came from: source, commit and folder (X-38)."""
+    def claimed(self) -> str:
+        """Where its receipt says it came from: source, commit and folder (X-38). A clone can bring any receipt."""
         return clean(self._receipt.origin, lines=False) if self._receipt else ""
+
+    @cached_property
+    def origin(self) -> str:
+        """The claimed origin where an install command of this person recorded it for these bytes, else empty (X-43)."""
+        if not self.claimed:
+            return ""
+        recorded = install_subject(self.skill.name, self.claimed, self.digest) in self.agreed()
+        return self.claimed if recorded else ""
+
+    @cached_property
+    def standing(self) -> Standing:
+        """What tools, prompts, hooks and MCP answers are checked against."""
+        if self.shipped:
+            return "trusted"
+        return standing_of(self.skill.name, self.claimed, self.digest, self.agreed())
 
     @property
     def is_changed(self) -> bool:

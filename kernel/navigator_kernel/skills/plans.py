@@ -17,6 +17,7 @@ from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.job import consent_subject
 from navigator_kernel.values.receipt import NOT_SCANNED, InstalledFile, Receipt, Verdict
+from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
@@ -36,13 +37,14 @@ class Plan(NamedTuple):
     verdict: Verdict = "not_scanned"
 
     @property
-    def consent(self) -> str:
-        """What installing it agrees to: that its command runs, with nothing more than its own folder; empty where
-        scanners did not look, and where there is no command."""
-        if self.skill.kind != "A" or self.verdict not in {"ok", "warn"}:
-            return ""
-        receipt = self.receipt
-        return consent_subject("type_a", receipt.name, receipt.digest, clean(receipt.origin, lines=False))
+    def agreements(self) -> tuple[str, ...]:
+        """What a typed install command agrees to: that these bytes come from there and, of a skill with a command, that
+        it runs with nothing more than its own folder; nothing where scanners did not look at all of it."""
+        if self.verdict not in {"ok", "warn"}:
+            return ()
+        name, digest, origin = self.receipt.name, self.receipt.digest, clean(self.receipt.origin, lines=False)
+        command = (consent_subject("type_a", name, digest, origin),) if self.skill.kind == "A" else ()
+        return (install_subject(name, origin, digest), *command)
 
 
 def plans(

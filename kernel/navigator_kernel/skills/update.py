@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -16,6 +16,8 @@ from navigator_kernel.skills.origin import found_again, planned, reading, source
 from navigator_kernel.skills.plans import Plan, scanned
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.skills.uninstall import owned
+from navigator_kernel.text import clean
+from navigator_kernel.values.standing import standing_of
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.doors import Doors, Options
@@ -76,12 +78,27 @@ def update(names: Sequence[str], place: Place, doors: Doors, options: Options) -
     if options.dry_run:
         dry(place, decide)
     elif plans:
-        apply(place, doors, decide, keep=keep)
+        apply(place, doors, decide, keep=keep, agrees=_agrees_again(doors))
     linked = own_links(place)
     told = [{**one.to_dict(), "action": _action(one), "backup": _backup(one, keep, place)} for one in news]
     told = [{**one, "links": told_links(place, linked, one["name"])} for one in told]
     head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
     return {**head, "changed": bool(plans), "skills": told}
+
+
+def _agrees_again(doors: Doors) -> Callable[[Plan, Mapping[str, Receipt]], bool]:
+    """An update agrees to a skill's new bytes only where the person had agreed to those that it replaces, from the same
+    source: receipts that a clone brought are not enough (X-43)."""
+    consents = doors.consents()
+    subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
+
+    def agrees(plan: Plan, before: Mapping[str, Receipt]) -> bool:
+        old = before.get(plan.receipt.name)
+        if old is None or old.source != plan.receipt.source:
+            return False
+        return standing_of(old.name, clean(old.origin, lines=False), old.digest, subjects) != "unknown"
+
+    return agrees
 
 
 def _action(one: News) -> str:

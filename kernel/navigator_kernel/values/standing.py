@@ -1,0 +1,26 @@
+"""How far the person accepts a skill: unknown, installed or trusted (SAF-1, X-43)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+Standing = Literal["unknown", "installed", "trusted"]
+
+
+def install_subject(name: str, origin: str, digest: str) -> str:
+    """What the person agrees to by typing an install command: this name, from this source, with exactly these bytes."""
+    return f"installed:{name}@{origin}@{digest}"
+
+
+def skill_subject(name: str, digest: str) -> str:
+    """What trust in a skill is bound to: its name and the digest of every byte, wherever it lies."""
+    return f"skill:{name}@{digest}"
+
+
+def standing_of(name: str, origin: str, digest: str, subjects: Collection[str]) -> Standing:
+    """The standing of a skill that this release does not ship. `subjects` are what the person agreed to; `origin` is
+    what a receipt claims, and counts only where an install command of this person recorded it."""
+    if skill_subject(name, digest) in subjects:
+        return "trusted"
+    return "installed" if origin and install_subject(name, origin, digest) in subjects else "unknown"
