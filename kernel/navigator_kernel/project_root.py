@@ -1,19 +1,78 @@
-"""Where a project begins; imported by what has no time for more."""
+"""Finds where a project begins, and whether its files are the person's own; imported by what has no time for more."""
 
 from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False  # the module `typing` takes 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 SERVERS_FILE, OWN_SERVERS_FILE = ".mcp.json", "mcp.json"  # the project's MCP servers, and the person's own
 MARKS = ("navigator.toml", "mybox", ".claude", ".git")
+_READ = (*MARKS, SERVERS_FILE, ".agents", ".gemini", ".opencode", ".codex", "agents", "bin", "docs", "skills.lock.json")
+_WRITABLE_BY_OTHERS = 0o022
+_KIND, _LINK = 0o170000, 0o120000  # as the module `stat` has them
 
 
 def nearest(start: str) -> str:
     """The nearest folder from the real path `start` upwards that looks like a project, else `start` itself. The home
-    folder and the file system's root are nobody's project."""
+    folder and the file system's root are nobody's project; a mark or a folder of another user does not count."""
     home, folder = os.path.realpath(os.path.expanduser("~")), start
     while folder not in {home, os.path.dirname(folder)}:
-        if any(os.path.exists(f"{folder}/{mark}") for mark in MARKS):
+        if any(os.path.lexists(f"{folder}/{mark}") for mark in MARKS) and is_usable(folder):
             return folder
         folder = os.path.dirname(folder)
     return start
+
+
+def is_usable(root: str) -> bool:
+    """Whether the project's files may be read as the person's: they are, or the person said so for this path."""
+    return not foreign(root) or project_subject(root) in _recorded()
+
+
+def project_subject(root: str) -> str:
+    """The subject of the person's approval of a project whose files belong to another user."""
+    return f"project:{os.path.realpath(root)}"
+
+
+def foreign(root: str) -> str:
+    """The first path of the project at `root`, itself included, that another user owns or made; empty where all are the
+    person's (the rule of git's `safe.directory`). What root owns counts as the person's where nobody else can write."""
+    return next((path for path in (root, *(f"{root}/{name}" for name in _READ)) if not _is_own(path)), "")
+
+
+def state_home() -> str:
+    """The person's state folder, by the XDG base directory specification."""
+    named = os.environ.get("XDG_STATE_HOME", "")
+    return f"{named if named.startswith('/') else os.path.expanduser('~/.local/state')}/navigator"
+
+
+def _recorded() -> Collection[str]:
+    """The subjects of `trust.json`; nothing where it cannot be read."""
+    import json
+
+    try:
+        with open(f"{state_home()}/trust.json", encoding="utf-8") as file:
+            found: dict[str, object] = json.load(file)["trusted"]
+            return found
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+
+
+def _is_own(path: str) -> bool:
+    """Whether the person owns `path` and what it leads to, or nothing is there; as root by sudo, the person is who
+    called sudo, too."""
+    return all(_is_owned(path, follow=follow) for follow in (False, True))
+
+
+def _is_owned(path: str, *, follow: bool) -> bool:
+    try:
+        seen = os.stat(path, follow_symlinks=follow)
+    except OSError:
+        return True
+    me = os.geteuid()
+    if seen.st_uid == me or (me == 0 and os.environ.get("SUDO_UID") == str(seen.st_uid)):
+        return True
+    is_link = seen.st_mode & _KIND == _LINK
+    return seen.st_uid == 0 and (is_link or not seen.st_mode & _WRITABLE_BY_OTHERS)

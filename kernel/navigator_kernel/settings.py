@@ -170,6 +170,11 @@ def user_state(env: Mapping[str, str] | None = None) -> Path:
     return _home("XDG_STATE_HOME", ".local/state", env) / "navigator"
 
 
+def user_cache(env: Mapping[str, str] | None = None) -> Path:
+    """Where what was fetched is kept for all projects; it may be deleted at any time."""
+    return _home("XDG_CACHE_HOME", ".cache", env) / "navigator"
+
+
 def _home(variable: str, fallback: str, env: Mapping[str, str] | None) -> Path:
     env = os.environ if env is None else env
     named = env.get(variable, "")

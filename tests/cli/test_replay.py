@@ -15,6 +15,7 @@ from cli.support import SOURCE, Place, place_in
 from models.wire_server import Said, WireServer, serving
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.replay import replayed
+from person_state import state_of
 from skill_repositories import skill_text
 from workflows.project import workflow_file
 
@@ -145,7 +146,7 @@ def test_a_skill_that_came_since_and_takes_the_message_is_a_difference(here: Pla
 
 def test_a_secret_is_on_no_tape(here: Place) -> None:
     here.run("ask", f"word count of this: {SECRET}")
-    tapes = list((here.root / "mybox" / "logs" / "tapes").iterdir())
+    tapes = list((state_of(here.root) / "tapes").iterdir())
     assert [SECRET in tape.read_text() for tape in tapes] == [False]
     assert [tape.stat().st_mode & 0o777 for tape in tapes] == [0o600]
     assert "a secret was taken out" in here.run("replay").err
@@ -161,7 +162,7 @@ def test_a_workflows_turn_is_not_taken_again_and_says_so(here: Place) -> None:
 @pytest.mark.parametrize(("text", "code"), [("{", 6), ('{"v": 1}', 6), (None, 4)])
 def test_a_tape_that_is_broken_or_gone_is_told(here: Place, text: str | None, code: int) -> None:
     here.run("ask", "hello")
-    (tape,) = (here.root / "mybox" / "logs" / "tapes").iterdir()
+    (tape,) = (state_of(here.root) / "tapes").iterdir()
     tape.unlink() if text is None else tape.write_text(text)
     assert here.run("replay").code == code
     assert here.json("replay", "20200101-000000000-000000")["exit_code"] == 4

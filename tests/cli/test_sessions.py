@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.support import Place, place_in
+from person_state import state_of
 
 TASK = """\
 ---
@@ -94,7 +95,7 @@ def test_an_explicit_command_is_no_answer(here: Place) -> None:
 
 def test_a_question_of_yesterday_is_no_longer_waiting(here: Place) -> None:
     ask(here, "创建任务")
-    file = here.root / "mybox" / "state" / "sessions.sqlite"
+    file = state_of(here.root) / "sessions.sqlite"
     with sqlite3.connect(file) as database:
         state = json.loads(database.execute("SELECT state FROM sessions").fetchone()[0])
         state["question"]["asked_at"] = "2020-01-01T00:00:00.000Z"

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import Place, below, environment, place_in, type_a
+from person_state import state_of
 from processes import working_in
 
 LIMIT = 30  # seconds that anything may take to appear
@@ -262,7 +263,7 @@ def test_a_line_that_cannot_be_decoded_is_no_surprise(here: Place, encoding: str
 
 
 def test_a_damaged_record_ends_a_turn_and_not_the_conversation(here: Place) -> None:
-    here.write({"mybox/state/disabled.json": "{ broken"})
+    (state_of(here.root) / "disabled.json").write_text("{ broken")
     done = here.run("chat", stdin="hello\n/help\n")
     assert (done.code, "disabled.json" in done.err, "/quit" in done.out) == (6, True, True)
 

@@ -13,6 +13,7 @@ import pytest
 
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
+from person_state import state_of
 
 ASKED = "创建一个明天下午3点的会议准备任务"
 WHEN = "2026-11-23T15:00:00+08:00"
@@ -51,7 +52,7 @@ def says(server: WireServer, *script: Said) -> None:
 
 
 def rows(here: Place) -> list[tuple[Any, ...]]:
-    file = here.root / "mybox" / "state" / "planner.sqlite"
+    file = state_of(here.root) / "planner.sqlite"
     with sqlite3.connect(file) as database:
         return database.execute("SELECT id, title, start_time, priority, project_id FROM tasks").fetchall()
 
@@ -120,7 +121,7 @@ def test_what_waits_holds_no_secret_that_was_said(here: Place, server: WireServe
     here.json("ask", "--session", "s", ASKED)
     says(server, with_text(DELETE, f"I saw {secret} there. "), Said(text="done"))
     assert here.json("ask", "--session", "s", "删除任务 1")["report"]["state"] == "pending"
-    kept = b"".join(path.read_bytes() for path in (here.root / "mybox" / "state").glob("sessions.sqlite*"))
+    kept = b"".join(path.read_bytes() for path in state_of(here.root).glob("sessions.sqlite*"))
     assert (secret.encode() in kept, b"I saw [redacted]" in kept) == (False, True)
 
 
@@ -149,7 +150,7 @@ def test_a_tool_that_the_skill_did_not_declare_is_not_offered_and_refused(here: 
     assert told["exit_code"] == 0
     assert "note_create" in str(server.requests[-1].body["messages"][-1]["content"])
     assert "tool:note_create" in here.run("log").out
-    assert not (here.root / "mybox" / "state" / "planner.sqlite").exists()
+    assert not (state_of(here.root) / "planner.sqlite").exists()
 
 
 @pytest.mark.ci

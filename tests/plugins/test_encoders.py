@@ -9,6 +9,7 @@ import pytest
 
 from navigator_kernel.assembly.kernel import assemble
 from navigator_kernel.settings import load_settings
+from person_state import state_of
 
 pytest.importorskip("numpy", reason="vectors take the extra `semantic`")
 
@@ -58,7 +59,7 @@ def test_it_ranks_what_shares_no_word_with_the_message(held: Path, install: Any)
     install(toy())
     kernel = assemble(held, load_settings(held))
     assert first(kernel, "will water fall from the sky") == "umbrella"
-    assert (held / "mybox" / "cache" / "index" / "plugin-toy-1" / "current.json").is_file()
+    assert (state_of(held) / "index" / "plugin-toy-1" / "current.json").is_file()
     assert failed(kernel) == []
 
 
@@ -93,4 +94,4 @@ def test_off_means_that_no_encoder_is_asked(held: Path, install: Any, monkeypatc
     install(toy())
     kernel = assemble(held, load_settings(held))
     assert first(kernel, "when to expect rain") == "umbrella"
-    assert not (held / "mybox" / "cache" / "index").exists()
+    assert not (state_of(held) / "index").exists()

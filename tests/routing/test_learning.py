@@ -19,6 +19,7 @@ from navigator_kernel.routing.meaning import Meaning
 from navigator_kernel.stages.resume import resume
 from navigator_kernel.values.request import Message, PendingQuestion, Session
 from navigator_kernel.values.route import Retrieval
+from person_state import state_of
 from routing.place import routing_at, write_skills
 from turns.conftest import Talk, put
 from workflows.project import talk_in
@@ -61,7 +62,7 @@ def test_the_same_as_documents(here: Place) -> None:
 def test_a_skill_that_is_not_there_cannot_be_taught(here: Place) -> None:
     error = here.json("route", "a boat", "--teach", "ada-paintr")["error"]
     assert (error["type"], error["exit_code"], error["suggestions"][0]) == ("SkillNotFound", 4, "ada-painter")
-    assert not (here.root / "mybox" / "state").exists()
+    assert not (here.root / "mybox" / "state" / "project-id").exists()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_words_that_say_nothing_or_too_much_are_a_usage_problem(here: Place, wor
 
 
 def test_a_damaged_file_is_told_of_and_started_afresh(here: Place) -> None:
-    here.write({"mybox/state/lessons.json": "{ broken"})
+    (state_of(here.root) / "lessons.json").write_text("{ broken")
     assert here.json("route", "--lessons")["exit_code"] == 6
     assert here.json("route", "a boat", "--teach", "ada-painter")["exit_code"] == 6
     assert here.run("route", "what can you do?").code == 0

@@ -19,6 +19,7 @@ import pytest
 
 from cli.support import MODULE, Place, environment, place_in
 from navigator_kernel.resident_client import REQUEST_LIMIT, ask, is_ours, is_private, socket_path
+from person_state import state_of
 from routing.place import write_skills
 from routing.serving import LIMIT, Serving, answering, begun_processes, heard, place_of_socket, serving, until
 
@@ -262,7 +263,7 @@ def test_broken_settings_end_the_start_as_they_end_route(here: Place) -> None:
 
 
 def test_what_cannot_be_read_at_the_start_leaves_no_socket(here: Place) -> None:
-    here.write({"mybox/state/disabled.json": "{"})
+    (state_of(here.root) / "disabled.json").write_text("{")
     assert here.json("route", "--serve")["exit_code"] == 6
     assert not Path(socket_path(str(here.root))).exists()
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.support import MODULE, Place, below, environment, place_in, type_a
+from person_state import state_of
 from skill_repositories import make_repo
 
 pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
@@ -31,7 +32,7 @@ def entries(place: Place, *words: str) -> list[dict[str, Any]]:
 
 
 def record(place: Place) -> Path:
-    return place.root / "mybox/state/audit.jsonl"
+    return state_of(place.root) / "audit.jsonl"
 
 
 def test_a_refusal_is_on_record_with_what_nobody_agreed_to(here: Place) -> None:

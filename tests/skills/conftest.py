@@ -55,7 +55,8 @@ def make_project(root: Path, home: Path, writer: type[FolderWriter] = FolderWrit
     bases: dict[Level, Path] = {"project": root, "user": home}
     levels = {level: base / ".claude" / "skills" for level, base in bases.items()}
     agents = {level: base / ".agents" / "skills" for level, base in bases.items()}
-    mapping = SkillMapping([root / "docs" / "skills-mapping.md"])
+    state = home / ".local" / "state" / "navigator"
+    mapping = SkillMapping([state / "skills-mapping.md"], named=root / "docs" / "skills-mapping.md")
     roots: Sequence[Path] = [
         *levels.values(),
         *agents.values(),
@@ -63,12 +64,13 @@ def make_project(root: Path, home: Path, writer: type[FolderWriter] = FolderWrit
         root / ".agents" / "skills.lock.json",
         home / ".claude" / "skills.lock.json",
         home / ".agents" / "skills.lock.json",
-        root / "docs" / "skills-mapping.md",
-        root / "mybox" / "state",
     ]
     root.mkdir(parents=True, exist_ok=True)
-    doors = Doors(writer=writer(roots, within=root), clock=SetClock(), mapping=mapping, scan=scan)
-    lifecycle = Lifecycle(root=root, levels=levels, agents=agents, doors=doors)
+    seen = FolderWriter([state])
+    doors = Doors(writer=writer(roots, within=root), clock=SetClock(), mapping=mapping, scan=scan, seen=seen)
+    lifecycle = Lifecycle(
+        root=root, levels=levels, agents=agents, doors=doors, state=state / root.name, state_writer=seen
+    )
     return Project(root=root, lifecycle=lifecycle, mapping=mapping)
 
 

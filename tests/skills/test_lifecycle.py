@@ -194,7 +194,7 @@ def test_disable_and_enable_are_remembered_beside_the_skill(project: Any, repo: 
     project.run("install", source=f"file://{repo}", skill="alpha")
     before = snapshot(project.skills)
     assert project.run("disable", name="Alpha") == {"name": "alpha", "enabled": False, "changed": True}
-    assert disabled_names(project.root / "mybox" / "state") == {"alpha"}
+    assert disabled_names(project.lifecycle.state) == {"alpha"}
     assert project.run("list")["skills"][0]["enabled"] is False
     assert project.run("disable", name="alpha")["changed"] is False
     assert project.run("enable", name="alpha")["changed"] is True
@@ -246,8 +246,8 @@ def test_search_finds_what_is_installed_and_says_why(project: Any, repo: Path) -
 @pytest.mark.requirement("LIF-16")
 def test_search_counts_uses_from_the_state(project: Any, repo: Path) -> None:
     project.run("install", source=f"file://{repo}", all=True)
-    (project.root / "mybox" / "state").mkdir(parents=True)
-    (project.root / "mybox" / "state" / "usage.json").write_text('{"uses": {"beta": 2}}')
+    project.lifecycle.state.mkdir(parents=True)
+    (project.lifecycle.state / "usage.json").write_text('{"uses": {"beta": 2}}')
     assert project.run("search", query="beta")["skills"][0]["score"] == 106
 
 

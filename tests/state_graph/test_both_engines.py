@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from models.wire_server import HELLO, Said, WireServer
+from person_state import state_of
 from specialist.turns import of_phase_two
 from state_graph.conftest import ENGINES, Engine, says
 
@@ -20,7 +21,7 @@ LOOK = Said(text="Let me look. ", calls=[("skill", '{"name": "song-writer"}')])
 
 
 def rows(root: Path) -> list[Any]:
-    file = root / "mybox" / "state" / "planner.sqlite"
+    file = state_of(root) / "planner.sqlite"
     with sqlite3.connect(file) as database:
         return database.execute("SELECT id, title FROM tasks").fetchall()
 

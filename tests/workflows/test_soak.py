@@ -17,6 +17,7 @@ import pytest
 from cli.support import Done
 from navigator_kernel.assembly.parts import open_journal, open_sessions
 from navigator_kernel.values.workflow import WorkflowRun
+from person_state import state_of
 from workflows.crashing import DOUBLES, DRAWS, KILLED, REPEATS, TAKES_TEXT, Box, box_in, ended
 
 RUNS = 200
@@ -178,7 +179,7 @@ def test_200_workflows_that_are_killed_all_come_to_their_end(box: Box, capsys: p
             told += one
     with capsys.disabled():
         print(f"{time.monotonic() - began:.0f} s, one run {length:.2f} s, {dict(sorted(told.items()))}", flush=True)
-    state = box.place.root / "mybox" / "state"
+    state = state_of(box.place.root)
     assert whole(state / "workflows.sqlite")
     assert whole(state / "sessions.sqlite")
     held = {one["id"] for one in open_sessions(box.place.root).listed()}

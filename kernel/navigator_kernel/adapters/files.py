@@ -25,10 +25,17 @@ class FolderWriter:
 
     A path is checked as it is written and as its parent really lies; `read_only` names what stays untouched
     below the roots, and what is written as below `within` really lies there: a project cannot send its own folders
-    elsewhere by a link. Refused for a path that fails, KernelError where the system says no.
+    elsewhere by a link. New folders get `mode`. Refused for a path that fails, KernelError where the system says no.
     """
 
-    def __init__(self, roots: Sequence[Path], read_only: Sequence[Path] = (), within: Path | None = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        read_only: Sequence[Path] = (),
+        within: Path | None = None,
+        mode: int = FOLDER_MODE,
+    ) -> None:
+        self._mode = mode
         self._within = "" if within is None else _absolute(within)
         self._roots = tuple(_absolute(root) for root in roots)
         self._read_only = tuple(_absolute(path) for path in read_only)
@@ -49,7 +56,7 @@ class FolderWriter:
         """Replaces the file as a whole or not at all, durable on return; makes the folders above it."""
         path = self._checked(path)
         with _named("write", path):
-            path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            path.parent.mkdir(self._mode, parents=True, exist_ok=True)
             _replace(path, data, mode, os.fsync if self._unsynced is None else _begin_sync)
             if self._unsynced is not None:
                 self._unsynced[str(path)] = None
@@ -63,9 +70,9 @@ class FolderWriter:
                 raise Refused(f"{name!r} is no plain path", hint="write it without '..'")
         inner = sorted({name[:at] for name in files for at, mark in enumerate(name) if mark == "/"})
         with _named("write", folder):
-            folder.mkdir(FOLDER_MODE, parents=True)  # it is new and ours: nothing in it leads elsewhere
+            folder.mkdir(self._mode, parents=True)  # it is new and ours: nothing in it leads elsewhere
             for name in inner:
-                Path(folder, name).mkdir(FOLDER_MODE)
+                Path(folder, name).mkdir(self._mode)
             for name, (data, mode) in files.items():
                 _create(f"{folder}/{name}", data, mode, _begin_sync)
             for name in (*files, *inner):
@@ -88,7 +95,7 @@ class FolderWriter:
         """One record in one system call; makes the folders above it."""
         path = self._checked(path)
         with _named("append to", path):
-            path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            path.parent.mkdir(self._mode, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             handle = os.open(path, flags, 0o644)
             try:
@@ -102,7 +109,7 @@ class FolderWriter:
         if path.is_symlink():
             raise Refused(f"{str(path)!r} is a link", hint="make it a folder of its own")
         with _named("make", path):
-            path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            path.mkdir(self._mode, parents=True, exist_ok=True)
 
     def move(self, source: Path, target: Path) -> None:
         """Renames; Refused where the target is there."""
@@ -122,7 +129,7 @@ class FolderWriter:
         if not text or Path(text).is_absolute() or outside:
             raise Refused(f"the link {str(path)!r} would lead elsewhere", hint="remove the links on its way")
         with _named("link", path):
-            real.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
+            real.parent.mkdir(self._mode, parents=True, exist_ok=True)
             try:
                 real.symlink_to(text)
             except FileExistsError as error:

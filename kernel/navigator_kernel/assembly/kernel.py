@@ -24,9 +24,10 @@ from navigator_kernel.assembly.parts import (
     open_redaction,
     open_run_log,
     open_sandbox,
+    state_writer,
     writer_for,
 )
-from navigator_kernel.assembly.places import preference_pages, scripts, shipped_digests
+from navigator_kernel.assembly.places import preference_pages, project_state, scripts, shipped_digests
 from navigator_kernel.assembly.servers import open_pins, open_servers
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.planner.toolkit import PlannerPlugin
@@ -58,13 +59,15 @@ def assemble(
     redact = open_redaction(settings)
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
+    state = project_state(root)
     allowed = scripts(root)
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
-    plugins.add(PlannerPlugin(writer, lambda: own.meaning.index.encoder if own.meaning else None), "planner")
+    encoder = lambda: own.meaning.index.encoder if own.meaning else None  # noqa: E731
+    plugins.add(PlannerPlugin(state.folder, state_writer(state), encoder), "planner")
 
     more = partial(_of_servers, settings, consents, ports)
     desk = partial(open_desk, root, plugins, consents, audit, settings, more)

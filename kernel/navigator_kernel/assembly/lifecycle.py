@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.consents import open_consents
-from navigator_kernel.assembly.parts import open_audit, open_mapping
-from navigator_kernel.assembly.places import HOSTS, shipped_digests, shipped_home, standing_places
+from navigator_kernel.assembly.parts import open_audit, open_mapping, state_writer
+from navigator_kernel.assembly.places import (
+    HOSTS,
+    private_writer,
+    project_state,
+    shipped_digests,
+    shipped_home,
+    standing_places,
+)
 from navigator_kernel.assembly.scanners import open_scan
 from navigator_kernel.sandbox.authority import writable
-from navigator_kernel.settings import load_settings
+from navigator_kernel.settings import load_settings, user_cache, user_state
 from navigator_kernel.skills.doors import Doors
 from navigator_kernel.skills.lifecycle import Lifecycle
 
@@ -30,27 +37,41 @@ def open_lifecycle(root: Path) -> Lifecycle:
     if shipped_home().skills.resolve() != levels["project"].resolve():
         levels["shipped"] = shipped_home().skills
     own = [folder / name for folder in (home / ".claude", home / ".agents") for name in ("skills", "skills.lock.json")]
+    state = project_state(root)
     writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
     doors = Doors(
         writer=writer,
         clock=SystemClock(),
         mapping=open_mapping(root),
         scan=open_scan(),
-        cache=lambda: _cache(root, writer),
+        cache=_cache,
         private=lambda: load_settings(root).private,
         reserved=shipped_digests,
         rank=_ranked,
         consents=lambda: open_consents(open_audit(root)),
         audit=lambda: open_audit(root),
+        seen=private_writer(user_state()),
     )
     others = [root / host / "skills" for host in HOSTS if host not in {".claude", ".agents"}]
-    return Lifecycle(root=root, levels=levels, agents=agents, doors=doors, shipped=shipped_digests(), others=others)
+    return Lifecycle(
+        root=root,
+        levels=levels,
+        agents=agents,
+        doors=doors,
+        state=state.folder,
+        state_writer=state_writer(state),
+        shipped=shipped_digests(),
+        others=others,
+    )
 
 
-def _cache(root: Path, writer: FolderWriter) -> RepoCache:
+def _cache() -> RepoCache:
+    """One for all projects, in the person's cache folder: what a project brings is never taken for a repository."""
+    from navigator_kernel.adapters.project_state import PrivateWriter, make_private
     from navigator_kernel.adapters.repo_cache import RepoCache
 
-    return RepoCache(root / "mybox" / "cache" / "repos", writer)
+    folder = user_cache() / "repos"
+    return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
 
 
 def _ranked(skills: Sequence[SkillDef], query: str) -> Sequence[str]:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.project_state import PrivateWriter
 from navigator_kernel.assembly.places import (
     installed_plugins,
+    private_writer,
+    project_state,
     resource_roots,
     scripts,
     shipped_digests,
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.journal import SqliteJournal
     from navigator_kernel.adapters.lessons import Lessons
+    from navigator_kernel.adapters.project_state import ProjectState
     from navigator_kernel.adapters.run_log import JsonLinesLog
     from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.plugins import Plugins
@@ -35,6 +39,14 @@ if TYPE_CHECKING:
     from navigator_kernel.sandbox.contain import ContainedRunner
     from navigator_kernel.skills.catalogue import ResourceCatalogue
     from navigator_kernel.skills.mapping import SkillMapping
+
+
+MAPPING = "skills-mapping.md"
+
+
+def state_writer(state: ProjectState) -> PrivateWriter:
+    """The write port of the person's state of one project, which is claimed before the first write."""
+    return PrivateWriter(state.folder, state.claim)
 
 
 def writer_for(actor: str, root: Path) -> FolderWriter:
@@ -46,13 +58,13 @@ def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalo
     from navigator_kernel.adapters.manifest_store import ManifestStore
     from navigator_kernel.skills.catalogue import ResourceCatalogue
 
-    state, kept = root / "mybox" / "state", user_state() / "cache" / "manifests"
+    state, kept = project_state(root).folder, user_state() / "cache" / "manifests"
     name = blake2b(os.fsencode(root.resolve()), digest_size=12).hexdigest()
     return ResourceCatalogue(
         roots=resource_roots(root, plugins),
         disabled=lambda: disabled_names(state),
         shipped=shipped_digests(),
-        kept=ManifestStore(kept / f"{name}.json", lambda: FolderWriter([kept])),
+        kept=ManifestStore(kept / f"{name}.json", lambda: private_writer(kept)),
         agreed=_agreed,
     )
 
@@ -65,11 +77,11 @@ def _agreed() -> frozenset[str]:
 
 
 def open_mapping(root: Path) -> SkillMapping:
-    """The project's own page first, then the shipped one (X-35)."""
+    """The person's page of what was seen, then the shipped one; the project's own page only names (X-42, X-43)."""
     from navigator_kernel.skills.mapping import SkillMapping
 
-    pages = [folder / "skills-mapping.md" for folder in (root / "docs", shipped_home().docs)]
-    return SkillMapping(list(dict.fromkeys(pages)))
+    seen, shipped, own = (folder / MAPPING for folder in (user_state(), shipped_home().docs, root / "docs"))
+    return SkillMapping([seen, shipped], named=None if own.resolve() == shipped.resolve() else own)
 
 
 def open_run_log(root: Path) -> JsonLinesLog:
@@ -82,22 +94,25 @@ def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSession
     from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.sessions import SqliteSessions
 
-    file = root / "mybox" / "state" / "sessions.sqlite"
-    return SqliteSessions(file, writer_for("turn", root), SystemClock(), open_redaction(settings))
+    state = project_state(root)
+    file = state.folder / "sessions.sqlite"
+    return SqliteSessions(file, state_writer(state), SystemClock(), open_redaction(settings))
 
 
 def open_journal(root: Path) -> SqliteJournal:
     from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.journal import SqliteJournal
 
-    return SqliteJournal(root / "mybox" / "state" / "workflows.sqlite", writer_for("turn", root), SystemClock())
+    state = project_state(root)
+    return SqliteJournal(state.folder / "workflows.sqlite", state_writer(state), SystemClock())
 
 
 def open_lessons(root: Path) -> Lessons:
     from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.lessons import Lessons
 
-    return Lessons(root / "mybox" / "state" / "lessons.json", writer_for("turn", root), SystemClock())
+    state = project_state(root)
+    return Lessons(state.folder / "lessons.json", state_writer(state), SystemClock())
 
 
 def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
@@ -105,8 +120,8 @@ def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
     from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.clock import SystemClock
 
-    file = root / "mybox" / "state" / "audit.jsonl"
-    return AuditLog(file, writer_for("turn", root), SystemClock(), redact or open_redaction())
+    state = project_state(root)
+    return AuditLog(state.folder / "audit.jsonl", state_writer(state), SystemClock(), redact or open_redaction())
 
 
 def open_redaction(settings: Settings | None = None) -> Redact:
@@ -131,7 +146,7 @@ def open_sandbox(*, unsafe: bool = False) -> ContainedRunner:
     from navigator_kernel.sandbox.contain import ContainedRunner
 
     kept = user_state() / "cache"
-    return ContainedRunner(ProcessRunner(), kept / "sandbox.json", lambda: FolderWriter([kept]), unsafe)
+    return ContainedRunner(ProcessRunner(), kept / "sandbox.json", lambda: private_writer(kept), unsafe)
 
 
 def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None) -> Meaning | None:
@@ -149,8 +164,9 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
     from navigator_kernel.routing.meaning import Meaning
 
     kept = user_state() / "cache" / "encoders"
-    encoder = encoder or UseEncoder(kept, lambda: FolderWriter([kept]))
-    index = RoutingIndex(root / "mybox" / "cache" / "index", writer_for("turn", root), encoder)
+    encoder = encoder or UseEncoder(kept, lambda: private_writer(kept))
+    state = project_state(root)
+    index = RoutingIndex(state.folder / "index", state_writer(state), encoder)
     return Meaning(index, lessons=open_lessons(root).known)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,12 @@ from msgspec import Struct
 
 import navigator_kernel
 from navigator_kernel.adapters.entry_points import entry_points
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.errors import NotFound
-from navigator_kernel.project_root import nearest
+from navigator_kernel.adapters.project_state import PrivateWriter, ProjectState, make_private
+from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.project_root import foreign, is_usable, nearest
 from navigator_kernel.settings import user_file, user_state
 from navigator_kernel.skills.roots import Root
-from navigator_kernel.text import pattern
+from navigator_kernel.text import clean, pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.preferences import Page
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import Level, ResourceType
 
 HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
+OLD_STATE = (
+    "sessions.sqlite",
+    "workflows.sqlite",
+    "planner.sqlite",
+    "lessons.json",
+    "usage.json",
+    "disabled.json",
+    "audit.jsonl",
+)
 _SCRIPT = pattern(r"\bbin/(\w+\.py)\b")
 _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
 
@@ -62,8 +72,36 @@ def find_root(start: Path, named: str | None = None) -> Path:
         path = Path(wanted).expanduser()
         if not path.is_dir():
             raise NotFound(f"no folder is called {wanted!r}", hint="name the project's folder with --root")
-        return path.resolve()
-    return Path(nearest(str(start.resolve())))
+        return _own(path.resolve())
+    return _own(Path(nearest(str(start.resolve()))))
+
+
+def _own(root: Path) -> Path:
+    """`root`; Refused where another user owns it, or a file of it that is read, and the person did not accept that."""
+    if is_usable(str(root)):
+        return root
+    import shlex  # only for the refusal
+
+    message = f"{clean(foreign(str(root)), lines=False)!r} belongs to another user, or others may write to it"
+    hint = f"navigator project trust {shlex.quote(str(root))} uses this project all the same"
+    raise Refused(message, hint=hint, reason="foreign-project", path=str(root))
+
+
+def has_old_state(root: Path) -> bool:
+    """Whether the project has files in which an earlier version kept the person's state; every command asks."""
+    return any(os.path.lexists(f"{root}/mybox/state/{name}") for name in OLD_STATE)
+
+
+def project_state(root: Path) -> ProjectState:
+    """The person's own state of the project at `root`: outside the project, keyed by its identity (X-43)."""
+    from navigator_kernel.adapters.clock import SystemClock
+
+    return ProjectState(user_state(), root, SystemClock().now)
+
+
+def private_writer(folder: Path) -> PrivateWriter:
+    """The write port of one folder of the person's state folder, which has mode 0700."""
+    return PrivateWriter(folder, partial(make_private, user_state()))
 
 
 def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:
@@ -129,7 +167,7 @@ def _is_plain(path: Path) -> bool:
 def installed_plugins() -> list[tuple[str, str]]:
     """Entry points of the group `navigator`, from the cache."""
     folder = user_state() / "cache"
-    return entry_points(folder / "plugins.json", lambda: FolderWriter([folder]))
+    return entry_points(folder / "plugins.json", lambda: private_writer(folder))
 
 
 def standing_places() -> dict[str, Path]:

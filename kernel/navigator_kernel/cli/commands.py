@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "model": ("model", "Models: list, test, use, key"),
     "plugin": ("plugin", "Plugins: list, trust, distrust"),
     "policy": ("policy", "What a skill may do here, and which rule says so: explain"),
+    "project": ("project_trust", "The project here: show, trust, distrust"),
     "replay": ("replay", "Take a past turn again from what was recorded, and tell any difference"),
     "route": ("route", "Which skill a message would get, and nothing else"),
     "session": ("session", "Conversations that were kept: list, show, resume, export, delete"),

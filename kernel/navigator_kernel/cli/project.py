@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.assembly.places import find_root
+from navigator_kernel.assembly.places import find_root, has_old_state
 from navigator_kernel.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -35,7 +35,14 @@ class App(Struct, kw_only=True, dict=True):
 
     @cached_property
     def root(self) -> Path:
-        return find_root(Path.cwd(), self.root_flag)
+        root = find_root(Path.cwd(), self.root_flag)
+        if has_old_state(root):
+            from navigator_kernel.assembly.upgrade import upgrade
+            from navigator_kernel.cli.output import note
+
+            for line in upgrade(root):
+                note(f"upgrade: {line}")
+        return root
 
     @cached_property
     def settings(self) -> Settings:

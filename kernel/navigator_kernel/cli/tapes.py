@@ -1,4 +1,4 @@
-"""Where the tapes of turns lie: `mybox/logs/tapes`, one JSON file a run, without secrets."""
+"""Keeps the tapes of turns in the person's state of the project, one JSON file a run, without secrets."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import asdict, replace
 
+from navigator_kernel.assembly.places import project_state
 from navigator_kernel.errors import Damaged, KernelError, NotFound
 from navigator_kernel.tape.tape import MOST, VERSION
 from navigator_kernel.text import pattern
@@ -49,9 +50,9 @@ def keep_tape(app: App, run: str, message: Message, session: Session) -> None:
     text = json.dumps({**kept, "redacted": kept != body}, ensure_ascii=False, separators=(",", ":"), default=str)
     if len(text) > MOST:
         return
-    from navigator_kernel.assembly.parts import writer_for
+    from navigator_kernel.assembly.parts import state_writer
 
-    file, writer = _folder(app) / f"{run}.json", writer_for("turn", app.root)
+    file, writer = _folder(app) / f"{run}.json", state_writer(project_state(app.root))
     try:
         writer.make_folder(file.parent)
         writer.write(file, text.encode("utf-8", "backslashreplace"), mode=0o600)
@@ -82,4 +83,4 @@ def settings_of(taped: Taped, settings: Settings) -> Settings:
 
 
 def _folder(app: App) -> Path:
-    return app.root / "mybox" / "logs" / "tapes"
+    return project_state(app.root).folder / "tapes"

@@ -21,18 +21,20 @@ if TYPE_CHECKING:
 
 
 class PlannerPlugin(Struct, frozen=True):
-    """Registered by the kernel itself. `encoder` gives the one of routing, or None."""
+    """Registered by the kernel itself. `state` is the person's state of the project; `encoder` gives the one of
+    routing, or None."""
 
+    state: Path
     writer: Writer
     encoder: Callable[[], Any]
 
     @hookimpl
-    def kernel_register_tools(self, root: Path) -> Sequence[Tool]:
+    def kernel_register_tools(self, root: Path) -> Sequence[Tool]:  # noqa: ARG002 - the hook's own signature
         try:
             held = registry(self.encoder)
         except ImportError:  # SQLAlchemy or pydantic is not installed: no tools, and `doctor` says why
             return ()
-        file = root / "mybox" / "state" / "planner.sqlite"
+        file = self.state / "planner.sqlite"
         sessions = open_sessions(file, lambda: self.writer.make_folder(file.parent))
         return ToolFactory(sessions).registry(held)
 

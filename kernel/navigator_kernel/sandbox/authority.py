@@ -11,7 +11,8 @@ from msgspec import Struct
 
 
 class Right(Struct, frozen=True):
-    """`writes` are paths below the project, the person's state folder (`user-state`) or a named target."""
+    """`writes` are paths below the project, the person's state folder (`user-state`), in it the state of this project
+    (`project-state`), the person's cache folder (`user-cache`), or a named target."""
 
     actor: str
     reads: str
@@ -24,7 +25,7 @@ TABLE: tuple[Right, ...] = (
     Right(
         actor="turn",
         reads="skill roots, project",
-        writes=("mybox/state", "mybox/logs", "mybox/workspace", "mybox/workflows", "mybox/cache/index"),
+        writes=("project-state", "mybox/logs", "mybox/workspace", "mybox/workflows"),
         network="the configured model only",
         consent="none",
     ),
@@ -36,9 +37,8 @@ TABLE: tuple[Right, ...] = (
             "skills.lock.json",
             ".agents/skills",
             ".agents/skills.lock.json",
-            "docs/skills-mapping.md",
-            "mybox/cache",
-            "mybox/state",
+            "project-state",
+            "user-cache",
         ),
         network="the named source only",
         consent="a typed command is consent to what it declares; inside a chat it asks first",
@@ -110,10 +110,15 @@ TABLE: tuple[Right, ...] = (
 )
 
 
+_APART = frozenset({"project-state", "user-cache"})
+
+
 def writable(actor: str, root: Path, places: dict[str, Path]) -> tuple[Path, ...]:
     """The folders and files that `actor` may write to, for a project at `root`.
 
     `places` stands in for the words of the table that are no paths below the project: `user-state`, `user-config`.
+    The person's state of a project and the person's cache have writers of their own.
     """
     right = next(right for right in TABLE if right.actor == actor)
-    return tuple(places.get(name, root / name) for name in right.writes if "<" not in name and " " not in name)
+    names = (name for name in right.writes if "<" not in name and " " not in name and name not in _APART)
+    return tuple(places.get(name, root / name) for name in names)

@@ -15,6 +15,8 @@ from navigator_kernel.ports import Unrecorded
 if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Clock, Writer
 
+VERSION = 2
+BY_INSTALLING = "installed by command"  # the note of version 1's trust that `update` and `--frozen` gave, too
 EVERYTHING = "*"  # the subject of `--yes`: all that this run asks for
 
 
@@ -26,6 +28,7 @@ class ConsentBook(Struct):
     clock: Clock
     audit: Audit = field(default_factory=Unrecorded)
     _runs: dict[str, set[str]] = field(default_factory=dict)
+    _version: int = VERSION
 
     def allow(self, run: str, subject: str) -> None:
         self._runs.setdefault(run, set()).add(subject)
@@ -61,10 +64,21 @@ class ConsentBook(Struct):
         with locked(self.file.with_suffix(".lock")):
             kept = {**self._trusted(), **entries}
             trusted = {subject: held for subject, held in sorted(kept.items()) if held is not None}
-            body = json.dumps({"v": 1, "trusted": trusted}, ensure_ascii=False, indent=1)
+            body = json.dumps({"v": VERSION, "trusted": trusted}, ensure_ascii=False, indent=1)
             self.writer.write(self.file, body.encode(), mode=0o600)
 
+    def dropped(self) -> int:
+        """How many entries of version 1 do not count any more: nobody can say whether a person gave them."""
+        held = self._read()
+        return len(held) - len(self._trusted())
+
     def _trusted(self) -> dict[str, Any]:
+        held = self._read()
+        if held and self._version == 1:
+            return {subject: one for subject, one in held.items() if _is_given(one)}
+        return held
+
+    def _read(self) -> dict[str, Any]:
         try:
             found = json.loads(self.file.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -73,7 +87,12 @@ class ConsentBook(Struct):
             raise Damaged(
                 f"{str(self.file)!r} cannot be read: {error}", hint="mend or remove it; trust is then asked again"
             ) from error
+        self._version = found.get("v", 1) if isinstance(found, dict) else 1
         trusted = found.get("trusted") if isinstance(found, dict) else None
         if not isinstance(trusted, dict):
             raise Damaged(f"{str(self.file)!r} holds no record of trust", hint="remove it; trust is then asked again")
         return trusted
+
+
+def _is_given(entry: object) -> bool:
+    return not (isinstance(entry, dict) and entry.get("note") == BY_INSTALLING)

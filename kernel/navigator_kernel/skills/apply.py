@@ -1,4 +1,4 @@
-"""The one way in which installed skills change: folders, receipts, lock, database and mapping together (X-38)."""
+"""The one way in which installed skills change: folders, receipts, lock and database together (X-38)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from navigator_kernel.skills.records import records_bytes
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.skills.doors import Doors
-    from navigator_kernel.skills.mapping import Row
     from navigator_kernel.skills.plans import Plan
     from navigator_kernel.values.receipt import Receipt
 
@@ -41,14 +40,13 @@ def apply(
     doors: Doors,
     decide: Callable[[Mapping[str, Receipt]], tuple[Sequence[Plan], Sequence[str]]],
     *,
-    rows: Sequence[Row] = (),
     keep: Mapping[str, str] | None = None,
     forget: bool = True,
     links: Sequence[str] = (),
     agrees: Callable[[Plan, Mapping[str, Receipt]], bool] = lambda _plan, _before: False,
 ) -> bool:
     """Whether anything changed. `decide` is told the receipts under the lock and says which skills come and which go;
-    it refuses by raising. `rows` are added to the mapping; `keep` names the backups of folders that are replaced. With
+    it refuses by raising. `keep` names the backups of folders that are replaced. With
     `forget` a skill that goes leaves the lock file, too. `links` are skills that get a link; one that goes loses its.
     `agrees` says of each skill that comes, with the receipts from before, whether the command is also the person's
     agreement to it (DESIGN, who may do what); a lock file or a receipt that a clone brought never is (X-43).
@@ -83,8 +81,6 @@ def apply(
                 receipts[name] = plan.receipt
         if coming or going:
             _derive(place, change, receipts, folders, going if forget else (), doors)
-        if place.mapping is not None and rows and (grown := doors.mapping.grown(rows)) is not None:
-            change.write("mapping", grown)
         _recorded(place, coming, going, doors)
         changed = change.commit()
     _agreed(agreed, doors)

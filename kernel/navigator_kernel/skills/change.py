@@ -81,7 +81,7 @@ class Change:
         self._intent.folders[name] = keep
 
     def write(self, slot: str, data: bytes | None) -> None:
-        """The file of `slot` is to hold `data`, or to go: `lock`, `database`, `mapping`, `receipt/<name>`,
+        """The file of `slot` is to hold `data`, or to go: `lock`, `database`, `receipt/<name>`,
         `aliases/<name>`, `locks/<stamp>`, or `link/<name>`, which is a link and holds what it says."""
         self._data[slot] = data
 
@@ -150,7 +150,7 @@ def _tidy(place: Place, writer: Writer) -> int:
     left += [path for folder in (place.inner, place.locks) for path in folder.glob(HALF_WRITTEN)]
     for path in left:
         writer.remove(path)
-    files = [path for path in (place.lock, place.database, place.mapping) if path is not None]
+    files = [place.lock, place.database]
     return len(left) + sum(map(writer.sweep, files))
 
 
@@ -230,7 +230,7 @@ def held_bytes(path: Path) -> bytes | None:
 def _path(place: Place, slot: str) -> Path:
     """The file of a slot; Refused for what is none, so that an intent can name nothing else."""
     kind, _, name = slot.partition("/")
-    single: Mapping[str, Path | None] = {"lock": place.lock, "database": place.database, "mapping": place.mapping}
+    single = {"lock": place.lock, "database": place.database}
     named: Mapping[str, Callable[[], Path]] = {
         "receipt": lambda: place.inner / f"{name}.json",
         "aliases": lambda: sidecar_path(place.inner, name),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from navigator_kernel.errors import KernelError
 from navigator_kernel.ports import Unrecorded
+from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.repo_cache import RepoCache
     from navigator_kernel.ports import Audit, Clock, Consents, Writer
-    from navigator_kernel.skills.mapping import SkillMapping
+    from navigator_kernel.skills.mapping import Row, SkillMapping
     from navigator_kernel.skills.reading import Tree
     from navigator_kernel.skills.source import Source
     from navigator_kernel.values.resource import Diagnostic, SkillDef
@@ -22,7 +24,8 @@ Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic
 class Doors(NamedTuple):
     """What a change of the installed skills may reach. `private` are hosts that may be asked with the person's own
     credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query;
-    `consents` keep what the person agreed to by typing a command, `audit` what was done.
+    `consents` keep what the person agreed to by typing a command, `audit` what was done, `seen` writes the page
+    of skills that were seen in sources.
     """
 
     writer: Writer
@@ -35,6 +38,17 @@ class Doors(NamedTuple):
     rank: Callable[[Sequence[SkillDef], str], Sequence[str]] = lambda _skills, _query: ()
     consents: Callable[[], Consents | None] = lambda: None
     audit: Callable[[], Audit] = Unrecorded
+    seen: Writer | None = None
+
+    def observe(self, rows: Sequence[Row]) -> str:
+        """Adds `rows` to the person's page of known skills; why not, where that failed: an install does not fail for
+        it."""
+        try:
+            if self.seen is not None:
+                self.mapping.observe(rows, self.seen)
+        except KernelError as error:
+            return clean(f"the mapping was not updated: {error.message}", lines=False)
+        return ""
 
 
 class Options(NamedTuple):

@@ -81,7 +81,8 @@ def landed(coming: Coming, place: Place, doors: Doors, options: Options) -> dict
     if options.dry_run:
         dry(place, decide)
     else:
-        apply(place, doors, decide, rows=siblings, links=links, agrees=lambda _plan, _before: True)
+        apply(place, doors, decide, links=links, agrees=lambda _plan, _before: True)
+        doors.observe(siblings)
     head = {"source": label, "commit": commit, "level": place.level, "target": place.target, "changed": bool(fresh)}
     told = [tell(plan, place, {*linked, *links}, changed=plan.receipt.name in fresh) for plan in made]
     why = [{"name": skill.name, "path": skill.shown, **error.to_dict()} for skill, error in refused]

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound, UsageProblem
-from navigator_kernel.skills.place import Place, Target, place_at, refuse_escape
+from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.skills.place import Place, Target, place_at
 from navigator_kernel.skills.switches import disabled_names
 from navigator_kernel.text import clean, fold
 
 if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
     from navigator_kernel.skills.doors import Doors, Options
     from navigator_kernel.skills.inventory import Installed
     from navigator_kernel.skills.mapping import Row
@@ -55,14 +56,16 @@ _VERBS: Mapping[str, tuple[str, bool]] = {
 
 class Lifecycle(Struct, kw_only=True, dict=True):
     """Implements `ports.LifecyclePort`. `levels` names the folder of skills of each level, in order of precedence;
-    `agents` its `.agents/skills`, which comes right after it. The writer of `doors` may write to them, to the locks
-    beside them, to the mapping and to `mybox/state` of `root`. `shipped` are the digests of this release's skills;
-    `others` are folders of other hosts, whose skills are listed and never changed.
+    `agents` its `.agents/skills`, which comes right after it. The writer of `doors` may write to them and to the locks
+    beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
+    release's skills; `others` are folders of other hosts, whose skills are listed and never changed.
     """
 
     root: Path
     levels: Mapping[Level, Path]
     doors: Doors
+    state: Path
+    state_writer: Writer
     agents: Mapping[Level, Path] = field(default_factory=dict)
     shipped: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[Path] = ()
@@ -74,7 +77,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             self.places[level, "claude"] = place_at(level, path, self.root, shared=beside)
             if beside is not None:
                 self.places[level, "agents"] = place_at(level, beside, self.root, target="agents")
-        self.state = self.root / "mybox" / "state"
 
     def perform(self, operation: str, params: Mapping[str, Any]) -> Answer:
         """What the command `operation` answers; docs/reference lists the parameters. A change that another process did
@@ -122,9 +124,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         from navigator_kernel.skills.source import parse_source
 
         text, wanted = required(params, "source"), words(params.get("skill"))
-        known = self.doors.mapping.find(text) if "/" not in text and ":" not in text else None
-        if known:
-            text, wanted = known[0], wanted or [known[1]]
+        if "/" not in text and ":" not in text:
+            if known := self.doors.mapping.find(text):
+                text, wanted = known[0], wanted or [known[1]]
+            elif named := self.doors.mapping.named(text):
+                raise _only_named(text, *named)
         return parse_source(text, base=self.root, ref=str(params.get("ref") or "")), wanted
 
     def found(self, params: Mapping[str, Any]) -> Any:
@@ -188,22 +192,22 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
 
     def observe(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """Adds `rows` to the mapping; looking at a repository does not fail because the folder cannot be written."""
-        place = self.places.get(("project", "claude"))
-        try:
-            if place is None or not rows or self.doors.mapping.knows(rows):
-                return {}
-            from navigator_kernel.skills.apply import apply
-
-            refuse_escape(place)
-            apply(place, self.doors, lambda _: ((), ()), rows=rows)
-        except KernelError as error:
-            return {"notes": [clean(f"the mapping was not updated: {error.message}", lines=False)]}
-        return {}
+        """Adds `rows` to the mapping; looking at a repository does not fail because that cannot be written."""
+        problem = self.doors.observe(rows)
+        return {"notes": [problem]} if problem else {}
 
     def without_cache(self) -> Doors:
         """For commands that must leave no trace."""
-        return self.doors._replace(cache=lambda: None)
+        return self.doors._replace(cache=lambda: None, seen=None)
+
+
+def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:
+    """A project's page may name a source; only the person says that something is installed from there."""
+    import shlex
+
+    command = clean(shlex.join(["navigator", "skill", "install", repository, "--skill", skill]), lines=False)
+    hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
+    return SkillNotFound(f"{clean(name, lines=False)!r} is not a known skill", hint=hint, suggestions=[])
 
 
 def _target(params: Mapping[str, Any]) -> Target | None:

@@ -1,11 +1,11 @@
-"""The catalogue of known repositories and their sub-skills, `docs/skills-mapping.md` (LIF-14, X-35)."""
+"""The catalogue of known repositories and their sub-skills (LIF-14, X-35, X-42)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
@@ -14,11 +14,14 @@ from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.names import NAME
 from navigator_kernel.text import clean, fold, pattern, shorten
 
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+
 BEGIN, END = "<!-- observed: begin -->", "<!-- observed: end -->"
 _HEAD = "| name | description | upstream_repo | subpath |\n|---|---|---|---|\n"
 _NEW = (
     "# Skills mapping\n\nSub-skills and the repositories that hold them. Add rows above the observed region;\n"
-    "`skill info` and `skill install` keep the region itself.\n\n" + _HEAD
+    "`skill info` and `skill install` write the region.\n\n" + _HEAD
 )
 _SIZE_LIMIT = 16 * 1024 * 1024  # bytes
 _CELL = 300  # characters
@@ -55,11 +58,12 @@ class Known(Struct, frozen=True):
 
 
 class SkillMapping:
-    """Implements `ports.Mapping_` over `paths`: the first is the project's and grows, the rest are read."""
+    """Implements `ports.KnownSkills` over `paths`: the first is the person's, which `observe` writes to; the rest are
+    read. `named` is a project's own page: its rows are listed, and never say where a name is installed from (X-43)."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Sequence[Path], named: Path | None = None) -> None:
         self.path = paths[0]
-        self._paths = tuple(paths)
+        self._paths, self._named = tuple(paths), named
         self._stamps: tuple[object, ...] | None = None
         self._index: dict[str, tuple[str, str]] = {}
 
@@ -67,16 +71,36 @@ class SkillMapping:
         """`(repository, sub-skill)`; rows kept by hand win over observed ones, and upper ones over lower ones."""
         return self._indexed().get(fold(name))
 
+    def named(self, name: str) -> tuple[str, str] | None:
+        """`(repository, sub-skill)` as the project's own page says."""
+        rows = self._page(self._named) if self._named is not None else ()
+        return next(((known.row.repo, known.row.name) for known in rows if fold(known.row.name) == fold(name)), None)
+
+    def observe(self, rows: Iterable[Row], writer: Writer) -> None:
+        """Adds `rows` to the person's page, unless it has them."""
+        rows = tuple(rows)
+        if not rows or self.knows(rows):
+            return
+        from navigator_kernel.adapters.database import locked
+
+        writer.make_folder(self.path.parent)
+        with locked(self.path.with_suffix(".lock")):
+            if (grown := self.grown(rows)) is not None:
+                writer.write(self.path, grown, mode=0o600)
+
     def names(self) -> tuple[str, ...]:
         return tuple(sub for _, sub in self._indexed().values())
 
     def rows(self) -> Iterator[Known]:
         """Every row of every page, in their order."""
-        for page in self._paths:
-            head, _, rest = _text(page).partition(BEGIN)
-            observed, _, tail = rest.partition(END)
-            for text, seen in ((head, False), (tail, False), (observed, True)):
-                yield from (Known(row, page, seen) for row in _rows(text))
+        for page in (*([self._named] if self._named is not None else []), *self._paths):
+            yield from self._page(page)
+
+    def _page(self, page: Path) -> Iterator[Known]:
+        head, _, rest = _text(page).partition(BEGIN)
+        observed, _, tail = rest.partition(END)
+        for text, seen in ((head, False), (tail, False), (observed, True)):
+            yield from (Known(row, page, seen) for row in _rows(text))
 
     def grown(self, rows: Iterable[Row]) -> bytes | None:
         """The file with `rows` in its observed region, None where it knows them all; Damaged without both marks."""

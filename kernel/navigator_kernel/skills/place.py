@@ -16,9 +16,8 @@ Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
 
 
 class Place(NamedTuple):
-    """A level's folder of skills. `base` is what paths are told relative to, `lock` the lock file for people, `mapping`
-    the page of known repositories that grows with what is seen; only a project has one. `shared` is the folder for
-    links to these skills: `.agents/skills` of `.claude/skills`.
+    """A level's folder of skills. `base` is what paths are shown relative to, `lock` the lock file for people. `shared`
+    is the folder for links to these skills: `.agents/skills` of `.claude/skills`.
     """
 
     level: Level
@@ -26,7 +25,6 @@ class Place(NamedTuple):
     skills: Path
     lock: Path
     target: Target = "claude"
-    mapping: Path | None = None
     shared: Path | None = None
 
     @property
@@ -65,8 +63,7 @@ def place_at(level: Level, skills: Path, root: Path, *, target: Target = "claude
         return Place(level=level, base=skills.parent, skills=skills, lock=beside, target=target, shared=shared)
     if target == "agents":
         return Place(level=level, base=root, skills=skills, lock=skills.parent / "skills.lock.json", target=target)
-    lock, mapping = root / "skills.lock.json", root / "docs" / "skills-mapping.md"
-    return Place(level=level, base=root, skills=skills, lock=lock, mapping=mapping, shared=shared)
+    return Place(level=level, base=root, skills=skills, lock=root / "skills.lock.json", shared=shared)
 
 
 def refuse_escape(place: Place) -> None:

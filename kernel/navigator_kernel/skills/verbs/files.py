@@ -136,9 +136,10 @@ def _wanted(ground: Lifecycle, params: Params) -> Sequence[Installed]:
 
 
 def _repositories(ground: Lifecycle) -> RepoCache:
-    from navigator_kernel.adapters.repo_cache import RepoCache
-
-    return ground.doors.cache() or RepoCache(ground.root / "mybox" / "cache" / "repos", ground.doors.writer)
+    cache = ground.doors.cache()
+    if cache is None:
+        raise NotFound("this command keeps no repositories", hint="navigator skill cache")
+    return cache
 
 
 def _age(ground: Lifecycle, used: str) -> float:

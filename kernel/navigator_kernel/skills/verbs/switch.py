@@ -20,14 +20,14 @@ def _switch(ground: Lifecycle, params: Params, *, on: bool) -> Answer:
     held = ground.held(name)
     if held is None:
         raise ground.unknown(name)
-    changed = switch(ground.state, held.skill.name, ground.doors.writer, on=on)
+    changed = switch(ground.state, held.skill.name, ground.state_writer, on=on)
     return {"name": held.skill.name, "enabled": on, "changed": changed}
 
 
 def _record(ground: Lifecycle, params: Params) -> Answer:
     """`{name}`: one more use of a skill, for the bonus of a search (LIF-16)."""
     name = required(params, "name")
-    return {"name": name, "uses": add_use(ground.state, name, ground.doors.writer)}
+    return {"name": name, "uses": add_use(ground.state, name, ground.state_writer)}
 
 
 VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {

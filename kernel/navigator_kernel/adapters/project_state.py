@@ -1,0 +1,132 @@
+"""Finds the folder in which the person's state of one project lies: outside the project, and keyed by its identity.
+
+The key is the device, the inode and the path of the project's root. A random id, made on first use, lies both in that
+folder and in the project's `mybox/state/project-id`. Where the two differ, another project has taken the place of the
+first one, and the state of the first one is set aside (X-43).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.files import FolderWriter, read_bounded
+from navigator_kernel.digests import blake2b
+from navigator_kernel.errors import KernelError
+
+PRIVATE = 0o700
+_ID_LIMIT = 4096  # bytes of either file
+_IGNORED = b"*\n"
+
+
+class ProjectState:
+    """The state of the project at `root` below the person's state folder `base`. Looking at it writes nothing in the
+    project; `claim` does, before the first write."""
+
+    def __init__(self, base: Path, root: Path, clock: Callable[[], str]) -> None:
+        self.root = Path(os.path.realpath(root))
+        self._base, self._clock = base, clock
+        self.folder = base / "projects" / _key(self.root)
+        self._claimed = False
+        if self.folder.is_dir() and self._recorded() != self._marked():
+            self._set_aside()
+
+    def claim(self) -> None:
+        """Makes the folder (mode 0700) and both copies of the id, unless they are there."""
+        if self._claimed:
+            return
+        from navigator_kernel.adapters.database import locked
+
+        make_private(self._base)
+        make_private(self.folder.parent)
+        with locked(self._base / "projects" / "claim.lock"):
+            if not self.folder.is_dir():
+                self._make()
+        self._claimed = True
+
+    def _make(self) -> None:
+        made = secrets.token_hex(16)
+        marked = made if self._mark(made) else ""
+        seen = os.lstat(self.root)
+        body = {"v": 1, "id": marked, "path": str(self.root), "device": seen.st_dev, "inode": seen.st_ino}
+        fresh = self.folder.with_name(f"{self.folder.name}.{made}")
+        make_private(fresh)
+        data = json.dumps({**body, "created": self._clock()}, ensure_ascii=False)
+        writer = FolderWriter([self.folder.parent])
+        writer.write(fresh / "project.json", data.encode("utf-8", "surrogateescape"), mode=0o600)
+        writer.move(fresh, self.folder)
+
+    def _mark(self, made: str) -> bool:
+        """Whether the project's own copy could be written; without it the path and the inode must do."""
+        folder = self.root / "mybox" / "state"
+        writer = FolderWriter([folder], within=self.root)
+        try:
+            writer.write(folder / ".gitignore", _IGNORED)
+            writer.write(folder / "project-id", f"{made}\n".encode())
+        except KernelError:
+            return False
+        return True
+
+    def _marked(self) -> str:
+        with suppress(OSError, KernelError):
+            data = read_bounded(self.root / "mybox" / "state" / "project-id", _ID_LIMIT)
+            return data.decode("ascii", "replace").strip()
+        return ""
+
+    def _recorded(self) -> str:
+        with suppress(OSError, KernelError, ValueError, KeyError, TypeError):
+            return str(json.loads(read_bounded(self.folder / "project.json", _ID_LIMIT))["id"])
+        return "?"
+
+    def _set_aside(self) -> None:
+        """Under the lock, for another process may be making it."""
+        from navigator_kernel.adapters.database import locked
+
+        with locked(self._base / "projects" / "claim.lock"):
+            if self.folder.is_dir() and self._recorded() != self._marked():
+                aside = self.folder.with_name(f"{self.folder.name}.aside-{secrets.token_hex(4)}")
+                FolderWriter([self.folder.parent]).move(self.folder, aside)
+
+
+class PrivateWriter(FolderWriter):
+    """Writes below one folder of the person's state, which `prepare` makes before the first write."""
+
+    def __init__(self, folder: Path, prepare: Callable[[], None]) -> None:
+        super().__init__([folder], mode=PRIVATE)
+        self._prepare: Callable[[], None] | None = prepare
+
+    def _checked(self, path: Path) -> Path:
+        prepare, self._prepare = self._prepare, None
+        if prepare is not None:
+            prepare()
+        return super()._checked(path)
+
+
+def make_private(folder: Path) -> None:
+    """Makes `folder` with mode 0700, and takes the rights of others away where it is there with more."""
+    missing: list[Path] = []
+    at = folder
+    while not at.exists():
+        missing.append(at)
+        at = at.parent
+    for path in reversed(missing):
+        with suppress(FileExistsError):
+            path.mkdir(PRIVATE)
+    if not missing and stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        folder.chmod(PRIVATE)
+
+
+def _key(root: Path) -> str:
+    """32 hexadecimal digits; a root that is not there yet has no inode."""
+    try:
+        seen: Any = os.lstat(root)
+        held = f"{seen.st_dev}:{seen.st_ino}"
+    except OSError:
+        held = "-"
+    return blake2b(f"{held}:".encode() + os.fsencode(root), digest_size=16).hexdigest()

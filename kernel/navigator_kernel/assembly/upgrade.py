@@ -1,0 +1,145 @@
+"""Moves the state that an earlier version kept in the project to the person's own folder, once and without grants."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.assembly.parts import state_writer
+from navigator_kernel.assembly.places import private_writer, project_state
+from navigator_kernel.errors import KernelError
+from navigator_kernel.settings import user_state
+
+_NOTE_LIMIT = 4096  # bytes
+_GRANTS: Mapping[str, Any] = {"approval": None, "retry": [], "grants": []}  # what a session must not bring along
+
+
+def upgrade(root: Path) -> list[str]:
+    """What was done, a line each, for the person to read.
+
+    Only files that this person's home knew before its own upgrade are moved: what a clone brings later stays unused.
+    The inode's change time decides (inode(7)), for no archive and no checkout can set it.
+    """
+    old, since = root / "mybox" / "state", _upgraded_at()
+    mine = [name for name in _MOVED if _changed_at(old / name) < since]
+    if not mine:
+        return []
+    state = project_state(root)
+    state.claim()
+    moved = [name for name in mine if _move(old / name, state.folder / _TARGETS.get(name, name), _MOVED[name])]
+    with suppress(OSError, KernelError):
+        _move_tapes(root, state.folder)
+    for derived in ("index", "repos"):
+        shutil.rmtree(root / "mybox" / "cache" / derived, ignore_errors=True)
+    state_writer(state).write(state.folder / "upgraded.json", json.dumps({"v": 1, "moved": moved}).encode())
+    return [
+        f"moved to {state.folder}: {', '.join(moved)}",
+        "approvals of sessions and workflow runs were not kept, and are asked for again",
+        *_about_trust(),
+    ]
+
+
+def _upgraded_at() -> int:
+    """When this person's home was first used by this version, in ns; 0 for a home that no earlier version used."""
+    note = user_state() / "home.json"
+    try:
+        return int(json.loads(read_bounded(note, _NOTE_LIMIT))["upgraded_at"])
+    except FileNotFoundError:
+        at = time.time_ns() if _was_used() else 0
+    private_writer(user_state()).write(note, json.dumps({"v": 2, "upgraded_at": at}).encode(), mode=0o600)
+    return at
+
+
+def _was_used() -> bool:
+    """Whether an earlier version left anything in the home."""
+    try:
+        return any(name not in {"projects", "home.json"} for name in os.listdir(user_state()))
+    except OSError:
+        return False
+
+
+def _changed_at(path: Path) -> int:
+    """The inode's change time in ns; never for what is not a regular file of this person."""
+    try:
+        seen = path.lstat()
+    except OSError:
+        return 2**63
+    return seen.st_ctime_ns if path.is_file() and not path.is_symlink() and seen.st_uid == os.geteuid() else 2**63
+
+
+def _move(source: Path, target: Path, clean: Callable[[Path], None] | None) -> bool:
+    """Whether `source` went. What is there already stays as it is; a file that cannot be read stays behind."""
+    if target.exists():
+        return False
+    fresh = target.with_name(f"{target.name}.upgrade")
+    try:
+        if clean is None:
+            shutil.copyfile(source, fresh)
+        else:
+            old, new = sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True), sqlite3.connect(fresh)
+            with closing(old), closing(new):
+                old.backup(new)
+            clean(fresh)
+        fresh.chmod(0o600)
+        fresh.replace(target)
+    except (OSError, sqlite3.Error, ValueError, TypeError):
+        fresh.unlink(missing_ok=True)
+        return False
+    for suffix in ("", "-wal", "-shm"):
+        source.with_name(source.name + suffix).unlink(missing_ok=True)
+    return True
+
+
+def _without_session_grants(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        rows = database.execute("SELECT id, state FROM sessions").fetchall()
+        for name, state in rows:
+            held: dict[str, Any] = {**json.loads(state), **_GRANTS}
+            database.execute("UPDATE sessions SET state = ? WHERE id = ?", (json.dumps(held, ensure_ascii=False), name))
+
+
+def _without_run_grants(file: Path) -> None:
+    """A run that has not ended asks for its plan again."""
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE runs SET granted = '[]'")
+        database.execute("UPDATE runs SET state = 'proposed' WHERE state NOT IN ('done', 'aborted')")
+
+
+def _as_it_is(_: Path) -> None:
+    return
+
+
+def _move_tapes(root: Path, state: Path) -> None:
+    source, target = root / "mybox" / "logs" / "tapes", state / "tapes"
+    if source.is_dir() and not source.is_symlink() and not target.exists():
+        shutil.copytree(source, target, symlinks=True)
+        shutil.rmtree(source)
+
+
+def _about_trust() -> Iterator[str]:
+    from navigator_kernel.assembly.consents import open_consents
+
+    dropped = open_consents().dropped()
+    if dropped:
+        yield f"{dropped} skills that were trusted because they were installed ask again: navigator skill trust NAME"
+
+
+# Each file of an earlier version, and how its copy loses its grants; None for one that has none and is no database
+_MOVED: dict[str, Callable[[Path], None] | None] = {
+    "sessions.sqlite": _without_session_grants,
+    "workflows.sqlite": _without_run_grants,
+    "planner.sqlite": _as_it_is,
+    "lessons.json": None,
+    "usage.json": None,
+    "disabled.json": None,
+    "audit.jsonl": None,
+}
+_TARGETS = {"audit.jsonl": "audit-before.jsonl"}
