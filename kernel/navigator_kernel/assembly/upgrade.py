@@ -76,9 +76,10 @@ def _changed_at(path: Path) -> int:
 
 
 def _move(source: Path, target: Path, clean: Callable[[Path], None] | None) -> bool:
-    """Whether `source` went. What is there already stays as it is; a file that cannot be read stays behind."""
+    """Whether `source` was moved. Where `target` is there already, the old file is kept beside it, unused; a file that
+    cannot be read stays where it is."""
     if target.exists():
-        return False
+        target = target.with_name(f"before-{target.name}")
     fresh = target.with_name(f"{target.name}.upgrade")
     try:
         if clean is None:
@@ -129,7 +130,7 @@ def _about_trust() -> Iterator[str]:
 
     dropped = open_consents().dropped()
     if dropped:
-        yield f"{dropped} skills that were trusted because they were installed ask again: navigator skill trust NAME"
+        yield f"approvals that installing gave were dropped ({dropped}): navigator skill trust NAME gives one again"
 
 
 # Each file of an earlier version, and how its copy loses its grants; None for one that has none and is no database

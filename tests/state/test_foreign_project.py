@@ -1,0 +1,100 @@
+"""A project counts only where the person owns it, or has said that it may be used all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from navigator_kernel.project_root import foreign, nearest
+
+NOBODY = 65534
+SOURCE = Path(__file__).parents[2]
+pytestmark = [
+    pytest.mark.requirement("X-43"),
+    pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user"),
+]
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder like /tmp, which everybody may write to; the tests' own may be closed to others."""
+    import shutil
+
+    folder = Path(mkdtemp(prefix="shared-", dir="/var/tmp"))
+    folder.chmod(0o1777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def navigator(root: Path, *words: str) -> tuple[int, str]:
+    """As the user nobody, in `root`."""
+    code = f"import sys; sys.path.insert(0, {str(SOURCE / 'kernel')!r}); from navigator_kernel.cli.main import main; main()"
+    env = {
+        name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME") if name in os.environ
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=root, env=env, capture_output=True, text=True, timeout=60
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_mark_that_another_user_left_above_makes_no_project(shared: Path) -> None:
+    (shared / ".git").mkdir()
+    os.chown(shared / ".git", NOBODY, NOBODY)
+    mine = shared / "mine"
+    mine.mkdir()
+    assert nearest(str(mine)) == str(mine)
+
+
+@pytest.mark.parametrize("name", ["navigator.toml", ".mcp.json", "mybox", "agents", ".claude", "docs", "bin"])
+def test_a_file_of_another_user_makes_the_project_foreign(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir() if "." not in name[1:] else (tmp_path / name).write_text("")
+    assert foreign(str(tmp_path)) == ""
+    os.chown(tmp_path / name, NOBODY, NOBODY)
+    assert foreign(str(tmp_path)) == str(tmp_path / name)
+
+
+def test_a_link_to_what_another_user_owns_makes_the_project_foreign(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    os.chown(outside, NOBODY, NOBODY)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "agents").symlink_to(outside)
+    assert foreign(str(root)) == str(root / "agents")
+
+
+@pytest.mark.parametrize("words", [("skill", "list"), ("ask", "hello"), ("config", "list"), ("route", "hello")])
+def test_commands_in_a_project_of_another_user_are_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    root = tmp_path / "theirs"
+    (root / ".git").mkdir(parents=True)
+    os.chown(root, NOBODY, NOBODY)
+    code, said = navigator(root, *words)
+    assert code == 3 and "navigator project trust" in said
+    assert not (root / "mybox").exists()
+
+
+def test_a_recorded_yes_lets_the_project_be_used_until_it_is_taken_back(tmp_path: Path) -> None:
+    root = tmp_path / "theirs"
+    (root / ".git" / "x").mkdir(parents=True)
+    (root / "src").mkdir()
+    os.chown(root, NOBODY, NOBODY)
+    assert navigator(root, "project", "trust", ".")[0] == 0
+    code, said = navigator(root / "src", "project", "show", "--json")
+    assert (code, json.loads(said)["root"]) == (0, str(root))
+    assert navigator(root, "project", "distrust", ".")[0] == 0
+    assert navigator(root, "skill", "list")[0] == 3
+
+
+def test_who_calls_through_sudo_may_use_their_own_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.chown(tmp_path, NOBODY, NOBODY)
+    assert foreign(str(tmp_path)) == str(tmp_path)
+    monkeypatch.setenv("SUDO_UID", str(NOBODY))
+    assert foreign(str(tmp_path)) == ""
