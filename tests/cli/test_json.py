@@ -19,6 +19,7 @@ from models.wire_server import serving
 from navigator_kernel.assembly.parts import open_journal
 from navigator_kernel.cli.commands import COMMANDS, navigator
 from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
+from person_state import state_of
 from skill_repositories import skill_text
 from workflows.project import workflow_file
 
@@ -75,6 +76,15 @@ def talk(place: Place) -> None:
 def broken(name: str) -> Before:
     """Leaves a file of ours that cannot be read."""
     return lambda place: place.write({name: "{ broken = "})
+
+
+def broken_state(name: str) -> Before:
+    """The same for a file of the person's state of the project."""
+
+    def write(place: Place) -> None:
+        (state_of(place.root) / name).write_text("{ broken = ", encoding="utf-8")
+
+    return write
 
 
 def model_server(place: Place) -> None:
@@ -142,6 +152,9 @@ CASES: Mapping[str, Case] = {
     "plugin list": Case(),
     "plugin trust": Case(words=["source"]),
     "policy explain": Case(words=["word-count"]),
+    "project distrust": Case(),
+    "project show": Case(),
+    "project trust": Case(),
     "replay": Case(before=once),
     "route": Case(words=["review this code"]),
     "session delete": Case(words=["talk"], before=talk),
@@ -184,7 +197,7 @@ CASES: Mapping[str, Case] = {
     "workflow show": Case(words=["run-1"], before=run_that("done")),
 }
 TOML, DATABASE = broken("navigator.toml"), broken(".claude/skills/skills.db")
-SWITCHES, RECEIPT = broken("mybox/state/disabled.json"), broken(".claude/skills/.navigator/alpha.json")
+SWITCHES, RECEIPT = broken_state("disabled.json"), broken(".claude/skills/.navigator/alpha.json")
 FAILING: Sequence[tuple[str, Case]] = [
     ("agent list", Case(before=TOML, code=6)),
     ("ask", Case(words=["hi"], before=TOML, code=6)),
@@ -213,6 +226,7 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("plugin distrust", Case(words=["source"], before=no_trust, code=6)),
     ("plugin list", Case(before=TOML, code=6)),
     ("plugin trust", Case(words=["nowhere"], code=4)),
+    ("project trust", Case(words=["nowhere"], code=4)),
     ("plugin trust", Case(words=["source"], before=no_trust, code=6)),
     ("host install", Case(words=["generic"], before=broken(".mcp.json"), code=6)),
     ("host install", Case(words=["nothing"], code=2)),
@@ -243,7 +257,7 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("session delete", Case(words=["nothing"], code=4)),
     ("session export", Case(words=["nothing"], code=4)),
     ("session export", Case(words=["talk", "source/alpha/SKILL.md"], before=talk, code=3)),
-    ("session list", Case(before=broken("mybox/state/sessions.sqlite"), code=6)),
+    ("session list", Case(before=broken_state("sessions.sqlite"), code=6)),
     ("session resume", Case(words=["nothing"], code=4)),
     ("session show", Case(words=["nothing"], code=4)),
     ("session show", Case(words=["talk", "--last", "0"], code=2)),
@@ -282,7 +296,7 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("why", Case(words=["20200101-000000000-000000"], code=4)),
     ("workflow abort", Case(words=["run-1"], before=run_that("done"), code=3)),
     ("workflow approve", Case(words=["run-1"], before=run_that("aborted"), code=3)),
-    ("workflow list", Case(before=broken("mybox/state/workflows.sqlite"), code=6)),
+    ("workflow list", Case(before=broken_state("workflows.sqlite"), code=6)),
     ("workflow list", Case(before=broken("mybox/workflows/say.md"), code=1)),
     ("workflow resume", Case(words=["run-1"], before=run_that("proposed"), code=3)),
     ("workflow resume", Case(words=["nothing"], code=4)),
