@@ -185,8 +185,9 @@ def test_a_bare_name_is_not_sent_where_the_page_of_a_clone_says(victim: Place, t
     evil = make_repo(tmp_path, {"pdf/SKILL.md": skill_text("pdf")}, name="evil")
     end = "<!-- observed: end -->\n" if region else ""
     victim.write({"docs/skills-mapping.md": f"{region}{MAPPING.format(repo=f'file://{evil}')}{end}"})
-    done = victim.run("skill", "install", "pdf", "--offline")
-    assert done.code in {4, 7} and not (victim.root / ".claude" / "skills" / "pdf").exists()
+    nowhere = {"https_proxy": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
+    done = victim.run("skill", "install", "pdf", env=nowhere)
+    assert done.code == 7 and not (victim.root / ".claude" / "skills" / "pdf").exists()
     assert "evil" not in done.out
 
 
