@@ -76,6 +76,9 @@ class Tool(Protocol):
 class Tools(Protocol):
     """What a model may have done, and nothing else is done (JIT-5)."""
 
+    def admit(self, work: Assignment) -> None:
+        """ConsentNeeded where the skill's standing gives it no tools yet, and the person can give it some."""
+
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]: ...
 
     async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:

@@ -250,7 +250,10 @@ class Sandbox(Protocol):
 
 class Consents(Protocol):
     def allow(self, run: str, subject: str) -> None:
-        """The person agreed, for this run."""
+        """The person agreed to `subject`, for this run; `*` counts for nothing, for it may come out of a file."""
+
+    def allow_orders(self, run: str) -> None:
+        """The person typed `--yes`: all that the run's own orders ask for, but for what must be agreed to by name."""
 
     def require(self, run: str, subject: str, detail: str, *, by_name: bool = False, **facts: Any) -> None:
         """ConsentNeeded, with `facts`, unless agreed for this run or trusted by digest; with `by_name` a yes to all

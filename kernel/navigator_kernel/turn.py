@@ -150,12 +150,12 @@ async def _done(routed: Routed, message: Message, context: TurnContext, kernel: 
     delivery, work = delivery_of(kernel, kernel.specialist(routed.history, routed.spent)), routed.work
     if work is None:
         if message.consent:
-            kernel.consents.allow(context.run, "*")
+            kernel.consents.allow_orders(context.run)
         return Course(view=None, orders=routed.orders, reports=await deliver(routed.orders, delivery, emit))
     if work.agreed is None and not message.consent:
         return Course(view=work.view, orders=Plan(steps=()), reports=(), waits_for=PLAN)
     if message.consent:
-        kernel.consents.allow(work.view.token, "*")
+        kernel.consents.allow_orders(work.view.token)
     follower = Follower(kernel=kernel, delivery=delivery, context=context, emit=emit)
     agreed = PLAN if work.agreed is None else work.agreed
     return await follower.follow(work.view.token, agreed, left=work.view.left)

@@ -13,6 +13,7 @@ from mcp_types import BlobResourceContents, TextResourceContents
 
 from cli.support import Place, place_in
 from mcp_server.hosts import asked, digest, every, hosted, refused
+from person_state import accept
 from skill_repositories import skill_text
 
 INVALID = -32602
@@ -33,6 +34,7 @@ def here(tmp_path: Path, home: Path) -> Place:
         (folder / name).write_bytes(data)
     extra = 'license: MIT\nversion: 1.10\nflag: yes\nday: 2026-01-02\ntags: [sea, "1"]\nmetadata:\n  author: Ann\n'
     (folder / "SKILL.md").write_text(skill_text("boat-songs", "Writes songs about boats", extra))
+    accept(here.root, "boat-songs")
     return here
 
 

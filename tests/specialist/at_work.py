@@ -29,6 +29,9 @@ class Table:
     answers: Mapping[str, str] = field(default_factory=lambda: {"moon": "384,400 km"})
     called: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
+    def admit(self, work: Assignment) -> None:
+        return
+
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
         schema = {"type": "object", "properties": {"word": {"type": "string"}}}
         return (ToolSpec(name="look_up", description="Looks a word up", schema=schema),)

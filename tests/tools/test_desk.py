@@ -40,6 +40,15 @@ class Tool:
 
 
 @dataclass
+class Served(Tool):
+    """A tool of a server, which says of itself that it only reads."""
+
+    identity: str = "mcp_tool:t@sha256:0"
+    only_reads: bool = True
+    outward: bool = True
+
+
+@dataclass
 class Book:
     """Consents that know one subject."""
 
@@ -136,8 +145,21 @@ def test_one_that_asks_runs_only_after_a_yes_to_the_same_arguments() -> None:
 
 def test_a_subject_is_its_arguments_in_any_order() -> None:
     first, other = ToolCall(id="1", name="t"), ToolCall(id="2", name="t")
-    assert subject_of(first, {"a": 1, "b": 2}) == subject_of(first, {"b": 2, "a": 1})
-    assert len({subject_of(first, {"a": 1}), subject_of(first, {"a": 2}), subject_of(other, {"a": 1})}) == 3
+    tool, held = Tool("t"), work("t")
+    assert subject_of(first, {"a": 1, "b": 2}, tool, held) == subject_of(first, {"b": 2, "a": 1}, tool, held)
+    pairs = [(first, {"a": 1}), (first, {"a": 2}), (other, {"a": 1})]
+    assert len({subject_of(one, arguments, tool, held) for one, arguments in pairs}) == 3
+
+
+@pytest.mark.requirement("X-43")
+def test_a_yes_to_a_call_is_bound_to_the_tool_and_to_the_bytes_of_the_skill() -> None:
+    one, held = ToolCall(id="1", name="t"), work("t")
+    other = replace(held, digest="sha256:other")
+    renamed = replace(held, skill="another")
+    changed = Served("t", identity="mcp_tool:t@sha256:other")
+    pairs = [(Tool("t"), held), (Tool("t"), other), (Tool("t"), renamed), (changed, held)]
+    subjects = {subject_of(one, {}, tool, where) for tool, where in pairs}
+    assert len(subjects) == 4
 
 
 @pytest.mark.requirement("TOL-4")
@@ -180,7 +202,11 @@ def test_each_call_is_on_record() -> None:
     record = Record()
     call(desk(Tool("sail"), record=record), work("sail"), "sail", to="sea")
     assert [
-        (event, facts["subject"] == subject_of(ToolCall(id="call-1", name="sail"), {"to": "sea"}))
+        (
+            event,
+            facts["subject"]
+            == subject_of(ToolCall(id="call-1", name="sail"), {"to": "sea"}, Tool("sail"), work("sail")),
+        )
         for event, facts in record.entries
     ] == [
         ("started", True),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.consents import open_consents
-from navigator_kernel.assembly.parts import open_audit, open_mapping, state_writer
+from navigator_kernel.assembly.parts import Agreed, open_audit, open_mapping, state_writer
 from navigator_kernel.assembly.places import (
     HOSTS,
     private_writer,
@@ -61,6 +61,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
         state=state.folder,
         state_writer=state_writer(state),
         shipped=shipped_digests(),
+        agreed=Agreed(),
         others=others,
     )
 

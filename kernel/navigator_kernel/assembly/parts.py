@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files import FolderWriter, Stamp, stamp
 from navigator_kernel.adapters.project_state import PrivateWriter
 from navigator_kernel.assembly.places import (
     installed_plugins,
@@ -65,15 +65,24 @@ def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalo
         disabled=lambda: disabled_names(state),
         shipped=shipped_digests(),
         kept=ManifestStore(kept / f"{name}.json", lambda: private_writer(kept)),
-        agreed=_agreed,
+        agreed=Agreed(),
     )
 
 
-def _agreed() -> frozenset[str]:
-    """What the person agreed to for good, read when the first skill is checked against it."""
-    from navigator_kernel.assembly.consents import open_consents
+class Agreed:
+    """What the person agreed to for good, read when a skill is checked against it and the file is another."""
 
-    return frozenset(open_consents().subjects())
+    def __init__(self) -> None:
+        self._seen: Stamp | None = None
+        self._subjects: frozenset[str] = frozenset()
+
+    def __call__(self) -> frozenset[str]:
+        seen = stamp(user_state() / "trust.json")
+        if seen != self._seen:
+            from navigator_kernel.assembly.consents import open_consents
+
+            self._seen, self._subjects = seen, frozenset(open_consents().subjects())
+        return self._subjects
 
 
 def open_mapping(root: Path) -> SkillMapping:

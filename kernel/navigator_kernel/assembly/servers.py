@@ -82,7 +82,11 @@ def approved_tools(settings: Settings, consents: Consents, client: McpServers) -
     async def call(server: str, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return await client.call(server, "call", {"tool": tool, "args": dict(arguments)}, "")
 
-    return mcp_tools(kept_tools(tool_file()), may, call)
+    def outward(server: str) -> bool:
+        held = settings.servers.get(server)
+        return held is None or held.network or bool(held.url)
+
+    return mcp_tools(kept_tools(tool_file()), may, call, outward)
 
 
 def tool_file() -> Path:

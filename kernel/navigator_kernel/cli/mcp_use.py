@@ -247,7 +247,7 @@ def _asked(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterator
     parts = servers_of(app.root, app.settings, app.consents, open_audit(app.root), unsafe=app.unsafe)
     run = TimedIds(SystemClock()).new()
     if yes:
-        app.consents.allow(run, "*")
+        app.consents.allow_orders(run)
     try:
         yield _Server(app, name, parts, run, timeout or app.settings.timeout)
     finally:

@@ -80,7 +80,13 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
     """Compare installed skills with their receipts; exit code 6 names what changed."""
     found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
-    document(found) if as_json else lines(f"{found['count']} skills are as they were installed")
+    if as_json:
+        document(found)
+        return
+    lines(f"{found['count']} skills are as they were installed")
+    others = [one["name"] for one in found["skills"] if not one["by_you"]]
+    if others:
+        note(f"not installed by you, so only their own receipts say so: {', '.join(others)}")
 
 
 def _offered(found: Mapping[str, Any], source: str) -> None:

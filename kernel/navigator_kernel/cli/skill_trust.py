@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
+from navigator_kernel.values.standing import skill_subject
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.executor import SkillExecutor
 
 
 @click.command("enable")
@@ -35,11 +40,17 @@ def disable(app: App, *, name: str, as_json: bool) -> None:
 @json_option
 @pass_app
 def trust(app: App, *, name: str, as_json: bool) -> None:
-    """Let the command of an installed skill run without asking, as long as not one byte of it changes and it comes from
-    the same commit of the same source."""
-    subject = _subject(app, name)
-    app.consents.trust(subject, note=f"navigator skill trust {name}")
-    document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
+    """Let a skill use its tools and run its command without asking, as long as not one byte of it changes."""
+    executor = _executor(app, name)
+    subjects = [skill_subject(executor.skill.name, executor.digest)]
+    subjects += [executor.consent] if executor.skill.kind == "A" else []
+    app.consents.trust(*subjects, note=f"navigator skill trust {name}")
+    if as_json:
+        document({"trusted": subjects[-1], "subjects": subjects, "exit_code": 0})
+        return
+    lines(f"trusted {subjects[-1]}")
+    if executor.claimed and not executor.origin:
+        note(f"its receipt claims that it comes from {executor.claimed}; nothing here proves that")
 
 
 @click.command("distrust")
@@ -49,20 +60,20 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
 def distrust(app: App, *, name: str, as_json: bool) -> None:
     """Take the trust in a skill back, whatever its bytes are now."""
     book = app.consents
-    gone = [subject for subject in book.subjects() if subject.startswith(f"type_a:{name}@")]
+    kinds = tuple(f"{kind}:{name}@" for kind in ("type_a", "skill", "installed"))
+    gone = [subject for subject in book.subjects() if subject.startswith(kinds)]
     for subject in gone:
         book.distrust(subject)
     document({"distrusted": gone, "exit_code": 0}) if as_json else lines(gone or f"{name} was not trusted")
 
 
-def _subject(app: App, name: str) -> str:
-    """The subject that the gate asks for: what is there now, from where, and with what it wants."""
+def _executor(app: App, name: str) -> SkillExecutor:
+    """What is there now."""
     from navigator_kernel.assembly.parts import open_catalogue
 
     catalogue = open_catalogue(app.root)
     held = catalogue.find(name)
-    executor = catalogue.create_executor(held.namespace if held else f"skill:{name}")
-    return executor.consent
+    return catalogue.create_executor(held.namespace if held else f"skill:{name}")
 
 
 @click.command("record")

@@ -20,7 +20,7 @@ from navigator_kernel.values.route import NeedClarification
 from navigator_kernel.why import told
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Kernel
+    from navigator_kernel.ports import Executor, Kernel
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.resource import SkillDef
 
@@ -73,6 +73,7 @@ class KernelTools(Struct, kw_only=True):
             near = self.kernel.catalogue.suggest(name)
             raise SkillNotFound(f"no skill is called {name!r}", hint=f"near names: {', '.join(near) or 'none'}")
         executor = self.kernel.catalogue.create_executor(skill.namespace)
+        _refuse_unknown(executor)
         if executor.is_changed:
             hint = f"the person may look at it: navigator skill verify {skill.name}"
             raise Refused(f"skill {skill.name!r} is not what was installed", hint=hint)
@@ -87,6 +88,8 @@ class KernelTools(Struct, kw_only=True):
         if skill is None:
             raise SkillNotFound(f"no skill is called {name!r}", hint="route finds the one for a message")
         kernel = self.kernel
+        if skill.kind == "B":  # a command is asked about where it would start
+            _refuse_unknown(kernel.catalogue.create_executor(skill.namespace))
         async with self._one:
             session = Session(id=f"mcp-{kernel.ids.new()}", notice_shown=True)
             stream = EventStream(kernel.ids.new(), 0, kernel.run_log, kernel.clock, redact=kernel.redact)
@@ -113,3 +116,12 @@ class KernelTools(Struct, kw_only=True):
 
 def _described(skill: SkillDef) -> dict[str, Any]:
     return {"name": skill.name, "description": shorten(skill.description, DESCRIBED)}
+
+
+def _refuse_unknown(executor: Executor) -> None:
+    """Refused for a skill that merely lies in the project: what another agent does with its text, nobody here sees."""
+    if executor.standing == "unknown":
+        name = executor.skill.name
+        hint = f"the person may look at it, then: navigator skill trust {name}"
+        message = f"skill {name!r} was neither installed nor trusted by the person"
+        raise Refused(message, hint=hint, reason="unknown-skill")

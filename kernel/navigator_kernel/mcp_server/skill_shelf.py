@@ -41,26 +41,27 @@ class File(NamedTuple):
 
 
 class SkillShelf(Struct, frozen=True):
-    """The skills that keep to the open specification, are as they were installed, and may be called by a model."""
+    """The skills that keep to the open specification, that the person installed or trusts as they are now, and that a
+    model may call."""
 
     catalogue: Catalogue
 
     def served(self) -> list[str]:
         """Those that are, by name; every file of them is read."""
-        return [name for name, skill in sorted(self._candidates().items()) if _entry(skill) is not None]
+        return [name for name, skill in sorted(self._candidates().items()) if self._entry(skill) is not None]
 
     def page(self, after: str) -> tuple[list[dict[str, Any]], str]:
         """Entries behind the name `after`, and the name that the next page comes behind; empty at the end."""
         held = self._candidates()
         left = sorted(name for name in held if name > after)
         shown = left[:PAGE]
-        found = [entry for name in shown if (entry := _entry(held[name])) is not None]
+        found = [entry for name in shown if (entry := self._entry(held[name])) is not None]
         return found, shown[-1] if len(left) > PAGE else ""
 
     def entry(self, uri: str) -> dict[str, Any]:
         """The entry of the skill whose SKILL.md is at `uri`; NotFound."""
         skill = self._named(uri)
-        found = _entry(skill) if skill is not None else None
+        found = self._entry(skill) if skill is not None else None
         if found is None or found["uri"] != uri:
             raise NotFound(f"no skill is served at {uri[:200]}", hint="skills/list names those that are")
         return found
@@ -102,9 +103,13 @@ class SkillShelf(Struct, frozen=True):
         is_it = skill is not None and skill.name == name and skill.implicit and _is_folder(skill)
         return skill if is_it else None
 
+    def _entry(self, skill: SkillDef) -> dict[str, Any] | None:
+        """None for what is not served."""
+        return None if self.catalogue.standing(skill) == "unknown" else _entry(skill)
+
     def _files(self, skill: SkillDef | None) -> list[tuple[str, str]]:
         """Address and path of each file of a skill, none where it is not served."""
-        if skill is None or _entry(skill) is None:
+        if skill is None or self._entry(skill) is None:
             return []
         return [(_address(skill.name, file.path), file.path) for file in _files(skill)]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 VERSION = 2
 BY_INSTALLING = "installed by command"  # the note of version 1's trust that `update` and `--frozen` gave, too
-EVERYTHING = "*"  # the subject of `--yes`: all that this run asks for
+EVERYTHING = "*"  # in memory only: what a typed `--yes` covers
 
 
 class ConsentBook(Struct):
@@ -31,7 +31,11 @@ class ConsentBook(Struct):
     _version: int = VERSION
 
     def allow(self, run: str, subject: str) -> None:
-        self._runs.setdefault(run, set()).add(subject)
+        if subject != EVERYTHING:  # what a file holds never stands for everything
+            self._runs.setdefault(run, set()).add(subject)
+
+    def allow_orders(self, run: str) -> None:
+        self._runs.setdefault(run, set()).add(EVERYTHING)
 
     def require(self, run: str, subject: str, detail: str, *, by_name: bool = False, **facts: Any) -> None:
         agreed = self._runs.get(run, set())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Start: TypeAlias = "Callable[[str, McpServer, str, Path], tuple[tuple[str, ...], Mapping[str, str]]]"
 
+PROJECT = "project"  # the origin of a server that a file of the project names
 FOLDER = "SERVER_FOLDER"  # the reference that stands for the server's own folder
 _SECRET_NAME = pattern(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
 SECONDS = 600  # of processor time for one connection, times the processors
@@ -42,9 +43,11 @@ def starter(
 
 
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
-    """What the person is asked about: the whole command or address, with references as they are written and without
-    secrets that somebody wrote there all the same."""
-    given = [_shown(key, value) for key, value in sorted({**server.env, **server.headers}.items())]
+    """What the person is asked about: the whole command or address, with references as they are written. Secrets that
+    the person wrote into their own settings are not shown; what a project's file brings is shown in full, for no name
+    of a variable says that its value is one."""
+    show = _whole if server.origin == PROJECT else _shown
+    given = [show(key, value) for key, value in sorted({**server.env, **server.headers}.items())]
     return Job(
         actor="mcp_server",
         subject=name,
@@ -61,6 +64,10 @@ def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
 def is_secret(key: str, value: str) -> bool:
     """Whether a value that stands in a file is one that is never shown; a reference is none."""
     return "${" not in value and bool(_SECRET_NAME.search(key) or found(f"{key}={value}") or found(value))
+
+
+def _whole(key: str, value: str) -> str:
+    return f"{key}={value}"
 
 
 def _shown(key: str, value: str) -> str:
@@ -103,10 +110,14 @@ def _prefix(program: Path) -> Path:
 
 
 def _named(server: McpServer) -> Iterator[Path]:
-    """Each argument that is a path, and the folder of a script: it may be made of several files."""
+    """Each argument that is a path. Of a script that the person's own settings name also its folder, for it may be made
+    of several files; of what a project's file names exactly that."""
     for word in server.args:
         path = Path(word)
         if not path.is_absolute() or not path.exists():
+            continue
+        if server.origin == PROJECT:
+            yield path
             continue
         folder = _package(path) or (path if path.is_dir() else path.parent)
         yield path if _holds_home(folder) else folder

@@ -14,6 +14,7 @@ from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.skills.roots import Root
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import Diagnostic, SkillDef
+from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.place import Place
@@ -30,6 +31,15 @@ class Installed(NamedTuple):
     status: Status
     receipt: Receipt | None
     links: tuple[str, ...] = ()
+    agreed: frozenset[str] = frozenset()
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether an install command of this person recorded what the receipt says: a clone can bring any receipt."""
+        held = self.receipt
+        if held is None:
+            return False
+        return install_subject(held.name, clean(held.origin, lines=False), held.digest) in self.agreed
 
     def to_dict(self) -> dict[str, Any]:
         skill, receipt = self.skill, self.receipt
@@ -42,17 +52,19 @@ class Installed(NamedTuple):
             "enabled": skill.enabled,
             "path": self.place.told(skill.folder or skill.path),
             "links": list(self.links),
-            "source": clean(receipt.source, lines=False) if receipt else "",
-            "commit": clean(receipt.commit, lines=False) if receipt else "",
+            "source": clean(receipt.source, lines=False) if receipt and self.is_proven else "",
+            "commit": clean(receipt.commit, lines=False) if receipt and self.is_proven else "",
+            "claimed_source": clean(receipt.source, lines=False) if receipt and not self.is_proven else "",
         }
 
 
 def inventory(
-    places: Sequence[Place], disabled: frozenset[str], shipped: Mapping[str, str]
+    places: Sequence[Place], disabled: frozenset[str], shipped: Mapping[str, str], agreed: frozenset[str] = frozenset()
 ) -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
     """Every installed skill by name, the first place winning, and what could not be read.
 
-    `shipped` maps a name to the digest that this release ships: these bytes are shipped wherever they lie.
+    `shipped` maps a name to the digest that this release ships: these bytes are shipped wherever they lie. `agreed` are
+    the subjects that the person agreed to.
     """
     receipts: dict[Path, Mapping[str, Receipt]] = {}
     notes: list[Diagnostic] = []
@@ -70,7 +82,7 @@ def inventory(
         receipt = receipts[top].get(skill.folder.name) if skill.folder else None
         status, place = _status(skill, receipt, shipped), by_path[top]
         links = told_links(place, linked[top], skill.folder.name) if skill.folder else ()
-        found.append(Installed(skill=skill, place=place, status=status, receipt=receipt, links=tuple(links)))
+        found.append(Installed(skill, place, status, receipt, tuple(links), agreed))
     return tuple(found), (*notes, *catalogue.diagnostics())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     """Implements `ports.LifecyclePort`. `levels` names the folder of skills of each level, in order of precedence;
     `agents` its `.agents/skills`, which comes right after it. The writer of `doors` may write to them and to the locks
     beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
-    release's skills; `others` are folders of other hosts, whose skills are listed and never changed.
+    release's skills; `agreed` gives the subjects that the person agreed to; `others` are folders of other hosts, whose
+    skills are listed and never changed.
     """
 
     root: Path
@@ -68,6 +69,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     state_writer: Writer
     agents: Mapping[Level, Path] = field(default_factory=dict)
     shipped: Mapping[str, str] = field(default_factory=dict)
+    agreed: Callable[[], frozenset[str]] = frozenset
     others: Sequence[Path] = ()
 
     def __post_init__(self) -> None:
@@ -139,7 +141,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if not params.get("user") and not params.get("target"):
             at = sum(place.level == "project" for place in places)
             places[at:at] = [place_at("project", path, self.root) for path in self.others]
-        return inventory(places, disabled_names(self.state), self.shipped)
+        return inventory(places, disabled_names(self.state), self.shipped, self.agreed())
 
     def chosen(self, params: Mapping[str, Any]) -> list[Place]:
         """Every place of the level and the target that are named, of all where none is."""

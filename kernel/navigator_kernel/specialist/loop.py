@@ -115,6 +115,10 @@ class Loop(Struct, kw_only=True):
 
     async def _asked(self, progress: Progress, limit: float) -> Progress:
         self._refuse_more(progress.spent)
+        try:
+            self.tools.admit(self.work)
+        except ConsentNeeded as needed:
+            raise Waiting(progress, needed) from needed
         recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
         messages = (*opening(self.work), *recent)
         asked = Asked(messages=messages, tools=self.tools.offered(self.work), limit=limit)

@@ -30,6 +30,9 @@ class SkillTool(Struct, frozen=True):
 
     catalogue: Catalogue
 
+    def admit(self, _work: Assignment) -> None:
+        """Texts of skills that the person accepts need nothing more."""
+
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
         return (ToolSpec(name=NAME, description=say("tool.skill", work.language), schema=_SCHEMA),)
 
@@ -45,6 +48,8 @@ class SkillTool(Struct, frozen=True):
             executor = self.catalogue.create_executor(found.namespace)
         except KernelError as error:
             return ToolAnswer(text=error.message, failed=True)
+        if executor.standing == "unknown":
+            return ToolAnswer(text=say("tool.unknown_skill", work.language, name=found.name), failed=True)
         if found.kind == "A" or not found.implicit or executor.is_changed:
             return ToolAnswer(text=say("tool.not_text", work.language, name=found.name), failed=True)
         return ToolAnswer(text=found.sop[:MOST] or found.system_prompt[:MOST])

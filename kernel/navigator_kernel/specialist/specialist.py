@@ -90,6 +90,7 @@ class Specialist(Struct, kw_only=True):
             language=packet.context.language,
             now=_local(self.clock.now()),
             memories=tuple(str(one) for one in packet.params.value("memory", ())),
+            private=any(packet.params.value(name, ()) for name in ("memory", "files", "previous")),
             history=tuple(ChatMessage(role=one.role, text=one.text) for one in self.history),
         )
 
@@ -102,6 +103,7 @@ class Specialist(Struct, kw_only=True):
             request=request or base.request,
             skill=skill.name,
             digest=executor.digest,
+            standing=executor.standing,
             guide=guide,
             tools=skill.tools or (),
             history=base.history if skill.inherit_history else (),

@@ -170,6 +170,10 @@ class TapedTools(Struct, frozen=True):
     inner: Tools
     tape: Tape
 
+    def admit(self, work: Assignment) -> None:
+        if work.standing == "unknown" and work.tools:
+            self.tape.heard("admit", lambda: self.inner.admit(work))
+
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
         return self.inner.offered(work)
 

@@ -14,6 +14,7 @@ from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import clean, visible
 from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.tool import Result, filled
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, ToolAnswer
@@ -37,15 +38,29 @@ class Desk(Struct, frozen=True, kw_only=True):
     audit: Audit
     policy: Policy
     _used: set[str] = field(default_factory=set)
+    _private: set[str] = field(default_factory=set)  # runs whose model was given private data by a tool
+
+    def admit(self, work: Assignment) -> None:
+        """A skill that the person neither installed nor trusted gets tools by a yes that names it, and by no other."""
+        if work.standing != "unknown" or not work.tools:
+            return
+        names = ", ".join(visible(name) for name in work.tools)
+        question = say("ask.skill_tools", work.language, skill=visible(work.skill), tools=names[:SHOWN])
+        subject = skill_subject(work.skill, work.digest)
+        self.consents.require(work.run, subject, question, by_name=True, skill=work.skill, tools=list(work.tools))
 
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
-        """The same for the same skill and policy, in the order of its manifest (X-40)."""
+        """The same for the same skill and policy, in the order of its manifest (X-40); none to an unknown skill that
+        declares none, whose text is all that is used of it."""
+        if work.standing == "unknown" and not work.tools:
+            return ()
         always = (spec for spec in self.always.offered(work) if not self._denied(spec.name, work))
         return (*always, *(self.tools()[name].spec for name in self._allowed(work)))
 
     async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
         name = call.name
+        self.admit(work)
         if name in {spec.name for spec in self.always.offered(work)} and not self._denied(name, work):
             return await self.always.call(work, call, arguments)
         if name not in self._allowed(work):
@@ -53,24 +68,40 @@ class Desk(Struct, frozen=True, kw_only=True):
             offered = ", ".join(spec.name for spec in self.offered(work))
             return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=offered), failed=True)
         tool = self.tools()[name]
-        subject = subject_of(call, arguments)
-        if tool.confirm:
-            self._ask(tool, subject, arguments, work)
+        subject = subject_of(call, arguments, tool, work)
+        leaks = self._leaks(tool, work)
+        if tool.confirm or leaks:
+            self._ask(tool, subject, arguments, work, leaks=leaks)
         self.audit.record("started", run=work.run, actor="tool", subject=subject, skill=work.skill)
         result = await _result(tool, arguments)
         self.audit.record("ended", run=work.run, subject=subject, how="error" if result.error else "done")
+        if not result.error:
+            self._private.add(work.run)
         return _answer(tool, result, work)
 
-    def _ask(self, tool: Tool, subject: str, arguments: Mapping[str, Any], work: Assignment) -> None:
-        """JIT-12: with the arguments, each time. A yes is to these arguments and to no others."""
+    def _leaks(self, tool: Tool, work: Assignment) -> bool:
+        """Whether a call could carry private data out: the model has seen some, and the tool may reach others."""
+        seen = work.private or work.run in self._private
+        return seen and bool(getattr(tool, "outward", True))
+
+    def _ask(self, tool: Tool, subject: str, arguments: Mapping[str, Any], work: Assignment, *, leaks: bool) -> None:
+        """JIT-12: with the arguments, each time. A yes is to these arguments and to no others, but for a tool that only
+        reads by its server's word: one yes covers it under the same bytes of the same skill. `--yes` covers none: a
+        model thought of the call."""
+        lasting = _lasting_subject(tool, work)
+        if lasting and not leaks:
+            subject = lasting
         shown = visible(json.dumps(dict(arguments), ensure_ascii=False, default=str))
         more = f" (and {len(shown) - SHOWN} more characters)" if len(shown) > SHOWN else ""
-        question = f"{visible(filled(tool.confirm, arguments))} {tool.name} {shown[:SHOWN]}{more}"
+        asked = filled(tool.confirm, arguments) or f"Call {tool.name}?"
+        why = f" {say('ask.leaks', work.language)}" if leaks else ""
+        question = f"{visible(asked)}{why} {tool.name} {shown[:SHOWN]}{more}"
         facts: dict[str, Any] = {"tool": tool.name, "arguments": dict(arguments)}
         if subject in self._used:
             raise ConsentNeeded(question, hint="agree to it once more", subject=subject, **facts)
-        self.consents.require(work.run, subject, question, **facts)
-        self._used.add(subject)
+        self.consents.require(work.run, subject, question, by_name=True, **facts)
+        if subject != lasting:
+            self._used.add(subject)
 
     def _allowed(self, work: Assignment) -> tuple[str, ...]:
         """What the manifest names and nothing denies; a name that no tool has is none."""
@@ -84,10 +115,24 @@ class Desk(Struct, frozen=True, kw_only=True):
         return any(fnmatchcase(f"tool:{name}", one) for one in denied)
 
 
-def subject_of(call: ToolCall, arguments: Mapping[str, Any]) -> str:
-    """This call of a tool with exactly these arguments."""
-    body = json.dumps([call.id, dict(arguments)], sort_keys=True, default=str)
+def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: Assignment) -> str:
+    """This call of this very tool with exactly these arguments, under these bytes of the skill."""
+    body = json.dumps([call.id, _identity(tool), work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
     return f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
+
+
+def _lasting_subject(tool: Tool, work: Assignment) -> str:
+    """What a yes for a session is bound to, of a tool that says that it only reads; empty for every other, and under a
+    skill that the person does not accept."""
+    if not getattr(tool, "only_reads", False) or work.standing == "unknown":
+        return ""
+    body = json.dumps([_identity(tool), work.skill, work.digest])
+    return f"tool:{tool.name}@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
+
+
+def _identity(tool: Tool) -> str:
+    """Of a tool of an MCP server also what it says of itself; else its name."""
+    return str(getattr(tool, "identity", tool.name))
 
 
 async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:

@@ -40,6 +40,7 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
     whole: str = ""
     effects: tuple[str, ...] = field(default=())
     confirm: str = ""
+    outward: bool = False  # it works on the person's own database
 
     @property
     def spec(self) -> ToolSpec:

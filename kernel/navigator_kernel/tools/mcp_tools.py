@@ -19,10 +19,17 @@ Call: TypeAlias = "Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, M
 
 
 class McpTool(Struct, frozen=True):
-    """Implements `model_ports.Tool`. One that does not say it only reads is asked about before each call."""
+    """Implements `model_ports.Tool`. Each call is asked about: what a server says of its own tool opens nothing, and
+    only lets one yes cover a session (see `tools.desk`). `outward` says that its server may reach the network."""
 
     offered: OfferedTool
     call: Call
+    outward: bool = True
+
+    @property
+    def identity(self) -> str:
+        """What a yes is bound to: the server, and every word that it says of the tool."""
+        return self.offered.subject
 
     @property
     def name(self) -> str:
@@ -35,14 +42,15 @@ class McpTool(Struct, frozen=True):
 
     @property
     def effects(self) -> tuple[str, ...]:
-        return () if self._only_reads else ("mcp",)
+        return () if self.only_reads else ("mcp",)
 
     @property
     def confirm(self) -> str:
-        return "" if self._only_reads else f"Call {self.name}?"
+        return f"Call {self.name}?"
 
     @property
-    def _only_reads(self) -> bool:
+    def only_reads(self) -> bool:
+        """By the server's own word."""
         said = self.offered.more.get("annotations")
         return isinstance(said, Mapping) and said.get("read_only_hint") is True
 
@@ -58,9 +66,15 @@ class McpTool(Struct, frozen=True):
         return Result("\n".join(texts) if texts else told.get("structured", list(told.get("content", ()))))
 
 
-def mcp_tools(kept: Sequence[OfferedTool], may: Callable[[OfferedTool], bool], call: Call) -> tuple[McpTool, ...]:
-    """Those of `kept` that `may` be called as they were kept, and whose schema a model can be shown."""
-    return tuple(McpTool(tool, call) for tool in kept if may(tool) and _shown(tool.schema))
+def mcp_tools(
+    kept: Sequence[OfferedTool],
+    may: Callable[[OfferedTool], bool],
+    call: Call,
+    outward: Callable[[str], bool] = lambda _server: True,
+) -> tuple[McpTool, ...]:
+    """Those of `kept` that `may` be called as they were kept, and whose schema a model can be shown; `outward` says
+    whether a server may reach the network."""
+    return tuple(McpTool(tool, call, outward(tool.server)) for tool in kept if may(tool) and _shown(tool.schema))
 
 
 def _shown(schema: Mapping[str, Any]) -> bool:

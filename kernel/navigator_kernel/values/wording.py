@@ -80,6 +80,18 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.unknown": ("there is no tool called {tool}; these are offered: {offered}", "没有名为 {tool} 的工具；可用的有：{offered}"),
     "tool.no_skill": ("no skill is called {name}; near names: {near}", "没有名为 {name} 的技能；相近的有：{near}"),
     "tool.not_text": ("skill {name} has no guidelines that can be read here", "技能 {name} 没有可在此读取的行为指南"),
+    "tool.unknown_skill": (
+        "skill {name} was neither installed nor trusted by the person: navigator skill trust {name}",
+        "技能 {name} 未由用户安装或信任：navigator skill trust {name}",
+    ),
+    "ask.skill_tools": (
+        "let the skill {skill}, which you neither installed nor trusted, use the tools {tools}",
+        "允许您未安装也未信任的技能 {skill} 使用工具 {tools}",
+    ),
+    "ask.leaks": (
+        "(the model has read your files or data, and this call may send them out)",
+        "（模型已读取您的文件或数据，此调用可能将其发送出去）",
+    ),
     "tool.declined": ("not done: nobody agreed to {tool}", "未执行：{tool} 未获同意"),
     "tool.slow": ("{tool} took too long", "{tool} 执行超时"),
     "tool.left_out": ("not done: {tool} came after two failures, or too late", "未执行：{tool} 位于连续两次失败之后或超出数量"),

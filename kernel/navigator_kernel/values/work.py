@@ -13,6 +13,7 @@ from navigator_kernel.text import Language
 from navigator_kernel.values.chat import ChatMessage, Finish, Spent, ToolCall
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Report
+from navigator_kernel.values.standing import Standing
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Redact
@@ -24,7 +25,8 @@ class Assignment(Struct, frozen=True, kw_only=True):
     """`guide` is the text of the skill, `digest` that of its folder, `tools` are the names that it declares; `history`
     is what was said before, `memories` what is recalled, `model` an alias or `provider:model`, `now` ISO 8601. `step`
     numbers it within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the skill asks
-    for and that is not set."""
+    for and that is not set. `standing` is how far the person accepts the skill ("trusted" where there is none);
+    `private` says that the request holds files, memories or earlier results."""
 
     run: str
     step: int
@@ -40,6 +42,8 @@ class Assignment(Struct, frozen=True, kw_only=True):
     model: str = ""
     unknown: str = ""
     limit: float = 0.0
+    standing: Standing = "trusted"
+    private: bool = False
 
 
 class Progress(Struct, frozen=True, kw_only=True):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.skills.lifecycle import required
 from navigator_kernel.text import clean, fold
+from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.inventory import Installed
     from navigator_kernel.skills.lifecycle import Answer, Lifecycle
+    from navigator_kernel.values.receipt import Receipt
 
 Params = Mapping[str, Any]
 
@@ -66,13 +68,14 @@ def _verify(ground: Lifecycle, params: Params) -> Answer:
     from navigator_kernel.skills.receipts import read_receipts
 
     checked = []
-    wanted = fold(str(params.get("name") or ""))
+    wanted, agreed = fold(str(params.get("name") or "")), ground.agreed()
     for place in ground.chosen(params):
         for name, receipt in read_receipts(place).items():
             if wanted in {"", fold(name)}:
                 found = differences(receipt, place.skills / name)
-                where = {"name": name, "level": place.level, "target": place.target}
-                checked.append({**where, "ok": not any(found.values()), **found})
+                where: dict[str, Any] = {"name": name, "level": place.level, "target": place.target}
+                where |= {"ok": not any(found.values()), "by_you": _is_mine(receipt, agreed)}
+                checked.append({**where, **found})
     if wanted and not checked:
         raise ground.unknown(str(params["name"]))
     broken = [one["name"] for one in checked if not one["ok"]]
@@ -81,6 +84,11 @@ def _verify(ground: Lifecycle, params: Params) -> Answer:
         message = f"changed since installed: {', '.join(map(repr, broken))}"
         raise IntegrityMismatch(message, hint=hint, skills=checked)
     return {"count": len(checked), "skills": checked}
+
+
+def _is_mine(receipt: Receipt, agreed: Collection[str]) -> bool:
+    """Whether this person installed it: only then do equal bytes say that nothing changed since."""
+    return install_subject(receipt.name, clean(receipt.origin, lines=False), receipt.digest) in agreed
 
 
 def _check(ground: Lifecycle, params: Params) -> Answer:
