@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from navigator_kernel.assembly.consents import open_consents
+from navigator_kernel.assembly.parts import open_catalogue
 from navigator_kernel.assembly.places import project_state
-from navigator_kernel.skills.digest import folder_digest
+from navigator_kernel.errors import KernelError
 from navigator_kernel.values.standing import skill_subject
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ def state_of(root: Path) -> Path:
 
 
 def accept(root: Path, *names: str) -> None:
-    """What `navigator skill trust` records for the project's skills `names`, of which none has a command."""
-    folders = {name: root / ".claude" / "skills" / name for name in names}
-    subjects = [skill_subject(name, folder_digest(folder)) for name, folder in folders.items()]
+    """What `navigator skill trust` records for the project's skills `names`, or for all that can be read."""
+    catalogue, subjects = open_catalogue(root), []
+    for skill in catalogue.list_resources(enabled_only=False):
+        if skill.type == "skill" and skill.level == "project" and (not names or skill.name in names):
+            with suppress(KernelError):
+                subjects.append(skill_subject(skill.name, catalogue.create_executor(skill.namespace).digest))
     open_consents().trust(*subjects, note="a test")

@@ -129,6 +129,7 @@ def test_many_skills_come_in_pages_that_a_change_does_not_upset(here: Place) -> 
     for number in range(120):
         (skills / f"many-{number:03}").mkdir()
         (skills / f"many-{number:03}" / "SKILL.md").write_text(skill_text(f"many-{number:03}"))
+    accept(here.root)
 
     async def run(client: Any) -> tuple[list[str], int]:
         first = await asked(client, "skills/list")
@@ -162,6 +163,13 @@ def left_out(here: Place, name: str, text: str) -> Path:
     return folder
 
 
+@pytest.mark.requirement("X-43")
+def test_a_skill_that_merely_lies_in_the_project_is_not_served(here: Place) -> None:
+    left_out(here, "stranger", skill_text("stranger"))
+    names = {entry["frontmatter"]["name"] for entry in hosted(here, every)}
+    assert "boat-songs" in names and "stranger" not in names
+
+
 def test_what_does_not_keep_to_the_specification_is_left_out_and_stops_no_other(here: Place) -> None:
     left_out(here, "under_score", skill_text("under_score"))
     left_out(here, "other-name", skill_text("another-name"))
@@ -175,6 +183,7 @@ def test_what_does_not_keep_to_the_specification_is_left_out_and_stops_no_other(
     for number in range(512):
         (folder / f"{number}.txt").write_text("")
     (left_out(here, "too-large", skill_text("too-large")) / "large.bin").write_bytes(b"x" * (16 * 1024 * 1024))
+    accept(here.root)
     names = {entry["frontmatter"]["name"] for entry in hosted(here, every)}
     assert set(here.json("mcp", "serve", "--check")["served"]) == names
     wrong = {"under_score", "other-name", "another-name", "too-long", "list-of-tools", "odd-metadata", "no-number"}

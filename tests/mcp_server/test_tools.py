@@ -9,6 +9,7 @@ import pytest
 
 from cli.support import Place, below, place_in, type_a
 from mcp_server.hosts import ERAS, call, called, hosted
+from person_state import accept
 from skill_repositories import skill_text
 
 SAYS = "print('it ran')\n"
@@ -71,11 +72,20 @@ def test_what_cannot_be_done_is_one_typed_error(here: Place) -> None:
 
 def test_a_skills_text_comes_with_the_digest_of_its_files(here: Place) -> None:
     here.write({".claude/skills/boat-songs/SKILL.md": skill_text("boat-songs", "Writes songs about boats")})
+    accept(here.root, "boat-songs")
     told, failed = call(here, "load_skill", name="boat_songs")
     assert (failed, told["name"], told["runs"]) == (False, "boat-songs", False)
     assert "Do it." in told["text"] and told["folder"].endswith("/.claude/skills/boat-songs")
     (found,) = [one for one in here.json("skill", "list")["skills"] if one["name"] == "boat-songs"]
     assert told["digest"].startswith("sha256:") and found["name"] == told["name"]
+
+
+@pytest.mark.requirement("X-43")
+@pytest.mark.parametrize("tool", ["load_skill", "run_skill"])
+def test_the_text_of_a_skill_that_merely_lies_in_the_project_is_given_to_no_other_agent(here: Place, tool: str) -> None:
+    here.write({".claude/skills/boat-songs/SKILL.md": skill_text("boat-songs", "Writes songs about boats")})
+    told, failed = call(here, tool, name="boat-songs")
+    assert failed and "navigator skill trust boat-songs" in str(told) and "Do it." not in str(told)
 
 
 def test_a_skill_that_models_may_not_call_is_not_there_for_them(here: Place) -> None:

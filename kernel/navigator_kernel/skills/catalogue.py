@@ -120,8 +120,11 @@ class ResourceCatalogue(Struct):
         return self._executor(held)
 
     def standing(self, skill: SkillDef) -> Standing:
-        """How far the person accepts `skill` as its bytes are now."""
-        return self._executor(skill).standing
+        """How far the person accepts `skill` as its bytes are now; one whose bytes cannot be read is unknown."""
+        try:
+            return self._executor(skill).standing
+        except KernelError:
+            return "unknown"
 
     def _executor(self, skill: SkillDef) -> SkillExecutor:
         from navigator_kernel.skills.executor import SkillExecutor  # only where one runs
