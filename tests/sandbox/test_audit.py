@@ -62,17 +62,18 @@ def test_an_install_is_on_record_with_source_commit_and_digest(here: Place, tmp_
     repo = make_repo(tmp_path, below("skills/fetched", type_a("fetched", MAKES)))
     here.said("skill", "install", f"file://{repo}", "--skill", "fetched")
     here.said("skill", "uninstall", "fetched")
-    came, trusted, went = entries(here)
+    came, trusted, command, went = entries(here)
     assert (came["event"], came["came"][0]["name"], came["came"][0]["verdict"]) == ("changed", "fetched", "ok")
     assert came["came"][0]["origin"].startswith(f"file://{repo}#")
     assert (trusted["event"], trusted["note"]) == ("trusted", "installed by command")
+    assert (trusted["subject"].partition(":")[0], command["subject"].partition(":")[0]) == ("installed", "type_a")
     assert went["went"] == ["fetched"]
 
 
 def test_trust_and_its_end_are_on_record(here: Place) -> None:
     here.said("skill", "trust", "maker")
     here.said("skill", "distrust", "maker")
-    assert [one["event"] for one in entries(here)] == ["trusted", "distrusted"]
+    assert [one["event"] for one in entries(here)] == ["trusted", "trusted", "distrusted", "distrusted"]
 
 
 def test_a_workflow_that_is_stored_is_on_record_with_its_digest(here: Place) -> None:
