@@ -284,7 +284,9 @@ def test_trust_is_taken_back_even_where_the_skill_is_gone(manager: Place, source
     install(manager, source, "tool")
     manager.said("trust", "tool")
     manager.said("uninstall", "tool")
-    assert len(manager.json("distrust", "tool")["distrusted"]) == 1
+    kinds = [subject.partition(":")[0] for subject in manager.json("distrust", "tool")["distrusted"]]
+    assert kinds == ["installed", "skill", "type_a"]
+    assert manager.json("distrust", "tool")["distrusted"] == []
 
 
 def test_trust_in_one_skill_is_no_trust_in_its_namesake(manager: Place, source: str, tmp_path: Path) -> None:

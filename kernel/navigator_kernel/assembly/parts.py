@@ -130,7 +130,10 @@ def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
     from navigator_kernel.adapters.clock import SystemClock
 
     state = project_state(root)
-    return AuditLog(state.folder / "audit.jsonl", state_writer(state), SystemClock(), redact or open_redaction())
+    folder = state.folder
+    return AuditLog(
+        folder / "audit.jsonl", folder / "audit.key", state_writer(state), SystemClock(), redact or open_redaction()
+    )
 
 
 def open_redaction(settings: Settings | None = None) -> Redact:

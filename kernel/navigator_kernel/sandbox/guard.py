@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Job, Outcome
 
 
-SHOWN = 600  # characters of a command that a question holds; all of it is among its facts
+SHOWN, TAIL = 600, 200  # characters of a command that a question holds, and of these the last; all are in its facts
 
 
 class ConsentGate(Struct, frozen=True):
@@ -46,7 +47,8 @@ class ConsentGate(Struct, frozen=True):
             self.audit.record("ended", run=job.run, subject=job.subject, how=type(error).__name__)
             raise
         how = "timeout" if outcome.timed_out else outcome.exceeded or f"exit code {outcome.exit_code}"
-        seconds, wrote = round(outcome.elapsed, 3), left(job.cwd, before)
+        seconds = round(outcome.elapsed, 3)
+        wrote = [{**one, "path": visible(one["path"])} for one in left(job.cwd, before)]
         self.audit.record("ended", run=job.run, subject=job.subject, how=how, seconds=seconds, wrote=wrote[:MOST])
         return replace(outcome, wrote=tuple(one["path"] for one in wrote))
 
@@ -61,9 +63,10 @@ class ConsentGate(Struct, frozen=True):
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             argv = visible(" ".join(job.argv))
-            more = len(argv) - SHOWN
-            shown = argv if more <= 0 else f"{argv[:SHOWN]} … and {more} characters more"
-            what = f"run {visible(job.subject)[:SHOWN]}: {shown}"
+            shown = argv if job.actor == "mcp_server" else _both_ends(argv)
+            what = f"run {_both_ends(visible(job.subject))}: {shown}"
+            if job.actor == "mcp_server" and job.reads:
+                what += f" (it reads {', '.join(visible(str(path)) for path in job.reads)})"
             packages = f" ({', '.join(job.packages)})" if job.packages else ""
             self.consents.require(job.run, job.consent, "; let it ".join([what, *asked]) + packages, command=argv)
 
@@ -83,3 +86,12 @@ class ConsentGate(Struct, frozen=True):
                 self.audit.record("refused", run=job.run, subject=job.consent, why=f"{path.name} is a file of secrets")
                 hint = "copy what is not secret into another file"
                 raise Refused(f"{visible(path.name)!r} is a file of secrets", hint=hint, reason="secrets")
+
+
+def _both_ends(text: str) -> str:
+    """A long text as its beginning and its end, so that neither can hide what runs."""
+    if len(text) <= SHOWN:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+    cut = len(text) - SHOWN
+    return f"{text[: SHOWN - TAIL]} … ({cut} characters are left out, sha256:{digest}) … {text[-TAIL:]}"

@@ -18,6 +18,7 @@ ASCII: Mapping[State, str] = {
     "timeout": "[TIMEOUT]",
 }
 SUMMARY_LIMIT = 400  # characters of the status line
+QUESTION_LIMIT = 4_000  # of one that asks: what would run must not be cut off
 
 # YAML 1.1 reads some words as something else than themselves
 _PLAIN_KEY = pattern(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_][\w.-]*")
@@ -34,7 +35,8 @@ def render_report(report: Report, format: Format, style: Style) -> str:
     if format == "raw" and report.raw is not None:
         return clean(report.raw)
     mark = (EMOJI if style == "emoji" else ASCII)[report.state]
-    line = f"{mark} {report.agent} {shorten(clean(report.summary), SUMMARY_LIMIT)}"
+    limit = QUESTION_LIMIT if report.state == "pending" else SUMMARY_LIMIT
+    line = f"{mark} {report.agent} {shorten(clean(report.summary), limit)}"
     if format == "summary":
         return line
     meta = report.meta
