@@ -16,7 +16,7 @@ RUNGS = ("bubblewrap", "landlock")
 SHELL = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:] or {argv!r}).returncode)"
 BASH = """set -e
 for i in 1 2 3; do echo $i; done | sort -r | head -n 1; cat <(echo hi) > made; cp made other; mv other third; ln -s made way
-mkdir -p a/b; touch a/b/c; find . -type f | wc -l; gzip -c made > made.gz; gzip -dc made.gz > /dev/null
+mkdir -p a/b; : > a/b/c; find . -type f | wc -l; gzip -c made > made.gz; gzip -dc made.gz > /dev/null
 sleep 0.05; timeout 2 true; nproc; date; seq 5 | xargs -n 2 echo; dd if=/dev/zero of=zeros bs=1k count=4 2> /dev/null; stat zeros
 ulimit -n; nice -n 5 true; du -s .; sed s/h/j/ made; awk '{print $1}' made; rm -r a; flock zeros true; mktemp; wc -c < zeros"""
 PROGRAMS = {
