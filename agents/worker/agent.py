@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
@@ -57,7 +59,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         if operation == "shell":
             command = str(packet.params.value("command"))
             digest = f"sha256:{hashlib.sha256(command.encode()).hexdigest()}"
-            return await self._process(packet, "shell", command, digest, ("/bin/sh", "-c", command), shipped=False)
+            return await self._process(packet, "shell", command, digest, ("/bin/sh", "-c", command))
         name = str(packet.params.value("script", ""))
         args = tuple(str(word) for word in packet.params.value("args", ()))
         if name == SKILL_MANAGER:
@@ -95,11 +97,37 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             known = ", ".join(sorted(self.ports.scripts))
             raise NotFound(f"no script is called {name!r}", hint=f"docs/commands.md lists: {known}")
         digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
-        shipped = self.ports.shipped.get(f"bin/{path.name}") == digest
-        return await self._process(packet, "script", name, digest, (sys.executable, str(path), *args), shipped=shipped)
+        if not self._is_release(path, digest):
+            return await self._process(packet, "script", name, digest, (sys.executable, str(path), *args))
+        if name in self.ports.answers:
+            return await self._answered(packet, name, args)
+        argv = (sys.executable, "-I", "-P", str(path), *args)
+        return await self._process(packet, "script", name, digest, argv, shipped=True, reads=(path.parent,))
+
+    def _is_release(self, path: Path, digest: str) -> bool:
+        """Whether `path` is a script of this release, in the release's own folder and unchanged. A project's script is
+        a third party's, whatever its bytes: what it imports lies beside it."""
+        release = self.ports.release
+        held = self.ports.shipped.get(f"bin/{path.name}")
+        return release is not None and path.parent.resolve() == release.resolve() and held == digest
+
+    async def _answered(self, packet: Packet, name: str, args: tuple[str, ...]) -> Mapping[str, Any]:
+        """A script that needs the kernel's own state is answered by the kernel; no process is started."""
+        began = time.perf_counter()
+        code, text = await asyncio.to_thread(self.ports.answers[name], args)
+        elapsed = time.perf_counter() - began
+        return _answer(Outcome(exit_code=code, stdout=text.encode(), stderr=b"", elapsed=elapsed), packet, name)
 
     async def _process(
-        self, packet: Packet, actor: Actor, subject: str, digest: str, argv: tuple[str, ...], *, shipped: bool
+        self,
+        packet: Packet,
+        actor: Actor,
+        subject: str,
+        digest: str,
+        argv: tuple[str, ...],
+        *,
+        shipped: bool = False,
+        reads: tuple[Path, ...] = (),
     ) -> Mapping[str, Any]:
         job = Job(
             actor=actor,
@@ -111,7 +139,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             timeout=packet.constraints.timeout,
             shipped=shipped,
             wants=("project",),
-            reads=(self.ports.root,),
+            reads=(self.ports.root, *reads),
             env={"NAVIGATOR_ROOT": str(self.ports.root)},
         )
         return _answer(await self.ports.sandbox.run(job), packet, subject)

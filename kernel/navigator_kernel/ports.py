@@ -333,8 +333,9 @@ class Agent(Protocol):
 
 
 class AgentPorts(Struct, frozen=True, kw_only=True):
-    """What an agent may be built with. `shipped` maps `bin/<name>.py` to the digest that this release ships;
-    `workspace` makes and returns a run's own folder."""
+    """What an agent may be built with. `shipped` maps `bin/<name>.py` to the digest that this release ships, and
+    `release` is the folder in which its scripts lie; `answers` are those that the kernel itself answers, each with its
+    exit code and its text. `workspace` makes and returns a run's own folder."""
 
     root: Path
     catalogue: Catalogue
@@ -346,6 +347,8 @@ class AgentPorts(Struct, frozen=True, kw_only=True):
     scripts: Mapping[str, Path]
     shipped: Mapping[str, str]
     workspace: Callable[[str], Path]
+    release: Path | None = None
+    answers: Mapping[str, Callable[[Sequence[str]], tuple[int, str]]] = field(default_factory=dict)
 
 
 class Dispatcher(Protocol):

@@ -94,6 +94,7 @@ class Place:
             scripts=scripts(self.root),
             shipped=self.shipped,
             workspace=self.workspace,
+            release=self.root / "bin",
         )
         plugins = build_manager()
         add_folders(plugins, AGENTS, "agents")

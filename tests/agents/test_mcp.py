@@ -22,7 +22,7 @@ def files(place: Any) -> Any:
 
 def serving(place: Any, mode: str) -> Any:
     place.servers["files"] = McpServer(command=sys.executable, args=(str(SERVER), mode))
-    place.consents.allow("run-1", "*")
+    place.consents.allow_orders("run-1")
     return place
 
 

@@ -170,7 +170,7 @@ def test_a_shell_line_waits_for_consent(place: Any) -> None:
 
 
 def test_a_shell_line_that_was_agreed_to_runs_in_the_workspace_of_the_run(place: Any) -> None:
-    place.consents.allow("run-1", "*")
+    place.consents.allow_orders("run-1")
     report = place.ask("worker", "shell", "shell", command="touch made; echo done")
     assert (report.state, report.data["stdout"]) == ("success", "done")
     assert (place.root / "mybox" / "workspace" / "run-1" / "made").exists()

@@ -77,7 +77,7 @@ def beside(tmp_path: Path) -> Iterator[Place]:
     (tmp_path / "project").mkdir()
     place = Place(root=tmp_path / "project", contained=open_sandbox().argv)
     place.servers["good"] = McpServer(command=sys.executable, args=(str(SERVER), "good"))
-    place.consents.allow("run-1", "*")
+    place.consents.allow_orders("run-1")
     yield place
     place.close()
 

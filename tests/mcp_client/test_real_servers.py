@@ -55,7 +55,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(tmp_path: Path) -> Iterator[Place]:
     (tmp_path / "project").mkdir()
     place = Place(root=tmp_path / "project", contained=open_sandbox().argv)
-    place.consents.allow("run-1", "*")
+    place.consents.allow_orders("run-1")
     yield place
     place.close()
 

@@ -87,11 +87,12 @@ def test_a_process_whose_first_thread_has_ended_is_dead_too(world: World, rung: 
     assert mark.stat().st_size == written
 
 
-def test_its_own_folder_is_home_and_the_only_one_that_it_writes_to(world: World, rung: str) -> None:
+def test_it_writes_to_its_folder_and_to_a_home_and_temporary_folder_of_its_own(world: World, rung: str) -> None:
     code = "import os, tempfile; open('kept', 'w').write('x'); print(os.environ['HOME'], tempfile.gettempdir(), os.getcwd())"
-    found = world.attempt(code, rung)
-    assert found["out"].split() == [str(world.run)] * 3
-    assert (world.run / "kept").read_text() == "x"
+    (home, temporary, current), (other, *_) = (world.attempt(code, rung)["out"].split() for _ in range(2))
+    assert current == str(world.run) and (world.run / "kept").read_text() == "x"
+    assert Path(home).parent == Path(temporary).parent != Path(other).parent  # another one for each process
+    assert not Path(home).parent.exists() and not Path(other).parent.exists()
 
 
 def test_it_is_given_no_stdin_and_no_word_of_the_callers_environment(world: World, rung: str) -> None:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.process import ProcessRunner, disk_used
+from navigator_kernel.adapters.process import ProcessRunner
+from navigator_kernel.adapters.tree import disk_used
 from navigator_kernel.errors import NoSandbox, NotFound, UsageProblem
 from navigator_kernel.sandbox import cgroup, contain
 from navigator_kernel.sandbox.confinement import confinement

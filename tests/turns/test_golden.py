@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
@@ -52,5 +53,6 @@ def test_a_turn_that_is_taken_twice_leaves_the_same_log(talker: Any) -> None:
     first, second = talker(), talker()
     first.say("/csv-report @sales.csv")
     before = first.log()
+    shutil.rmtree(first.kernel.root / "mybox" / "workspace")  # the run has the same name again
     second.say("/csv-report @sales.csv")
     assert second.log() == before + before

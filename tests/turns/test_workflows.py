@@ -194,7 +194,7 @@ def test_after_two_failures_nothing_is_offered_again(talk: Talk) -> None:
 
 @pytest.mark.requirement("WFL-7", "WFL-8")
 def test_a_retry_goes_on_from_the_step_that_failed(root: Path) -> None:
-    put_skill(root, "wait-ready", ("Waits", "", "import os\nprint(os.stat('ready').st_size, 'bytes')\n"))
+    put_skill(root, "wait-ready", ("Waits", "", "import os\nprint(os.stat('../ready').st_size, 'bytes')\n"))
     talk = talk_in(root)
     talk.say("run shout-loud on @notes.txt and then run wait-ready")
     assert talk.say("yes").report.state == "error"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.support import Done, Place, below, environment, place_in
+from processes import working_in
 
 KILLED = -signal.SIGKILL
 LIMIT = 30.0  # seconds that anything may take to appear
@@ -64,7 +65,7 @@ WAITS = """\
 with open('part', 'w') as part:
     part.write(str(os.getpid()))
 os.rename('part', 'begun')
-while not os.path.exists('go'):
+while not (os.path.exists('go') or os.path.exists('../go')):
     time.sleep(0.01)
 """
 TAKES_TEXT = ("--", "{text}")
@@ -110,9 +111,27 @@ class Box:
         return self.place.root / "mybox" / "workspace" / token
 
     def acts(self, token: str) -> dict[str, int]:
-        """How often each skill has acted."""
-        found = sorted(self.workspace(token).glob("*.acts"))
-        return {path.stem: len(path.read_text().splitlines()) for path in found}
+        """How often each skill has acted; each process of a run has a folder of its own."""
+        found: dict[str, int] = {}
+        for path in sorted(self.workspace(token).rglob("*.acts")):
+            found[path.stem] = found.get(path.stem, 0) + len(path.read_text().splitlines())
+        return found
+
+    def find(self, token: str, name: str) -> list[Path]:
+        """The files of that name that processes of the run have left."""
+        return list(self.workspace(token).rglob(name))
+
+    def touch(self, token: str, name: str) -> None:
+        """Leaves an empty file where each process of the run works."""
+        folder = self.workspace(token)
+        for place in (folder, *(path for path in folder.iterdir() if path.is_dir() and path.name.isdigit())):
+            (place / name).touch()
+
+    def running(self, token: str) -> set[int]:
+        """The processes of the run."""
+        folder = self.workspace(token)
+        places = [folder, *(path for path in folder.glob("*") if path.is_dir())] if folder.is_dir() else []
+        return {process for place in places for process in working_in(place)}
 
     def start(self, *words: str, place: Place | None = None) -> subprocess.Popen[bytes]:
         """A command that goes on while the test does."""

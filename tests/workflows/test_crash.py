@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from processes import working_in
 from workflows.crashing import (
     DOUBLES,
     DRAWS,
@@ -27,7 +26,7 @@ from workflows.crashing import (
 pytestmark = pytest.mark.ci
 
 TWO = "run draw-number and then run double-it"
-NEEDS = "print(sys.argv[-1])\nsys.exit(0 if os.path.exists('wanted') else 'no such file: wanted')\n"
+NEEDS = "print(sys.argv[-1])\nsys.exit(0 if os.path.exists('../wanted') else 'no such file: wanted')\n"
 
 
 @pytest.fixture
@@ -150,9 +149,9 @@ def test_of_two_processes_that_resume_a_run_one_is_turned_away(box: Box) -> None
     token = box.proposed("run wait-here and then run double-it")
     assert box.dying("before begin:1").run("workflow", "approve", token).code == KILLED
     first = box.start("workflow", "resume", token)
-    wait_for((box.workspace(token) / "begun").exists)
+    wait_for(lambda: box.find(token, "begun"))
     assert box.place.run("workflow", "resume", token).code == 5
-    (box.workspace(token) / "go").touch()
+    box.touch(token, "go")
     assert ended(first).code == 0
     assert box.acts(token) == {"wait-here": 1, "double-it": 1}
     assert box.run(token)["state"] == "done"
@@ -219,7 +218,7 @@ def test_resuming_tries_the_failed_step_again_and_goes_on(box: Box) -> None:
     box.skill("need-a-file", NEEDS, takes=TAKES_TEXT)
     token = box.proposed("run draw-number and then run need-a-file and then run double-it")
     assert box.place.run("workflow", "approve", token).code == 1
-    (box.workspace(token) / "wanted").touch()
+    box.touch(token, "wanted")
     assert box.place.run("workflow", "resume", token).code == 0
     assert box.acts(token) == {"draw-number": 1, "need-a-file": 2, "double-it": 1}
     assert int(output(box, token, 3)) == 2 * int(output(box, token, 1))
@@ -244,13 +243,12 @@ def test_ctrl_c_ends_a_step_with_its_processes_and_leaves_a_run_that_goes_on(box
     box.skill("wait-here", WAITS + "print(sys.argv[-1])\n", takes=TAKES_TEXT, idempotent=True)
     token = box.proposed("run draw-number and then run wait-here")
     process = box.start("workflow", "approve", token)
-    begun = box.workspace(token) / "begun"
-    wait_for(begun.exists)
+    wait_for(lambda: box.find(token, "begun"))
     process.send_signal(signal.SIGINT)
     assert ended(process).code == 130
-    wait_for(lambda: not working_in(box.workspace(token)), "the end of the skill's process")
+    wait_for(lambda: not box.running(token), "the end of the skill's process")
     assert box.run(token)["state"] == "stopped"
-    (box.workspace(token) / "go").touch()
+    box.touch(token, "go")
     assert box.place.run("workflow", "resume", token).code == 0
     assert output(box, token, 2) == output(box, token, 1)
     assert box.acts(token) == {"draw-number": 1, "wait-here": 2}
@@ -260,18 +258,17 @@ def test_what_a_killed_process_was_running_has_ended_when_the_step_is_repeated(b
     box.skill("wait-here", WAITS + DRAWS, idempotent=True)
     token = box.proposed("run wait-here and then run double-it")
     killed = box.start("workflow", "approve", token)
-    begun = box.workspace(token) / "begun"
-    wait_for(begun.exists)
-    assert working_in(box.workspace(token))
-    begun.unlink()
+    wait_for(lambda: box.find(token, "begun"))
+    assert box.running(token)
+    box.find(token, "begun")[0].unlink()
     killed.kill()
     assert ended(killed).code == KILLED
-    wait_for(lambda: not working_in(box.workspace(token)), "the end of what it ran")
+    wait_for(lambda: not box.running(token), "the end of what it ran")
     second = box.start("workflow", "resume", token)
     try:
-        wait_for(begun.exists)
+        wait_for(lambda: box.find(token, "begun"))
     finally:
-        (box.workspace(token) / "go").touch()
+        box.touch(token, "go")
         ended(second)
 
 

@@ -221,7 +221,7 @@ class _Build(Struct, frozen=True):
 
     def _is_over(self) -> bool:
         """The cache and what is installed from it are the same bytes, by hard links."""
-        from navigator_kernel.adapters.process import disk_used
+        from navigator_kernel.adapters.tree import disk_used
 
         return any(disk_used(self.place / name, self.disk) > self.disk for name in (_CACHE, _VENV, _BYTECODE))
 

@@ -141,7 +141,7 @@ class FolderWriter:
         path = self._checked(path)
         with _named("remove", path), suppress(FileNotFoundError):
             if stat.S_ISDIR(path.lstat().st_mode):
-                _remove_tree(path)
+                _remove_folder(path)
             else:
                 path.unlink()
             self._sync(path.parent)
@@ -357,7 +357,8 @@ def _listed(roots: Sequence[str]) -> str:
     return f"written to: {', '.join(roots) or 'nothing'}"
 
 
-def _remove_tree(path: Path) -> None:
-    import shutil  # 3 ms with the compressions that it knows, and few commands remove anything
+def _remove_folder(path: Path) -> None:
+    from navigator_kernel.adapters.tree import remove_tree  # few commands remove anything
 
-    shutil.rmtree(path)
+    if problems := remove_tree(path):
+        raise KernelError(f"cannot remove all of {str(path)!r}: {problems[0]}", hint="check who owns what is in it")

@@ -9,6 +9,7 @@ import os
 import secrets
 import selectors
 import signal
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.launcher import descendants
+from navigator_kernel.adapters.scratch import scratch_environment
 from navigator_kernel.errors import NoSandbox, NotFound, Refused, UsageProblem
 from navigator_kernel.values.job import OUTPUT_LIMIT, Exceeded, Job, Outcome
 
@@ -25,7 +27,6 @@ PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's al
 MARK = "NAVIGATOR_PROCESS"
 
 _CHUNK = 65_536
-_ENTRY = 512  # bytes that an empty file counts for
 _GRACE = 0.5  # seconds in which the last output of a killed tree is read
 
 
@@ -71,7 +72,8 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
     be executed, UsageProblem where an argument is over the system's 128 KiB.
     """
     started = time.perf_counter()
-    place = hashlib.sha256(f"{job.cwd}\0{job.run}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    folder = job.cwd.parent if job.cwd.parent.name == job.run else job.cwd  # that of the run
+    place = hashlib.sha256(f"{folder}\0{job.run}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
     if contained is None:
         _kill_marked(place)  # a run does one thing at a time: what is left of it belonged to a kernel that was killed
     mark = f"{place}.{secrets.token_hex(16)}"
@@ -98,33 +100,11 @@ def execute(job: Job, wake: int | None = None, contained: Contained | None = Non
     )
 
 
-def disk_used(folder: Path, limit: int) -> int:
-    """Bytes on disk of everything in `folder`, counted until they are more than `limit`."""
-    used, left = 0, [str(folder)]
-    while left and used <= limit:
-        try:
-            with os.scandir(left.pop()) as entries:
-                for entry in entries:
-                    seen = entry.stat(follow_symlinks=False)
-                    used += max(seen.st_blocks * 512, _ENTRY)
-                    if entry.is_dir(follow_symlinks=False):
-                        left.append(entry.path)
-        except OSError:
-            continue  # it went away
-    return used
-
-
 def environment(job: Job, mark: str) -> dict[str, str]:
-    """The allow-list, a HOME and TMPDIR inside the run's own folder, then what the job itself sets."""
+    """The allow-list, a home and places for temporary files and bytecode that are this process's alone, then what the
+    job itself sets."""
     passed: Mapping[str, str] = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    bytecode = {"PYTHONPYCACHEPREFIX": str(job.cwd / ".pycache")}  # none is read from, or written to, a skill's folder
-    own = {
-        **bytecode,
-        "HOME": str(job.cwd),
-        "TMPDIR": str(job.cwd),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONNOUSERSITE": "1",
-    }
+    own = {**scratch_environment(job.scratch or job.cwd), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
     return {"PATH": os.defpath, "LANG": "C.UTF-8", **passed, **own, "PYTHONIOENCODING": "utf-8", **job.env, MARK: mark}
 
 
@@ -266,3 +246,17 @@ def _carries(pid: int, needle: bytes) -> bool:
         return needle in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return False
+
+
+def unlinked(leader: int, device: int) -> int:
+    """Bytes on the disk `device` of files without a name that the processes below `leader` hold open."""
+    held: dict[int, int] = {}
+    for pid in (leader, *descendants(leader)):
+        folder = f"/proc/{pid}/fd"
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                with contextlib.suppress(OSError):
+                    seen = Path(folder, name).stat()
+                    if seen.st_nlink == 0 and stat.S_ISREG(seen.st_mode) and seen.st_dev == device:
+                        held[seen.st_ino] = seen.st_blocks * 512
+    return sum(held.values())

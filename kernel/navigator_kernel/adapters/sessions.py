@@ -29,7 +29,8 @@ _TABLES = (
 
 
 class SqliteSessions(Struct, frozen=True):
-    """One SQLite file in WAL mode, in the person's state of the project: a turn is saved as a whole or not at all, killed or not."""
+    """One SQLite file in WAL mode, in the person's state of the project: a turn is saved as a whole or not at all,
+    killed or not."""
 
     file: Path
     writer: Writer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from navigator_kernel.assembly.parts import (
     state_writer,
     writer_for,
 )
-from navigator_kernel.assembly.places import preference_pages, project_state, scripts, shipped_digests
+from navigator_kernel.assembly.places import preference_pages, project_state, scripts, shipped_digests, shipped_home
 from navigator_kernel.assembly.servers import open_pins, open_servers
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.planner.toolkit import PlannerPlugin
@@ -40,6 +41,7 @@ from navigator_kernel.tape.doors import TapedClock, TapedShelf, TapedTools, tape
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
+    from navigator_kernel.adapters.files import FolderWriter
     from navigator_kernel.model_ports import ModelShelf, Tool, Tools
     from navigator_kernel.ports import Redact
     from navigator_kernel.sandbox.consents import ConsentBook
@@ -145,7 +147,8 @@ def _ports(
 ) -> AgentPorts:
     """What agents may ask for; whatever they start goes through the gate."""
     workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
-    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit)
+    fresh = partial(fresh_folder, writer_for("turn", root))
+    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit, fresh)
     return AgentPorts(
         root=root,
         catalogue=catalogue,
@@ -157,7 +160,15 @@ def _ports(
         scripts=scripts(root),
         shipped=shipped_digests(),
         workspace=workspace,
+        release=shipped_home().bin,
+        answers={"doctor": partial(_doctor, root, settings)},
     )
+
+
+def _doctor(root: Path, settings: Settings, args: Sequence[str]) -> tuple[int, str]:
+    from navigator_kernel.assembly.health import answered  # only where it is asked for
+
+    return answered(root, lambda: settings, lambda: assemble(root, settings), args)
 
 
 def _agents(extensions: Extensions, ports: AgentPorts) -> Mapping[str, Agent]:
@@ -195,6 +206,18 @@ def _workspace(root: Path) -> Callable[[str], Path]:
         return path
 
     return workspace
+
+
+def fresh_folder(writer: FolderWriter, folder: Path) -> Path:
+    """`folder` where nothing is in it yet, else a new one within: no process writes among what another one left."""
+    with os.scandir(folder) as entries:
+        if next(entries, None) is None:
+            return folder
+    number = 2
+    while os.path.lexists(folder / str(number)):
+        number += 1
+    writer.make_folder(folder / str(number))
+    return folder / str(number)
 
 
 def _tell(extensions: Extensions, reply: object) -> None:

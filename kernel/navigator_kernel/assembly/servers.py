@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.mcp_client.servers import Servers
 from navigator_kernel.adapters.tool_book import kept_tools
-from navigator_kernel.assembly.parts import open_sandbox, writer_for
+from navigator_kernel.assembly.parts import open_sandbox, state_writer, writer_for
+from navigator_kernel.assembly.places import project_state
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import request, starter
 from navigator_kernel.sandbox.tool_pins import ToolPins
@@ -40,10 +41,17 @@ def open_servers(
         writer_for("turn", root).write(file, body, mode=0o600)
         return file
 
+    def folder(name: str) -> Path:
+        """What a server keeps for itself, outside the project; its process gets a scratch folder at each start."""
+        state = project_state(root)
+        path = state.folder / "servers" / name
+        state_writer(state).make_folder(path)
+        return path
+
     return Servers(
         servers=settings.servers,
         started=starter(gate.check, contained.argv, secret_named),
-        workspace=workspace,
+        workspace=folder,
         approve=pins.require,
         secret=secret_named,
         keep=keep,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.parts import open_journal
+from navigator_kernel.errors import KernelError
 
 KEEP_DAYS = 30
 _AGED = ("logs/runs", "workspace")
@@ -22,9 +24,19 @@ def tidy(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> list[st
     held = _open_runs(root) if aged else frozenset()
     gone += [path for path in aged if path.name not in held]
     writer = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=root)
-    for path in () if dry_run else gone:
-        writer.remove(path)
+    if not dry_run:
+        gone = [path for path in gone if _removed(path, writer)]
     return [path.relative_to(root).as_posix() for path in gone]
+
+
+def _removed(path: Path, writer: FolderWriter) -> bool:
+    """What cannot be removed is named and stays: cleaning up ends no command."""
+    try:
+        writer.remove(path)
+    except KernelError as error:
+        logging.getLogger("navigator").warning("%s", error.message)
+        return False
+    return True
 
 
 def _open_runs(root: Path) -> frozenset[str]:

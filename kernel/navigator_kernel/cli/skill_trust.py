@@ -42,8 +42,7 @@ def disable(app: App, *, name: str, as_json: bool) -> None:
 def trust(app: App, *, name: str, as_json: bool) -> None:
     """Let a skill use its tools and run its command without asking, as long as not one byte of it changes."""
     executor = _executor(app, name)
-    subjects = [skill_subject(executor.skill.name, executor.digest)]
-    subjects += [executor.consent] if executor.skill.kind == "A" else []
+    subjects = [skill_subject(executor.skill.name, executor.digest), executor.consent]
     app.consents.trust(*subjects, note=f"navigator skill trust {name}")
     if as_json:
         document({"trusted": subjects[-1], "subjects": subjects, "exit_code": 0})

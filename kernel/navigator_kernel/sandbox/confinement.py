@@ -50,12 +50,14 @@ NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf"
 
 
 class Confinement(NamedTuple):
-    """`reads` are seen as they are and never written to, but for `hidden`, which may lie in them; `writes` is the one
-    folder that is written to. `limits` are of getrlimit(2) by name, `disk` and `processes` are counted by others."""
+    """`reads` are seen as they are and never written to, but for `hidden`, which may lie in them; `writes` is the
+    folder for what it leaves, `scratch` the process's own. `limits` are of getrlimit(2) by name, `disk` and `processes`
+    are counted by others."""
 
     reads: tuple[Path, ...]
     hidden: tuple[Path, ...]
     writes: Path
+    scratch: Path | None
     network: bool
     limits: Mapping[str, int]
     disk: int = DISK
@@ -82,6 +84,7 @@ def confinement(job: Job) -> Confinement:
         reads=tuple(_outermost([*_system(), *named], hidden)),
         hidden=hidden,
         writes=writes,
+        scratch=job.scratch,
         network="network" in job.wants,
         limits=limits,
     )

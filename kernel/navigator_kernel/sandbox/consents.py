@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 VERSION = 2
 BY_INSTALLING = "installed by command"  # the note of version 1's trust that `update` and `--frozen` gave, too
+ASKED_EACH_TIME = "script:"  # what an earlier version trusted of a project\'s scripts counts no more
 EVERYTHING = "*"  # in memory only: what a typed `--yes` covers
 
 
@@ -48,7 +49,7 @@ class ConsentBook(Struct):
         raise ConsentNeeded(detail, hint="agree with --yes, or trust it by digest", subject=subject, **facts)
 
     def trusted(self, subject: str) -> bool:
-        return subject in self._trusted()
+        return subject in self._trusted() and not subject.startswith(ASKED_EACH_TIME)
 
     def trust(self, *subjects: str, note: str) -> None:
         for subject in subjects:

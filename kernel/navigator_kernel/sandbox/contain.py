@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import stamp
-from navigator_kernel.adapters.process import Contained, disk_used, environment, too_long
+from navigator_kernel.adapters.process import Contained, environment, too_long, unlinked
+from navigator_kernel.adapters.scratch import make_scratch, new_scratch, remove_scratch
+from navigator_kernel.adapters.tree import disk_used
 from navigator_kernel.errors import KernelError, NoSandbox, NotFound
 from navigator_kernel.sandbox import cgroup
 from navigator_kernel.sandbox.confinement import MEMORY, Confinement, confinement
@@ -45,15 +48,21 @@ class ContainedRunner(Struct):
 
     async def run(self, job: Job) -> Outcome:
         """NoSandbox where nothing works, NotFound where the program is not there, and what the inner one raises."""
-        if job.actor == "script" and job.shipped:
-            return await self.inner.run(job)  # the kernel's own commands, under another name
         rung = self.rung()
-        if rung is None:
-            if self.unsafe:
-                return await self.inner.run(job)
+        if rung is None and not self.unsafe:
             raise _uncontainable(job)
-        with _prepared(job, rung) as contained:
-            return await self.inner.run(job, contained)
+        scratch = new_scratch()
+        job = replace(job, scratch=scratch)
+        make_scratch(scratch)
+        try:
+            if rung is None:
+                return await self.inner.run(job)
+            with _prepared(job, rung) as contained:
+                return await self.inner.run(job, contained)
+        finally:
+            import asyncio
+
+            await asyncio.shield(asyncio.to_thread(remove_scratch, scratch))
 
     def argv(self, job: Job) -> tuple[str, ...]:
         """What starts a job that somebody else talks to, contained but for the control group; NoSandbox and NotFound as
@@ -126,7 +135,8 @@ def _prepared(job: Job, rung: Rung) -> Iterator[Contained]:
         if group is not None:
             held_open.callback(group.remove)
         fds = (fd,) if gate is None else (fd, gate)
-        yield Contained(argv, fds, partial(_counted, group, opener), partial(_exceeded, held))
+        leaders: list[int] = []
+        yield Contained(argv, fds, partial(_counted, group, opener, leaders), partial(_exceeded, held, leaders))
 
 
 def _program(job: Job) -> str:
@@ -140,15 +150,26 @@ def _uncontainable(job: Job) -> NoSandbox:
     return NoSandbox(f"nothing here can contain {job.subject}", hint="; ".join(REMEDIES))
 
 
-def _counted(group: Cgroup | None, opener: int | None, pid: int) -> None:
+def _counted(group: Cgroup | None, opener: int | None, leaders: list[int], pid: int) -> None:
     """Puts the launcher into the group while it starts, and lets it go on; what cannot be counted runs all the same, as
     where there are no groups."""
+    leaders.append(pid)
     if group is not None and opener is not None:
         with suppress(OSError):
             group.take(pid)
         os.write(opener, b"x")
 
 
-def _exceeded(held: Confinement) -> Exceeded:
-    """What a limit that nothing else watches says, or nothing."""
-    return "disk" if disk_used(held.writes, held.disk) > held.disk else ""
+def _exceeded(held: Confinement, leaders: Sequence[int]) -> Exceeded:
+    """What a limit that nothing else watches says, or nothing: files without a name count as long as they are open."""
+    used = 0
+    for folder in (held.writes, held.scratch):
+        if folder is not None:
+            used += disk_used(folder, held.disk - used)
+            if used > held.disk:
+                return "disk"
+    device = held.writes.stat().st_dev
+    used += sum(unlinked(pid, device) for pid in leaders)
+    if held.scratch is not None and (other := held.scratch.stat().st_dev) != device:
+        used += sum(unlinked(pid, other) for pid in leaders)
+    return "disk" if used > held.disk else ""

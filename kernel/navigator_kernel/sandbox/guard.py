@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.project_files import holds_secrets
+from navigator_kernel.adapters.tree import listed
 from navigator_kernel.errors import Refused
 from navigator_kernel.ports import Unrecorded
 from navigator_kernel.sandbox.confinement import KERNELS
 from navigator_kernel.sandbox.policy import GIVEN, refusal
-from navigator_kernel.sandbox.traces import MOST, left, stamps
+from navigator_kernel.sandbox.traces import MOST, left_since
 from navigator_kernel.settings import Policy
 from navigator_kernel.text import clean, visible
 from navigator_kernel.values.job import ASKED
 
 if TYPE_CHECKING:
+    from navigator_kernel.adapters.tree import Listing
     from navigator_kernel.ports import Audit, Consents, Sandbox
     from navigator_kernel.values.job import Job, Outcome
 
@@ -28,29 +32,46 @@ if TYPE_CHECKING:
 SHOWN, TAIL = 600, 200  # characters of a command that a question holds, and of these the last; all are in its facts
 
 
+def _same(folder: Path) -> Path:
+    return folder
+
+
 class ConsentGate(Struct, frozen=True):
-    """Implements `ports.Sandbox` before another one."""
+    """Implements `ports.Sandbox` before another one. `fresh` gives an empty folder within a run's own."""
 
     consents: Consents
     inner: Sandbox
     policy: Policy = field(default_factory=Policy)
     audit: Audit = field(default_factory=Unrecorded)
+    fresh: Callable[[Path], Path] = _same
 
     async def run(self, job: Job) -> Outcome:
-        """What `check` raises, then what the inner one does; its beginning and its end are on record."""
+        """What `check` raises, then what the inner one does; its beginning and its end are on record. A process gets a
+        folder that is empty; what earlier ones of the run left is there to be read."""
         self.check(job)
-        before = stamps(job.cwd)
+        folder = self.fresh(job.cwd)
+        inside = f"{folder.relative_to(job.cwd).as_posix()}/" if folder != job.cwd else ""
+        if inside:
+            job = replace(job, cwd=folder, reads=(*job.reads, job.cwd))
+        before = listed(job.cwd)
         self._started(job)
+        began = time.perf_counter()
         try:
             outcome = await self.inner.run(job)
         except BaseException as error:
-            self.audit.record("ended", run=job.run, subject=job.subject, how=type(error).__name__)
+            self._ended(job, before, inside, type(error).__name__, time.perf_counter() - began)
             raise
         how = "timeout" if outcome.timed_out else outcome.exceeded or f"exit code {outcome.exit_code}"
-        seconds = round(outcome.elapsed, 3)
-        wrote = [{**one, "path": visible(one["path"])} for one in left(job.cwd, before)]
-        self.audit.record("ended", run=job.run, subject=job.subject, how=how, seconds=seconds, wrote=wrote[:MOST])
+        wrote = self._ended(job, before, inside, how, outcome.elapsed)
         return replace(outcome, wrote=tuple(one["path"] for one in wrote))
+
+    def _ended(self, job: Job, before: Listing, inside: str, how: str, seconds: float) -> list[dict[str, str]]:
+        """What it left, which is on record, too, whatever it is."""
+        left = left_since(job.cwd, before, listed(job.cwd), inside)
+        cut = {"cut": True} if left.cut else {}
+        facts: dict[str, Any] = {"how": how, "seconds": round(seconds, 3), "wrote": left.files[:MOST], **cut}
+        self.audit.record("ended", run=job.run, subject=job.subject, **facts)
+        return left.files
 
     def check(self, job: Job) -> None:
         """Refused where the person's policy denies what it asks for, ConsentNeeded where nobody agreed to it."""

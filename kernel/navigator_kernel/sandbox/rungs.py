@@ -59,7 +59,7 @@ def works(rung: Rung, folder: Path) -> bool:
     inside, outside = folder / "inside", folder / "outside"
     for made in (inside, outside):
         made.mkdir(exist_ok=True)
-    held = Confinement(reads=_needed(), hidden=(), writes=inside, network=False, limits={})
+    held = Confinement(reads=_needed(), hidden=(), writes=inside, scratch=None, network=False, limits={})
     ended = []
     for argv in (["/bin/ls", str(inside)], ["/bin/ls", str(outside)]):
         words, fd = launch({"gate": None, "limits": {}, **rung.wrap(argv, held)})
@@ -117,6 +117,7 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
     for name in NETWORKED if held.network else ():
         words += ["--ro-bind-try", os.path.realpath(name), name]
     words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(held.writes), str(held.writes)]
+    words += ["--bind", str(held.scratch), str(held.scratch)] if held.scratch else []
     for mount in (
         *map(str, held.hidden),
         "/proc",
@@ -136,7 +137,8 @@ def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
     networked = map(Path, NETWORKED if held.network else ())
     rules = [rule for path in _real([*held.reads, *networked]) for rule in _around(path, held.hidden)]
     rules += [(path, _READ_FILE | _WRITE_FILE) for path in _DEVICES]
-    rules.append((str(held.writes), every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)))
+    owned = every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)
+    rules += [(str(path), owned) for path in (held.writes, held.scratch) if path]
     return {"argv": list(argv), "landlock": (attributes, rules), "seccomp": program(network=held.network, marks=False)}
 
 

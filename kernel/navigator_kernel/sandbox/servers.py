@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec.structs import replace
+
 from navigator_kernel.adapters.process import environment
 from navigator_kernel.adapters.redaction import found
 from navigator_kernel.errors import ConnectionFailed
@@ -18,7 +20,8 @@ from navigator_kernel.values.job import Job
 if TYPE_CHECKING:
     from navigator_kernel.values.mcp import McpServer
 
-Start: TypeAlias = "Callable[[str, McpServer, str, Path], tuple[tuple[str, ...], Mapping[str, str]]]"
+Started: TypeAlias = "tuple[tuple[str, ...], Mapping[str, str]]"
+Start: TypeAlias = "Callable[[str, McpServer, str, Path, Path], Started]"
 
 PROJECT = "project"  # the origin of a server that a file of the project names
 FOLDER = "SERVER_FOLDER"  # the reference that stands for the server's own folder
@@ -29,14 +32,16 @@ SECONDS = 600  # of processor time for one connection, times the processors
 def starter(
     check: Callable[[Job], None], contained: Callable[[Job], tuple[str, ...]], secret: Callable[[str], str | None]
 ) -> Start:
-    """What starts a server once `check` lets it: its argv as `contained` has it, and its environment; `secret` knows
-    the values of references. For one with an address both are empty."""
+    """What starts a server once `check` lets it, in a scratch folder that is this process's alone: its argv as
+    `contained` has it, and its environment; `secret` knows the values of references. For one with an address both are
+    empty."""
 
-    def start(name: str, server: McpServer, run: str, cwd: Path) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    def start(name: str, server: McpServer, run: str, cwd: Path, scratch: Path) -> Started:
         check(request(name, server, run, cwd))
         if server.url:
             return (), {}
-        job = server_job(name, server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word)), run, cwd)
+        held = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
+        job = replace(server_job(name, held, run, cwd), scratch=scratch)
         return contained(job), environment(job, "")
 
     return start

@@ -1,34 +1,41 @@
-"""What a run leaves in its own folder: which files are new or changed, and what they hold."""
+"""Names what a run left in its own folder: which files are new or changed, and what they hold."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from navigator_kernel.adapters.files import Stamp, seal_file, stamp
+from navigator_kernel.adapters.files import seal_file
 from navigator_kernel.errors import KernelError
+from navigator_kernel.text import visible
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.tree import Listing
 
 MOST = 100  # files whose digests are taken
 SIZE_LIMIT = 16 * 1024 * 1024  # bytes of a file whose digest is taken
 
-Stamps = Mapping[str, Stamp]
+
+class Left(NamedTuple):
+    """`[{path, sha256}]`, paths with control characters written out; `cut` where not all was looked at."""
+
+    files: list[dict[str, str]]
+    cut: bool
 
 
-def stamps(folder: Path) -> Stamps:
-    """Each file below `folder`, links left out."""
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
-    return {str(path.relative_to(folder)): held for path in found if (held := stamp(path)) is not None}
-
-
-def left(folder: Path, before: Stamps) -> list[dict[str, str]]:
-    """`[{path, sha256}]` of what is not as it was; no digest for what is large, gone again, or not among the first."""
-    changed = sorted(set(stamps(folder).items()) - set(before.items()))
-    told = [{"path": path, "sha256": _digest(folder / path, held[1])} for path, held in changed[:MOST]]
-    return [*told, *({"path": path, "sha256": ""} for path, _ in changed[MOST:])]
+def left_since(folder: Path, before: Listing, after: Listing, inside: str = "") -> Left:
+    """What is not as it was, its paths behind `inside`; no digest for what is large, gone again, or not among the
+    first."""
+    changed = sorted(set(after.files.items()) - set(before.files.items()))
+    found = [
+        {"path": visible(f"{inside}{path}"), "sha256": _digest(folder / path, seen[1]) if at < MOST else ""}
+        for at, (path, seen) in enumerate(changed)
+    ]
+    return Left(found, before.cut or after.cut)
 
 
 def _digest(path: Path, size: int) -> str:
     try:
         return seal_file(path).sha256 if size <= SIZE_LIMIT else ""
-    except (KernelError, OSError):
+    except (KernelError, OSError, ValueError):
         return ""

@@ -24,8 +24,8 @@ class Job(Struct, frozen=True, kw_only=True):
     """`argv` is never joined into a shell line. `digest` and `origin` are what a consent is bound to; `shipped` work
     needs none for what it does, and one for each of `wants` that is asked about.
 
-    `cwd` is the run's own folder and the only one written to; `reads` are the paths it may see besides, `packages` the
-    Python packages that it is to find.
+    `cwd` is the folder for what it leaves, `scratch` its own for its home, temporary files and bytecode; it writes
+    nowhere else. `reads` are the paths it may see besides, `packages` the Python packages that it is to find.
     """
 
     actor: Actor
@@ -41,6 +41,7 @@ class Job(Struct, frozen=True, kw_only=True):
     packages: tuple[str, ...] = ()
     reads: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    scratch: Path | None = None
 
     @property
     def consent(self) -> str:
@@ -56,8 +57,9 @@ def consent_subject(actor: Actor, name: str, digest: str, origin: str = "", want
 
 
 def is_lasting(subject: str) -> bool:
-    """Whether a yes to `subject` can be for more than once: it is bound to bytes, or to the words of a command."""
-    return "@sha256:" in subject
+    """Whether a yes to `subject` can be for more than once: it is bound to bytes, or to the words of a command. The
+    digest of a project's script covers none of the modules that it imports, so that is asked about each time."""
+    return "@sha256:" in subject and not subject.startswith("script:")
 
 
 class Outcome(Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.mcp_client.thread import thread
+from navigator_kernel.adapters.scratch import new_scratch
 from navigator_kernel.errors import ConnectionFailed, InvalidURI, NotFound, NotLoadable, UsageProblem
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Servers(Struct, frozen=True, kw_only=True):
     are empty. `approve` is asked before a tool is called; `keep` takes a large answer of a run and says where it is."""
 
     servers: Mapping[str, McpServer]
-    started: Callable[[str, McpServer, str, Path], tuple[tuple[str, ...], Mapping[str, str]]]
+    started: Callable[[str, McpServer, str, Path, Path], tuple[tuple[str, ...], Mapping[str, str]]]
     workspace: Callable[[str], Path]
     approve: Callable[[str, str, Sequence[OfferedTool]], None]
     secret: Callable[[str], str | None]
@@ -99,7 +100,8 @@ class Servers(Struct, frozen=True, kw_only=True):
             hint = f"configured: {', '.join(nearest + [name for name in names if name not in nearest]) or 'none'}"
             raise NotFound(f"no MCP server is called {server!r}", hint=hint, available=names)
         folder = self.workspace(f"mcp-{server}")
-        argv, env = self.started(server, held, run, folder)
+        scratch = new_scratch()
+        argv, env = self.started(server, held, run, folder, scratch)
         try:
             from navigator_kernel.adapters.mcp_client import http, stdio
         except ImportError as error:
@@ -107,7 +109,7 @@ class Servers(Struct, frozen=True, kw_only=True):
             raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
         if held.url:
             return lambda told: http.address_of(held.resolved(self.secret), told)
-        return lambda told: stdio.process_of(stdio.Start(argv, env, folder), told)
+        return lambda told: stdio.process_of(stdio.Start(argv, env, folder, scratch), told)
 
     async def _asked(
         self,

@@ -21,6 +21,7 @@ from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapt
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.process import MARK, kill_tree
+from navigator_kernel.adapters.scratch import make_scratch, remove_scratch
 from navigator_kernel.text import clean, shorten
 
 LINE = 128 * 1024 * 1024  # bytes of one message; what is longer ends the connection
@@ -31,11 +32,13 @@ PATIENCE = 1.0  # seconds in which a server may end by itself, and again after S
 
 
 class Start(NamedTuple):
-    """How a server is started; the consent to that was looked at before."""
+    """How a server is started: in `cwd`, its own folder, with a scratch folder that is made for this process; the
+    consent to that was looked at before."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
+    scratch: Path
 
 
 class Told(Struct):
@@ -61,6 +64,16 @@ class Told(Struct):
 async def process_of(start: Start, told: Told) -> AsyncIterator[tuple[Any, Any]]:
     """The two streams that the SDK's client is given; OSError where the process cannot be started."""
     mark = secrets.token_hex(16)
+    make_scratch(start.scratch)
+    try:
+        async with _running(start, mark, told) as streams:
+            yield streams
+    finally:
+        await asyncio.shield(asyncio.to_thread(remove_scratch, start.scratch))
+
+
+@asynccontextmanager
+async def _running(start: Start, mark: str, told: Told) -> AsyncIterator[tuple[Any, Any]]:
     process: Any = await asyncio.create_subprocess_exec(
         *start.argv,
         stdin=asyncio.subprocess.PIPE,

@@ -1,0 +1,40 @@
+"""Gives each process its own folder for its home, its temporary files and its bytecode, and removes it afterwards."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from navigator_kernel.adapters.tree import remove_tree
+
+PRIVATE = 0o700
+PARTS = HOME, TEMPORARY, BYTECODE = "home", "tmp", "bytecode"
+
+
+def new_scratch() -> Path:
+    """A path that nobody can guess, in the system's temporary folder; `make_scratch` makes it."""
+    base = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - made with mode 0700, and refused where anything is there
+    return Path(os.path.realpath(base)) / f"navigator-{secrets.token_hex(16)}"
+
+
+def make_scratch(folder: Path) -> None:
+    """FileExistsError where anything is there already."""
+    folder.mkdir(PRIVATE)
+    for name in PARTS:
+        (folder / name).mkdir(PRIVATE)
+
+
+def remove_scratch(folder: Path) -> None:
+    """What cannot be removed stays; the system clears its temporary folder."""
+    if folder.is_dir():
+        remove_tree(folder)
+
+
+def scratch_environment(folder: Path) -> dict[str, str]:
+    """The variables that point a program to its own folder."""
+    return {
+        "HOME": str(folder / HOME),
+        "TMPDIR": str(folder / TEMPORARY),
+        "PYTHONPYCACHEPREFIX": str(folder / BYTECODE),
+    }

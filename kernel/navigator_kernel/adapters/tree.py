@@ -1,0 +1,180 @@
+"""Walks, measures and removes folders that a program filled as it liked: by descriptors, without recursion, bounded."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+ENTRIES, SECONDS, DEPTH = 20_000, 5.0, 64  # of one listing
+DEEPEST = 512  # folders within each other that are measured; a deeper tree counts as too large
+ENTRY = 512  # bytes that an empty file counts for
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Stamp = tuple[int, int, int]  # mtime in ns, size, inode
+
+
+class Listing(Struct):
+    """Each regular file below a folder by its path in it; `cut` where a bound ended the listing or a folder could not
+    be read."""
+
+    files: dict[str, Stamp]
+    cut: bool = False
+
+
+class _Level(NamedTuple):
+    """A folder on the way down: its descriptor, its path with a slash at its end, and the folders left in it."""
+
+    fd: int
+    path: str
+    left: list[str]
+
+
+def listed(folder: Path, *, entries: int = ENTRIES, seconds: float = SECONDS, depth: int = DEPTH) -> Listing:
+    """The files below `folder`; links are left out, and nothing that happens to the tree meanwhile is an error."""
+    found, end, count = Listing(files={}), time.monotonic() + seconds, 0
+    for level, held in _folders(folder, depth, found):
+        for name, seen in held:
+            count += 1
+            if count > entries or time.monotonic() > end:
+                found.cut = True
+                return found
+            if stat.S_ISREG(seen.st_mode):
+                path = f"{level}{name}".encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+                found.files[path] = (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+    return found
+
+
+def disk_used(folder: Path, limit: int) -> int:
+    """Bytes on disk of everything in `folder`, counted until they are more than `limit`."""
+    used, found = 0, Listing(files={})
+    for _, held in _folders(folder, DEEPEST, found):
+        used += sum(max(seen.st_blocks * 512, ENTRY) for _, seen in held)
+        if used > limit:
+            return used
+    return limit + 1 if found.cut and _is_too_deep(folder) else used
+
+
+def _is_too_deep(folder: Path) -> bool:
+    return any(level.count("/") >= DEEPEST for level, _ in _folders(folder, DEEPEST, Listing(files={})))
+
+
+def _folders(folder: Path, depth: int, found: Listing) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:
+    """Path and entries of each folder, the first first. At most `depth` descriptors are open; `found.cut` is set where
+    a folder is deeper or cannot be read."""
+    stack: list[_Level] = []
+    try:
+        top = _opened(str(folder), None)
+        if top is None:
+            return
+        held = _entries(top, found)
+        stack.append(_Level(top, "", _names(held)))
+        yield "", held
+        while stack:
+            level = stack[-1]
+            if not level.left:
+                os.close(stack.pop().fd)
+                continue
+            name = level.left.pop()
+            fd = _opened(name, level.fd) if len(stack) < depth else None
+            if fd is None:
+                found.cut = True
+                continue
+            held, path = _entries(fd, found), f"{level.path}{name}/"
+            stack.append(_Level(fd, path, _names(held)))
+            yield path, held
+    finally:
+        for level in stack:
+            os.close(level.fd)
+
+
+def _names(held: list[tuple[str, os.stat_result]]) -> list[str]:
+    return [name for name, seen in held if stat.S_ISDIR(seen.st_mode)]
+
+
+def _entries(fd: int, found: Listing) -> list[tuple[str, os.stat_result]]:
+    held = []
+    try:
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                with suppress(OSError):  # it went away
+                    held.append((entry.name, entry.stat(follow_symlinks=False)))
+    except OSError:
+        found.cut = True
+    return held
+
+
+def _opened(name: str, at: int | None) -> int | None:
+    try:
+        return os.open(name, _FOLDER, dir_fd=at)
+    except OSError:
+        return None
+
+
+def remove_tree(folder: Path) -> list[str]:
+    """Removes `folder` with all that is in it, however deep and whatever its modes; the problems, none where all went.
+
+    A folder within another is moved to the top first, so that no path and no stack of descriptors grows with the depth.
+    """
+    problems: list[str] = []
+    _let_in(str(folder), None)
+    top = _opened(str(folder), None)
+    if top is None:
+        return [f"{str(folder)!r} cannot be opened"]
+    try:
+        while (names := _all(top)) and not problems:
+            for name in names:
+                _remove(name, top, problems)
+    finally:
+        os.close(top)
+    if not problems:
+        try:
+            folder.rmdir()
+        except OSError as error:
+            problems.append(str(error))
+    return problems
+
+
+def _remove(name: str, top: int, problems: list[str]) -> None:
+    """One entry of the top: a folder is emptied, and the folders in it come to the top."""
+    try:
+        seen = os.stat(name, dir_fd=top, follow_symlinks=False)
+        if not stat.S_ISDIR(seen.st_mode):
+            os.unlink(name, dir_fd=top)
+            return
+        _let_in(name, top)
+        fd = os.open(name, _FOLDER, dir_fd=top)
+        try:
+            for inner in _all(fd):
+                if stat.S_ISDIR(os.stat(inner, dir_fd=fd, follow_symlinks=False).st_mode):
+                    _let_in(inner, fd)
+                    os.rename(inner, f".gone-{secrets.token_hex(8)}", src_dir_fd=fd, dst_dir_fd=top)
+                else:
+                    os.unlink(inner, dir_fd=fd)
+        finally:
+            os.close(fd)
+        os.rmdir(name, dir_fd=top)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        problems.append(f"{name!r}: {error.strerror}")
+
+
+def _all(fd: int) -> list[str]:
+    with os.scandir(fd) as entries:
+        return [entry.name for entry in entries]
+
+
+def _let_in(name: str, at: int | None) -> None:
+    """Lets the owner read, write and enter a folder; whoever does not own it finds out later."""
+    with suppress(OSError):
+        seen = os.stat(name, dir_fd=at, follow_symlinks=False)
+        if stat.S_ISDIR(seen.st_mode) and seen.st_mode & 0o700 != 0o700:
+            os.chmod(name, 0o700, dir_fd=at)
