@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cli.support import MODULE, Place, below, environment, place_in, type_a
+from navigator_kernel.adapters.record_line import LINE_LIMIT, written
+from navigator_kernel.assembly.parts import open_audit
+from navigator_kernel.settings import user_state
 from person_state import state_of
 from skill_repositories import make_repo
 
 pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
 
+LONG = st.text(max_size=20).map(lambda text: text * 4_000) | st.text(max_size=40) | st.integers()
+FACTS = st.dictionaries(
+    st.text(max_size=10),
+    st.recursive(LONG, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner), max_leaves=40),
+)
 MAKES = "open('made.txt', 'w').write('made')\nprint('done')\n"
 
 
@@ -91,7 +104,7 @@ def test_a_record_that_was_changed_says_so_and_where(here: Place, change: str) -
     lines = record(here).read_bytes().splitlines(keepends=True)
     match change:
         case "edited":
-            lines[1] = lines[1].replace(b"authorised", b"authorized")
+            lines[1] = lines[1].replace(b"maker", b"taker")
         case "taken out":
             del lines[1]
         case "put in":
@@ -101,6 +114,139 @@ def test_a_record_that_was_changed_says_so_and_where(here: Place, change: str) -
     record(here).write_bytes(b"".join(lines))
     done = here.run("log", "--json")
     assert (done.code, done.document["error"]["line"] in {2, 3}) == (6, True)
+
+
+def chained_anew(lines: list[bytes]) -> bytes:
+    """What somebody without the key can write: each line with the digest of the one before, as it once was."""
+    whole, before = b"", b""
+    for line in lines:
+        held = {**json.loads(line), "prev": hashlib.sha256(before).hexdigest()}
+        before = json.dumps(held, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        whole += before
+    return whole
+
+
+@pytest.mark.requirement("X-43")
+def test_an_edited_record_whose_later_lines_were_chained_anew_is_seen(here: Place) -> None:
+    here.said("skill", "trust", "maker")
+    here.said("ask", "/maker")
+    lines = record(here).read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b"maker", b"taker")
+    record(here).write_bytes(chained_anew(lines))
+    assert here.run("log").code == 6
+
+
+@pytest.mark.parametrize("gone", [1, 2, 3])
+def test_lines_that_were_cut_off_at_the_end_are_seen(here: Place, gone: int) -> None:
+    here.said("ask", "/maker", "--yes")
+    lines = record(here).read_bytes().splitlines(keepends=True)
+    record(here).write_bytes(b"".join(lines[:-gone]))
+    done = here.run("log", "--json")
+    assert (done.code, done.document["error"]["line"]) == (6, 4 - gone)
+
+
+def test_what_is_recorded_after_a_cut_hides_it_not(here: Place) -> None:
+    here.said("ask", "/maker", "--yes")
+    lines = record(here).read_bytes().splitlines(keepends=True)
+    record(here).write_bytes(b"".join(lines[:-1]))
+    here.said("ask", "/maker", "--yes")
+    assert here.run("log").code == 6
+
+
+def test_a_record_that_was_removed_is_seen(here: Place) -> None:
+    here.said("ask", "/maker", "--yes")
+    record(here).unlink()
+    assert here.run("log").code == 6
+
+
+def test_an_older_head_cannot_be_written_without_the_key(here: Place) -> None:
+    here.said("ask", "/maker", "--yes")
+    lines = record(here).read_bytes().splitlines(keepends=True)
+    record(here).write_bytes(lines[0])
+    head = record(here).with_suffix(".head")
+    words = head.read_text().split()
+    head.write_text(f"{1:020d} {json.loads(lines[0])['mac']} {words[2]}\n")
+    assert here.run("log").code == 6
+
+
+def test_a_head_that_is_one_line_behind_is_what_a_killed_process_leaves(here: Place) -> None:
+    here.said("skill", "trust", "maker")
+    head = record(here).with_suffix(".head")
+    here.said("ask", "/maker", "--yes")
+    audit, lines = open_audit(here.root), record(here).read_bytes().splitlines(keepends=True)
+    held = head.read_bytes()
+    audit.record("wrote", path="a")
+    head.write_bytes(held)
+    assert len(audit.entries()) == len(lines) + 1
+    audit.record("wrote", path="b")
+    assert len(audit.entries()) == len(lines) + 2
+
+
+def test_a_process_killed_again_and_again_leaves_a_whole_record(here: Place) -> None:
+    code = "from navigator_kernel.assembly.parts import open_audit; from pathlib import Path; import sys\n"
+    code += "audit = open_audit(Path(sys.argv[1]))\nprint(flush=True)\nwhile True: audit.record('wrote', path='a')"
+    for _ in range(12):
+        argv = [sys.executable, "-c", code, str(here.root)]
+        process = subprocess.Popen(argv, env=environment(None), stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.05)
+        process.kill()
+        process.communicate()
+    assert len(entries(here, "--last", "100000")) > 12
+
+
+def test_the_key_is_for_the_person_alone_and_of_32_bytes(here: Place) -> None:
+    here.said("ask", "/maker", "--yes")
+    key = user_state() / "audit.key"
+    assert (stat.S_IMODE(key.stat().st_mode), key.stat().st_size) == (0o600, 32)
+
+
+@pytest.mark.parametrize("harm", ["removed", "another", "readable"])
+def test_without_its_own_key_the_record_is_not_believed(here: Place, harm: str) -> None:
+    here.said("ask", "/maker", "--yes")
+    key = user_state() / "audit.key"
+    match harm:
+        case "removed":
+            key.unlink()
+        case "another":
+            key.write_bytes(bytes(32))
+        case _:
+            key.chmod(0o644)
+    assert here.run("log").code == 6
+
+
+def test_a_record_of_another_project_is_not_believed(here: Place, tmp_path: Path) -> None:
+    here.said("ask", "/maker", "--yes")
+    other = place_in(tmp_path / "other")
+    for suffix in (".jsonl", ".head"):
+        record(other).with_suffix(suffix).write_bytes(record(here).with_suffix(suffix).read_bytes())
+    assert other.run("log").code == 6
+
+
+def test_a_line_without_a_code_is_not_believed(here: Place) -> None:
+    here.said("ask", "/maker", "--yes")
+    old = {"v": 1, "ts": "now", "event": "trusted", "subject": "x", "prev": hashlib.sha256(b"").hexdigest()}
+    record(here).write_text(json.dumps(old) + "\n")
+    assert here.run("log").code == 6
+
+
+def test_a_message_of_100_kb_does_not_hide_what_ran(here: Place) -> None:
+    here.run("ask", f"!echo {'a' * 100_000} the end", "--yes")
+    started = next(one for one in entries(here) if one["event"] == "started")
+    assert (started["actor"], started["digest"][:7], started["run"] != "") == ("shell", "sha256:", True)
+    assert started["argv"][-1]["ends"].endswith("the end")
+    assert started["argv"][-1]["characters"] > 100_000
+
+
+@given(facts=FACTS)
+@settings(max_examples=60, deadline=None)
+def test_every_entry_fits_its_line_and_names_who_and_what(facts: dict[str, Any]) -> None:
+    names = {"run": "r1", "actor": "type_a", "subject": "s" * 900, "digest": "sha256:1", "origin": "o", "by": "b"}
+    line = written({**facts, **names})
+    held = json.loads(line)
+    assert len(line) < LINE_LIMIT
+    assert {name: held[name] for name in names} == names
 
 
 def test_two_processes_at_once_lose_no_entry_and_keep_the_chain(here: Place) -> None:

@@ -129,8 +129,15 @@ def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
     from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.clock import SystemClock
 
-    state = project_state(root)
-    return AuditLog(state.folder / "audit.jsonl", state_writer(state), SystemClock(), redact or open_redaction())
+    state, home = project_state(root), user_state()
+    return AuditLog(
+        file=state.folder / "audit.jsonl",
+        writer=state_writer(state),
+        clock=SystemClock(),
+        key=home / "audit.key",
+        key_writer=private_writer(home),
+        redact=redact or open_redaction(),
+    )
 
 
 def open_redaction(settings: Settings | None = None) -> Redact:
