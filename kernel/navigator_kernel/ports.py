@@ -80,11 +80,8 @@ class Writer(Protocol):
     def append(self, path: Path, data: bytes) -> None:
         """Adds one record in one system call."""
 
-    def overwrite(self, path: Path, data: bytes) -> None:
-        """Replaces the beginning of a short file in one system call, without waiting for the disk."""
-
-    def create(self, path: Path, data: bytes, *, mode: int) -> bool:
-        """Whether the file was made, whole and durable; False where something lies there already, which stays."""
+    def overwrite(self, path: Path, data: bytes) -> None: ...
+    def create(self, path: Path, data: bytes, *, mode: int) -> bool: ...
 
     def make_folder(self, path: Path) -> None: ...
 

@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from navigator_kernel.text import cut_text
+
 LINE_LIMIT = 64 * 1024  # bytes of one line, with its authentication code
 IDENTITY = frozenset({"v", "n", "ts", "event", "run", "actor", "subject", "digest", "origin", "why", "how", "by"})
 IDENTITY_LIMIT = 1_000  # characters of one of them
@@ -54,15 +56,6 @@ def _cut(text: str, characters: int) -> dict[str, Any]:
     """The ends of `text`, its length in characters and its digest."""
     held = {"begins": text[:characters], "ends": text[-characters:] if characters else "", "characters": len(text)}
     return {**held, "sha256": _digest(text.encode("utf-8", "backslashreplace"))}
-
-
-def cut_text(text: str, limit: int) -> str:
-    """`text` within about `limit` characters: its beginning, its end, its length and its SHA-256."""
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    digest = _digest(text.encode("utf-8", "backslashreplace"))
-    return f"{text[:half]} … {text[-half:]} ({len(text)} characters, sha256:{digest})"
 
 
 def _digest(data: bytes) -> str:

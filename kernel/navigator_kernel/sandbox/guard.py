@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from navigator_kernel.sandbox.confinement import KERNELS
 from navigator_kernel.sandbox.policy import GIVEN, refusal
 from navigator_kernel.sandbox.traces import MOST, left, stamps
 from navigator_kernel.settings import Policy
-from navigator_kernel.text import clean, visible
+from navigator_kernel.text import clean, cut_text, ends, size_of, visible
 from navigator_kernel.values.job import ASKED
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Job, Outcome
 
 
-SHOWN = 600  # characters of a command that a question holds; all of it is among its facts
+SHOWN = 600  # characters of a command, and of its program, that a question holds; all of it is among its facts
 
 
 class ConsentGate(Struct, frozen=True):
@@ -46,7 +47,8 @@ class ConsentGate(Struct, frozen=True):
             self.audit.record("ended", run=job.run, subject=job.subject, how=type(error).__name__)
             raise
         how = "timeout" if outcome.timed_out else outcome.exceeded or f"exit code {outcome.exit_code}"
-        seconds, wrote = round(outcome.elapsed, 3), left(job.cwd, before)
+        seconds = round(outcome.elapsed, 3)
+        wrote = [{**one, "path": visible(one["path"])} for one in left(job.cwd, before)]  # names are foreign text
         self.audit.record("ended", run=job.run, subject=job.subject, how=how, seconds=seconds, wrote=wrote[:MOST])
         return replace(outcome, wrote=tuple(one["path"] for one in wrote))
 
@@ -61,9 +63,7 @@ class ConsentGate(Struct, frozen=True):
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             argv = visible(" ".join(job.argv))
-            more = len(argv) - SHOWN
-            shown = argv if more <= 0 else f"{argv[:SHOWN]} … and {more} characters more"
-            what = f"run {visible(job.subject)[:SHOWN]}: {shown}"
+            what = f"run {cut_text(visible(job.subject), SHOWN)}: {_shown(job.argv, argv)}"
             packages = f" ({', '.join(job.packages)})" if job.packages else ""
             self.consents.require(job.run, job.consent, "; let it ".join([what, *asked]) + packages, command=argv)
 
@@ -83,3 +83,12 @@ class ConsentGate(Struct, frozen=True):
                 self.audit.record("refused", run=job.run, subject=job.consent, why=f"{path.name} is a file of secrets")
                 hint = "copy what is not secret into another file"
                 raise Refused(f"{visible(path.name)!r} is a file of secrets", hint=hint, reason="secrets")
+
+
+def _shown(argv: Sequence[str], whole: str) -> str:
+    """The command for a question: where it is long, both ends of its program and of its arguments, with the length and
+    the SHA-256 of `whole`, so that no padding hides what runs."""
+    if len(whole) <= SHOWN:
+        return whole
+    words = (argv[0], " ".join(argv[1:]))
+    return f"{' '.join(ends(visible(word), SHOWN) for word in words)} ({size_of(whole)})"
