@@ -13,6 +13,7 @@ import pytest
 from navigator_kernel.adapters import lessons as adapter
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.lessons import ALL, EACH, LENGTH, Lessons
+from navigator_kernel.assembly.parts import open_lessons
 from navigator_kernel.errors import Damaged, KernelError
 
 
@@ -133,7 +134,7 @@ def test_a_file_that_did_not_change_is_read_once(lessons: Lessons, monkeypatch: 
     assert lessons.of("painter") == lessons.known()["painter"] == ("a boat at sea",)
 
 
-def test_processes_that_learn_at_once_lose_nothing(lessons: Lessons, tmp_path: Path) -> None:
+def test_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from navigator_kernel.assembly.parts import open_lessons\n"
         "held = open_lessons(Path(sys.argv[1]))\n"
@@ -141,6 +142,7 @@ def test_processes_that_learn_at_once_lose_nothing(lessons: Lessons, tmp_path: P
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in ("boat", "tree")]
     assert [process.wait(60) for process in running] == [0, 0]
+    lessons = open_lessons(tmp_path)
     assert sorted(lessons.of("painter")) == sorted(f"{name} {at}" for name in ("boat", "tree") for at in range(12))
 
 

@@ -55,7 +55,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> App:
         below(".claude/skills/fail-hard", type_a("fail-hard", "import sys\nsys.exit(3)\n", description="Fails"))
     )
     for name in OFF:
-        place.said("skill", "disable", name)
+        place.said("skill", "disable", name, env={"XDG_STATE_HOME": str(place.root.parent / "state")})
     return App(root_flag=str(place.root))
 
 
@@ -67,6 +67,7 @@ def test_there_are_fifty() -> None:
 def test_a_miss_is_attributed_to_its_stage(
     app: App, message: str, skill: str, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(app.root.parent / "state"))
     monkeypatch.chdir(app.root)
     reply = take_turn(app, Message(text=message, consent=True), Session(id=app.kernel.ids.new()), (), keep=False)
     held = next((one for one in app.kernel.catalogue.list_resources(enabled_only=False) if one.name == skill), None)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.support import SKILL_MANAGER, Place, below, place_in, type_a
+from navigator_kernel.settings import user_state
 from skill_repositories import git, make_repo, skill_text
 
 STEERING = "reads red\u200b tables \u202egnp"  # an escape sequence would be refused as a whole
@@ -113,7 +114,8 @@ def test_install_writes_the_database(manager: Place, source: str) -> None:
 @pytest.mark.requirement("LIF-14")
 def test_info_adds_what_it_saw_to_the_mapping(manager: Place, source: str) -> None:
     manager.said("info", source)
-    page = (manager.root / "docs/skills-mapping.md").read_text("utf-8")
+    page = (user_state() / "skills-mapping.md").read_text("utf-8")
+    assert not (manager.root / "docs").exists()
     assert all(f"`{name}`" in page for name in ("alpha", "beta", "tool"))
     assert source in page
 
@@ -282,7 +284,9 @@ def test_trust_is_taken_back_even_where_the_skill_is_gone(manager: Place, source
     install(manager, source, "tool")
     manager.said("trust", "tool")
     manager.said("uninstall", "tool")
-    assert len(manager.json("distrust", "tool")["distrusted"]) == 1
+    kinds = [subject.partition(":")[0] for subject in manager.json("distrust", "tool")["distrusted"]]
+    assert kinds == ["installed", "skill", "type_a"]
+    assert manager.json("distrust", "tool")["distrusted"] == []
 
 
 def test_trust_in_one_skill_is_no_trust_in_its_namesake(manager: Place, source: str, tmp_path: Path) -> None:

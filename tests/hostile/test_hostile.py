@@ -62,8 +62,9 @@ def ours(ground: Ground, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
 def home() -> dict[str, bytes]:
     """The person's own files; what the kernel keeps of itself there is left out."""
     top = Path(os.environ["HOME"])
+    ours = (str(top / ".local/state/navigator"), str(top / ".cache/navigator"))
     found = (path for path in sorted(top.rglob("*")) if path.is_file())
-    return {str(path): path.read_bytes() for path in found if ".local/state/navigator/" not in path.as_posix()}
+    return {str(path): path.read_bytes() for path in found if not set(ours) & set(map(str, path.parents))}
 
 
 def told(ground: Ground) -> dict[str, object]:

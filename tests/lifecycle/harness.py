@@ -73,13 +73,11 @@ def need_strace() -> None:
 
 
 def case_of(name: str, place: Place, words: Sequence[str], closer: Sequence[str]) -> Case:
-    """The case, with the command done once in a copy. What the copy fetched is kept, so that no run asks the source."""
+    """The case, with the command done once in a copy. What it fetched is kept in the home, so that no run asks the source."""
     verdict = place.run("skill", "verify").code
     after = Place(root=place.root.with_name(f"{name}-after"))
     shutil.copytree(place.root, after.root, symlinks=True)
     after.said(*words)
-    shutil.rmtree(place.root / "mybox" / "cache", ignore_errors=True)
-    shutil.copytree(after.root / "mybox" / "cache", place.root / "mybox" / "cache")
     return Case(name=name, place=place, words=[*words, *_offline(words)], closer=closer, after=after, verdict=verdict)
 
 

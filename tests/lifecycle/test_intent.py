@@ -67,7 +67,7 @@ def begun(tmp_path: Path, home: Path, repo: Path, other: Path, last: str) -> Pro
     return project
 
 
-STEPS = [INTENT, "alpha", "beta", "beta.json", "skills.lock.json", "skills.db", "skills-mapping.md"]
+STEPS = [INTENT, "alpha", "beta", "beta.json", "skills.lock.json", "skills.db"]
 
 
 @pytest.mark.parametrize("last", STEPS)
@@ -129,7 +129,7 @@ def kept(project: Project, before: Mapping[str, tuple[int, bytes]]) -> bool:
 
 DROPS: dict[str, Any] = {
     "folders": {"solo": [False, ""], "mine": [False, ""]},
-    "files": {key: [None, None] for key in ["lock", "database", "mapping"]},
+    "files": {key: [None, None] for key in ["lock", "database"]},
 }
 SEALS: list[object] = ["", "0:0", "1:2", None, 7]
 

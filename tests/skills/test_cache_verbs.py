@@ -52,7 +52,7 @@ class At:
 @pytest.fixture
 def kept(project: Any, tmp_path: Path) -> Any:
     """A project with two repositories in its cache: `old` used on the 1st of January, `new` on the 30th."""
-    folder = project.root / "mybox" / "cache" / "repos"
+    folder = tmp_path / "repos"
     plain = project.lifecycle.doors
     for name, day in (("old", "01"), ("new", "30")):
         repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name)}, name=name)
@@ -76,7 +76,9 @@ def test_cache_lists_what_is_kept(kept: Any, tmp_path: Path) -> None:
     assert len(old["refs"]) == 1
 
 
-def test_cache_of_a_project_that_fetched_nothing_is_empty(project: Any) -> None:
+def test_cache_of_a_person_who_fetched_nothing_is_empty(project: Any, tmp_path: Path) -> None:
+    cache = RepoCache(tmp_path / "nothing")
+    project.lifecycle.doors = project.lifecycle.doors._replace(cache=lambda: cache)
     assert project.run("cache") == {"count": 0, "bytes": 0, "repositories": []}
     assert list(project.root.iterdir()) == []
 
@@ -115,7 +117,7 @@ def test_an_age_without_clear_is_a_usage_problem(kept: Any) -> None:
 @pytest.fixture
 def known(project: Any) -> Any:
     """A project with rows of every kind in its mapping."""
-    project.mapping.path.parent.mkdir()
+    project.mapping.path.parent.mkdir(parents=True)
     project.mapping.path.write_text(PAGE)
     return project
 

@@ -95,7 +95,7 @@ class FailsAt(FolderWriter):
         super().move(source, target)
 
 
-STEPS = ["run.py", "alpha", "beta", "alpha.json", "beta.json", "skills.lock.json", "skills.db", "skills-mapping.md"]
+STEPS = ["run.py", "alpha", "beta", "alpha.json", "beta.json", "skills.lock.json", "skills.db"]
 
 
 #

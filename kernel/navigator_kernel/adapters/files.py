@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from navigator_kernel.errors import KernelError, Refused
 
-FOLDER_MODE = 0o755
+FOLDER_MODE, PRIVATE = 0o755, 0o700
 HALF_WRITTEN = ".navigator-*.tmp"
 MANY, SYNCING = 64, 1  # paths from which several threads wait for the disk, and how many beside the one that writes
 _CHUNK = 1024 * 1024
@@ -208,6 +208,20 @@ class FolderWriter:
 
     def _is_within(self, path: str) -> bool:
         return self._within != "" and _lies_in(path, self._within)
+
+
+def make_private(folder: Path) -> None:
+    """Makes `folder` with mode 0700, and takes the rights of others away where it is there with more."""
+    missing: list[Path] = []
+    at = folder
+    while not at.exists():
+        missing.append(at)
+        at = at.parent
+    for path in reversed(missing):
+        with suppress(FileExistsError):
+            path.mkdir(PRIVATE)
+    if not missing and stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        folder.chmod(PRIVATE)
 
 
 def stamp(path: Path) -> Stamp | None:

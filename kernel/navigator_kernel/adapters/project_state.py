@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.files import FolderWriter, read_bounded
+from navigator_kernel.adapters.files import PRIVATE, FolderWriter, make_private, read_bounded
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import KernelError
 
-PRIVATE = 0o700
 _ID_LIMIT = 4096  # bytes of either file
 _IGNORED = b"*\n"
 
@@ -106,20 +104,6 @@ class PrivateWriter(FolderWriter):
         if prepare is not None:
             prepare()
         return super()._checked(path)
-
-
-def make_private(folder: Path) -> None:
-    """Makes `folder` with mode 0700, and takes the rights of others away where it is there with more."""
-    missing: list[Path] = []
-    at = folder
-    while not at.exists():
-        missing.append(at)
-        at = at.parent
-    for path in reversed(missing):
-        with suppress(FileExistsError):
-            path.mkdir(PRIVATE)
-    if not missing and stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        folder.chmod(PRIVATE)
 
 
 def _key(root: Path) -> str:

@@ -13,7 +13,7 @@ LINE_LIMIT = 64 * 1024  # bytes of one line, with its authentication code
 IDENTITY = frozenset({"v", "n", "ts", "event", "run", "actor", "subject", "digest", "origin", "why", "how", "by"})
 IDENTITY_LIMIT = 1_000  # characters of one of them
 _ROOM = 128  # bytes of the line that the authentication code takes
-_STEPS = ((1_000, 100), (200, 20), (50, 5))  # characters of a value and items of a list that are kept, until all fits
+_STEPS = ((2_000, 100), (500, 20), (50, 5))  # characters of a value and items of a list that are kept, until all fits
 
 
 def written(facts: Mapping[str, Any]) -> bytes:
@@ -28,7 +28,7 @@ def written(facts: Mapping[str, Any]) -> bytes:
         return data
     kept = {key: _fitted(key, value, 0, 0) for key, value in facts.items() if key in IDENTITY}
     rest = {key: value for key, value in facts.items() if key not in IDENTITY}
-    return _json({**kept, "cut": _cut(_json(rest).decode(), 0)})
+    return _json({**kept, "cut": cut_text(_json(rest).decode(), _STEPS[-1][0])})
 
 
 def _fitted(key: str, value: Any, characters: int, items: int) -> Any:
@@ -41,21 +41,15 @@ def _fitted(key: str, value: Any, characters: int, items: int) -> Any:
 def _short(value: Any, characters: int, items: int) -> Any:
     if isinstance(value, Mapping):
         if len(value) > items:
-            return _cut(_json(value).decode(), characters)
-        return {str(key)[:characters]: _short(one, characters, items) for key, one in value.items()}
+            return cut_text(_json(value).decode(), characters)
+        return {cut_text(str(key), characters): _short(one, characters, items) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         kept = [_short(one, characters, items) for one in value[:items]]
         return kept if len(value) <= items else [*kept, {"items": len(value), "sha256": _digest(_json(value))}]
     if value is None or isinstance(value, (bool, int, float)):
         return value
     text = str(value)
-    return text if len(text) <= 2 * characters else _cut(text, characters)
-
-
-def _cut(text: str, characters: int) -> dict[str, Any]:
-    """The ends of `text`, its length in characters and its digest."""
-    held = {"begins": text[:characters], "ends": text[-characters:] if characters else "", "characters": len(text)}
-    return {**held, "sha256": _digest(text.encode("utf-8", "backslashreplace"))}
+    return cut_text(text, characters)
 
 
 def _digest(data: bytes) -> str:

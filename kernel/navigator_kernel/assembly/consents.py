@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.project_state import PrivateWriter, make_private
+from navigator_kernel.adapters.files import make_private
+from navigator_kernel.adapters.project_state import PrivateWriter
 from navigator_kernel.ports import Audit, Unrecorded
 from navigator_kernel.sandbox.consents import ConsentBook
 from navigator_kernel.settings import user_state

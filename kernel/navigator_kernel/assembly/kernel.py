@@ -31,7 +31,7 @@ from navigator_kernel.assembly.places import preference_pages, project_state, sc
 from navigator_kernel.assembly.servers import open_pins, open_servers
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.planner.toolkit import PlannerPlugin
-from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
+from navigator_kernel.ports import Agent, AgentPorts, Clock, Encoder, Kernel
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner
@@ -59,15 +59,13 @@ def assemble(
     redact = open_redaction(settings)
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
-    state = project_state(root)
-    allowed = scripts(root)
+    state, allowed = project_state(root), scripts(root)
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
-    encoder = lambda: own.meaning.index.encoder if own.meaning else None  # noqa: E731
-    plugins.add(PlannerPlugin(state.folder, state_writer(state), encoder), "planner")
+    plugins.add(PlannerPlugin(state.folder, state_writer(state), partial(_encoder, own)), "planner")
 
     more = partial(_of_servers, settings, consents, ports)
     desk = partial(open_desk, root, plugins, consents, audit, settings, more)
@@ -99,6 +97,10 @@ def assemble(
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
     return kernel if tape is None else taped(kernel, tape)
+
+
+def _encoder(router: CascadeRouter) -> Encoder | None:
+    return router.meaning.index.encoder if router.meaning else None
 
 
 def _of_servers(settings: Settings, consents: ConsentBook, ports: AgentPorts) -> Sequence[Tool]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files import FolderWriter, make_private
 from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.parts import Agreed, open_audit, open_mapping, state_writer
 from navigator_kernel.assembly.places import (
@@ -68,7 +68,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
 
 def _cache() -> RepoCache:
     """One for all projects, in the person's cache folder: what a project brings is never taken for a repository."""
-    from navigator_kernel.adapters.project_state import PrivateWriter, make_private
+    from navigator_kernel.adapters.project_state import PrivateWriter
     from navigator_kernel.adapters.repo_cache import RepoCache
 
     folder = user_cache() / "repos"

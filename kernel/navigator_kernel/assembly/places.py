@@ -13,7 +13,8 @@ from msgspec import Struct
 
 import navigator_kernel
 from navigator_kernel.adapters.entry_points import entry_points
-from navigator_kernel.adapters.project_state import PrivateWriter, ProjectState, make_private
+from navigator_kernel.adapters.files import make_private
+from navigator_kernel.adapters.project_state import PrivateWriter, ProjectState
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.project_root import foreign, is_usable, nearest
 from navigator_kernel.settings import user_file, user_state

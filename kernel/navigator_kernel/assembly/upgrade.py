@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.adapters.files import FolderWriter, read_bounded
 from navigator_kernel.assembly.parts import state_writer
 from navigator_kernel.assembly.places import private_writer, project_state
 from navigator_kernel.errors import KernelError
 from navigator_kernel.settings import user_state
 
+Clean = Callable[[Path], None]
+SIZE_LIMIT = 1024**3  # bytes of one file that is moved
 _NOTE_LIMIT = 4096  # bytes
 _GRANTS: Mapping[str, Any] = {"approval": None, "retry": [], "grants": []}  # what a session must not bring along
 
@@ -34,17 +35,26 @@ def upgrade(root: Path) -> list[str]:
         return []
     state = project_state(root)
     state.claim()
-    moved = [name for name in mine if _move(old / name, state.folder / _TARGETS.get(name, name), _MOVED[name])]
+    writer = state_writer(state)
+    moved = [name for name in mine if _move(old / name, state.folder / _TARGETS.get(name, name), _MOVED[name], writer)]
     with suppress(OSError, KernelError):
-        _move_tapes(root, state.folder)
-    for derived in ("index", "repos"):
-        shutil.rmtree(root / "mybox" / "cache" / derived, ignore_errors=True)
-    state_writer(state).write(state.folder / "upgraded.json", json.dumps({"v": 1, "moved": moved}).encode())
+        _move_tapes(root, state.folder, writer)
+    writer.write(state.folder / "upgraded.json", json.dumps({"v": 1, "moved": moved}).encode())
+    _remove(root, [old / f"{name}{suffix}" for name in moved for suffix in ("", "-wal", "-shm")])
     return [
         f"moved to {state.folder}: {', '.join(moved)}",
         "approvals of sessions and workflow runs were not kept, and are asked for again",
         *_about_trust(),
     ]
+
+
+def _remove(root: Path, moved: Sequence[Path]) -> None:
+    """The old files, and what an earlier version had derived or fetched."""
+    box = root / "mybox"
+    writer = FolderWriter([box], within=root)
+    for path in (*moved, box / "logs" / "tapes", box / "cache" / "index", box / "cache" / "repos"):
+        with suppress(KernelError):
+            writer.remove(path)
 
 
 def _upgraded_at() -> int:
@@ -75,28 +85,31 @@ def _changed_at(path: Path) -> int:
     return seen.st_ctime_ns if path.is_file() and not path.is_symlink() and seen.st_uid == os.geteuid() else 2**63
 
 
-def _move(source: Path, target: Path, clean: Callable[[Path], None] | None) -> bool:
+def _move(source: Path, target: Path, clean: Clean | None, writer: FolderWriter) -> bool:
     """Whether `source` was moved. Where `target` is there already, the old file is kept beside it, unused; a file that
     cannot be read stays where it is."""
     if target.exists():
         target = target.with_name(f"before-{target.name}")
+        writer.remove(target)
     fresh = target.with_name(f"{target.name}.upgrade")
     try:
         if clean is None:
-            shutil.copyfile(source, fresh)
+            writer.write(target, read_bounded(source, SIZE_LIMIT), mode=0o600)
         else:
-            old, new = sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True), sqlite3.connect(fresh)
-            with closing(old), closing(new):
-                old.backup(new)
+            writer.remove(fresh)
+            _copied(source, fresh)
             clean(fresh)
-        fresh.chmod(0o600)
-        fresh.replace(target)
-    except (OSError, sqlite3.Error, ValueError, TypeError):
-        fresh.unlink(missing_ok=True)
+            writer.move(fresh, target)
+    except (OSError, sqlite3.Error, ValueError, TypeError, KernelError):
+        writer.remove(fresh)
         return False
-    for suffix in ("", "-wal", "-shm"):
-        source.with_name(source.name + suffix).unlink(missing_ok=True)
     return True
+
+
+def _copied(source: Path, target: Path) -> None:
+    old, new = sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True), sqlite3.connect(target)
+    with closing(old), closing(new):
+        old.backup(new)
 
 
 def _without_session_grants(file: Path) -> None:
@@ -118,11 +131,11 @@ def _as_it_is(_: Path) -> None:
     return
 
 
-def _move_tapes(root: Path, state: Path) -> None:
+def _move_tapes(root: Path, state: Path, writer: FolderWriter) -> None:
     source, target = root / "mybox" / "logs" / "tapes", state / "tapes"
-    if source.is_dir() and not source.is_symlink() and not target.exists():
-        shutil.copytree(source, target, symlinks=True)
-        shutil.rmtree(source)
+    for tape in sorted(source.glob("*.json")) if not source.is_symlink() else ():
+        if not (target / tape.name).exists():
+            writer.write(target / tape.name, read_bounded(tape, SIZE_LIMIT), mode=0o600)
 
 
 def _about_trust() -> Iterator[str]:
@@ -134,7 +147,7 @@ def _about_trust() -> Iterator[str]:
 
 
 # Each file of an earlier version, and how its copy loses its grants; None for one that has none and is no database
-_MOVED: dict[str, Callable[[Path], None] | None] = {
+_MOVED: dict[str, Clean | None] = {
     "sessions.sqlite": _without_session_grants,
     "workflows.sqlite": _without_run_grants,
     "planner.sqlite": _as_it_is,

@@ -63,7 +63,10 @@ class ConsentGate(Struct, frozen=True):
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             argv = visible(" ".join(job.argv))
-            what = f"run {cut_text(visible(job.subject), SHOWN)}: {_shown(job.argv, argv)}"
+            shown = argv if job.actor == "mcp_server" else _shown(job.argv, argv)
+            what = f"run {cut_text(visible(job.subject), SHOWN)}: {shown}"
+            if job.actor == "mcp_server" and job.reads:
+                what += f" (it reads {', '.join(visible(str(path)) for path in job.reads)})"
             packages = f" ({', '.join(job.packages)})" if job.packages else ""
             self.consents.require(job.run, job.consent, "; let it ".join([what, *asked]) + packages, command=argv)
 

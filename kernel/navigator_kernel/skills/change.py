@@ -249,18 +249,23 @@ def _read(place: Place) -> _Intent | None:
     """The intent on disk. None for one that was made elsewhere: a repository must not bring its own."""
     try:
         raw = json.loads(read_bounded(place.inner / INTENT, _SIZE_LIMIT))
-        intent = _parsed(raw, place)
+        if not _is_sealed_here(raw, place):
+            return None
+        return _parsed(raw, place)
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Refused) as error:
         hint = "navigator doctor --repair starts afresh from the folders"
         raise Damaged(f"an unfinished change of {str(place.skills)!r} cannot be read", hint=hint) from error
-    return intent if raw["seal"] and raw["seal"] == _seal(intent.scratch) else None
+
+
+def _is_sealed_here(raw: Mapping[str, Any], place: Place) -> bool:
+    if raw["v"] != VERSION or not _SCRATCH.fullmatch(raw["scratch"]):
+        raise ValueError("another version wrote it")
+    return bool(raw["seal"]) and raw["seal"] == _seal(place.inner / raw["scratch"])
 
 
 def _parsed(raw: Mapping[str, Any], place: Place) -> _Intent:
-    if raw["v"] != VERSION or not _SCRATCH.fullmatch(raw["scratch"]):
-        raise ValueError("another version wrote it")
     intent = _Intent(scratch=place.inner / raw["scratch"])
     for name, (put, keep) in raw["folders"].items():
         if not NAME.fullmatch(name) or (keep and not _STAMP.fullmatch(keep)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -73,8 +74,13 @@ class SkillMapping:
 
     def named(self, name: str) -> tuple[str, str] | None:
         """`(repository, sub-skill)` as the project's own page says."""
-        rows = self._page(self._named) if self._named is not None else ()
-        return next(((known.row.repo, known.row.name) for known in rows if fold(known.row.name) == fold(name)), None)
+        if self._named is None:
+            return None
+        with suppress(Damaged):
+            for known in self._page(self._named):
+                if fold(known.row.name) == fold(name):
+                    return known.row.repo, known.row.name
+        return None
 
     def observe(self, rows: Iterable[Row], writer: Writer) -> None:
         """Adds `rows` to the person's page, unless it has them."""
