@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.project_files import holds_secrets
+from navigator_kernel.adapters.project_files import refuse_named
 from navigator_kernel.errors import Refused
 from navigator_kernel.ports import Unrecorded
 from navigator_kernel.sandbox.confinement import KERNELS
@@ -82,10 +82,16 @@ class ConsentGate(Struct, frozen=True):
         for path in job.reads:
             real = Path(os.path.realpath(path))
             names = [one.relative_to(root).parts for one in (path, real) if one.is_relative_to(root)]
-            if real.is_file() and any(map(holds_secrets, names)):
-                self.audit.record("refused", run=job.run, subject=job.consent, why=f"{path.name} is a file of secrets")
-                hint = "copy what is not secret into another file"
-                raise Refused(f"{visible(path.name)!r} is a file of secrets", hint=hint, reason="secrets")
+            if real.is_file():
+                self._refuse_named(job, path.name, names)
+
+    def _refuse_named(self, job: Job, written: str, names: Iterable[tuple[str, ...]]) -> None:
+        for parts in names:
+            try:
+                refuse_named(parts, visible(written))
+            except Refused as error:
+                self.audit.record("refused", run=job.run, subject=job.consent, why=visible(error.message))
+                raise
 
 
 def _shown(argv: Sequence[str], whole: str) -> str:
