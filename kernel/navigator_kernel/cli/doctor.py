@@ -54,7 +54,7 @@ def command(app: App, *, repair: bool, as_json: bool) -> int:
     lines([f"repaired {name}" for name in repaired])
     for finding in found:
         mark = {"ok": "ok", "missing": "--", "damaged": "!!"}[finding.state]
-        lines(f"{mark}  {finding.what}: {finding.detail}" + (f"\n    {finding.remedy}" if finding.remedy else ""))
+        lines([f"{mark}  {finding.what}: {finding.detail}", *([f"    {finding.remedy}"] if finding.remedy else [])])
     return code
 
 
