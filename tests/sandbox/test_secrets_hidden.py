@@ -24,8 +24,17 @@ from skill_repositories import git
 pytestmark = pytest.mark.requirement("SAF-1", "X-18")
 
 SECRET = "hunter2hunter2"
-HIDDEN = (".env", "a/.env.local", "deep/er/id_ed25519", "server.key", ".ssh/config", "a/.aws/x", "credentials.json")
-SHOWN = ("README.md", "a/.env.example", "deep/er/id_ed25519.pub", "a/config", ".gitignore")
+HIDDEN = (
+    ".env",
+    "a/.env.local",
+    "deep/er/id_ed25519",
+    "server.key",
+    ".ssh/config",
+    "a/.aws/x",
+    "credentials.json",
+    "a/credentials",
+)
+SHOWN = ("README.md", "a/.env.example", "deep/er/id_ed25519.pub", "a/config", ".gitignore", "credentials/a.py")
 READS = """import json, os, sys
 found = {}
 for path in sys.argv[2:]:
@@ -98,14 +107,14 @@ def test_a_skill_that_reads_the_project_and_a_command_get_no_secret(here: Place)
 
 def test_folders_that_the_search_does_not_reach_are_hidden(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hidden_files, "ENTRIES", 3)
-    found = secret_paths(here.root, here.root / "mybox")
+    found = secret_paths(here.root, [here.root / "mybox"])
     assert {here.root / "a", here.root / "deep"} <= set(found)
 
 
 def test_a_project_with_too_many_secrets_is_not_shown(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hidden_files, "HIDDEN", 3)
     with pytest.raises(Refused):
-        secret_paths(here.root, here.root / "mybox")
+        secret_paths(here.root, [here.root / "mybox"])
 
 
 @pytest.mark.parametrize("name", ["credentials.json", "rows.json", "mybox/logs/rows.json", "deep/rows.json"])

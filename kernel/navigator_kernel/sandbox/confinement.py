@@ -80,7 +80,7 @@ def confinement(job: Job) -> Confinement:
     named = [Path(os.path.realpath(path)) for path in job.reads if path.exists()]
     hidden = tuple(folder for folder in writes.parents if folder.name == KERNELS and covers(named, folder))
     for kernels in hidden:  # the whole project is read
-        hidden += secret_paths(kernels.parent, kernels)
+        hidden += secret_paths(kernels.parent, (kernels, *_system()))
     return Confinement(
         reads=tuple(_outermost([*_system(), *named], hidden)),
         hidden=hidden,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from navigator_kernel.adapters.project_files import holds_secrets
@@ -22,10 +22,10 @@ _CONFIG_LIMIT = 64 * 1024  # bytes; a longer one is hidden
 _CREDENTIAL = pattern(r"https?://[^/@\s]+@|://[^/@\s:]+:[^/@\s]+@|extraheader|(?:password|token)\s*=|helper\s*=\s*!")
 
 
-def secret_paths(root: Path, skipped: Path) -> tuple[Path, ...]:
+def secret_paths(root: Path, skipped: Iterable[Path]) -> tuple[Path, ...]:
     """Files and folders below `root`, links not followed, `skipped` left out. Refused where there are over 500."""
     found: list[Path] = []
-    for path in _search(root, skipped):
+    for path in _search(root, frozenset(map(str, skipped))):
         found.append(path)
         if len(found) > HIDDEN:
             message = f"{str(root)!r} holds over {HIDDEN} files of secrets, or more files than are looked at"
@@ -33,7 +33,7 @@ def secret_paths(root: Path, skipped: Path) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _search(root: Path, skipped: Path) -> Iterator[Path]:
+def _search(root: Path, skipped: frozenset[str]) -> Iterator[Path]:
     """Breadth first, so that what is left at the bound is deep."""
     folders, left, state = deque([str(root)]), ENTRIES, os.path.realpath(user_state())
     while folders:
@@ -45,9 +45,9 @@ def _search(root: Path, skipped: Path) -> Iterator[Path]:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     left -= 1
-                    if entry.is_symlink() or entry.path == str(skipped):
+                    if entry.is_symlink() or entry.path in skipped:
                         continue
-                    if entry.path == state or (holds_secrets((entry.name,)) and not _is_git(entry)):
+                    if entry.path == state or _is_secret(entry):
                         yield Path(entry.path)
                     elif entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
@@ -57,10 +57,13 @@ def _search(root: Path, skipped: Path) -> Iterator[Path]:
             yield Path(folder)  # it cannot be looked at, and is not shown
 
 
-def _is_git(entry: os.DirEntry[str]) -> bool:
-    """A repository, or the file that says where it lies, is shown: `git log` reads it. Only its settings may hold a
-    password."""
-    return entry.name.casefold() == ".git"
+def _is_secret(entry: os.DirEntry[str]) -> bool:
+    """By its name. A repository, or the file that says where it lies, is shown, for `git log` reads it: only its
+    settings may hold a password."""
+    if entry.name.casefold() == ".git":
+        return False
+    inside = ("file",) if entry.is_dir(follow_symlinks=False) else ()  # other names make a file a secret than a folder
+    return holds_secrets((entry.name, *inside))
 
 
 def _has_credential(entry: os.DirEntry[str]) -> bool:
