@@ -65,6 +65,12 @@ def test_names_of_files_that_a_skill_leaves_steer_nothing(here: Place, names: li
         assert not any("\n" in one["path"] for one in wrote)
 
 
+def test_the_record_as_a_file_steers_no_terminal(here: Place) -> None:
+    here.run("ask", "!echo \u202e\u200b\x9b2J \U000e0041", "--yes")
+    text = (state_of(here.root) / "audit.jsonl").read_bytes().decode("utf-8")
+    assert (steering(text), "\\u202e" in text) == (set(), True)
+
+
 def test_the_question_about_a_long_command_shows_its_end_its_length_and_its_digest(here: Place) -> None:
     command = f"echo {'a' * 5_000}; echo the end"
     done = here.run("ask", f"!{command}")

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from navigator_kernel.text import cut_text
+from navigator_kernel.text import cut_text, escaped
 
 LINE_LIMIT = 64 * 1024  # bytes of one line, with its authentication code
 IDENTITY = frozenset({"v", "n", "ts", "event", "run", "actor", "subject", "digest", "origin", "why", "how", "by"})
@@ -58,4 +58,4 @@ def _digest(data: bytes) -> str:
 
 def _json(body: Any) -> bytes:
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=str)
-    return text.encode("utf-8", "backslashreplace")
+    return (text if text.isascii() else escaped(text)).encode("utf-8", "backslashreplace")
