@@ -79,6 +79,24 @@ ATTEMPTS = (
     Attempt("listen to the wire", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", unguarded=False),
     Attempt("kill another", "os.kill({victim}, signal.SIGKILL)", unguarded=False),
     Attempt("stop another", "os.kill({victim}, signal.SIGSTOP); os.kill({victim}, signal.SIGCONT)"),
+    Attempt(
+        "send a datagram to a socket of the person",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'leak', '{project}/post')",
+    ),
+    Attempt("change the limits of another", "call((302, 261), {victim}, 7, struct.pack('QQ', 64, 64), 0)"),
+    Attempt("read the limits of another", "call((302, 261), {victim}, 7, 0, ctypes.create_string_buffer(16))"),
+    Attempt("change the priority of another", "os.setpriority(os.PRIO_PROCESS, {victim}, 5)"),
+    Attempt("change the priority of all that the person runs", "os.setpriority(os.PRIO_USER, os.getuid(), 0)"),
+    Attempt("move another to one processor", "os.sched_setaffinity({victim}, {0})"),
+    Attempt("change how another is scheduled", "os.sched_setscheduler({victim}, os.SCHED_BATCH, os.sched_param(0))"),
+    Attempt("change how another reads the disk", "call((251, 30), 1, {victim}, 2 << 13 | 7)"),
+    Attempt("share memory by System V", "call((29, 194), 0, 4096, 0o1600)"),
+    Attempt("a semaphore of System V", "call((64, 190), 0, 1, 0o1600)"),
+    Attempt("a message queue of System V", "call((68, 186), 0, 0o1600)"),
+    Attempt("a message queue of POSIX", "call((240, 180), b'navigator-{token}', 0o100 | 2, 0o600, 0)"),
+    Attempt("watch what others do to files", "call((294, 26), 0)"),
+    Attempt("move the pages of another", "call((279, 239), {victim}, 0, 0, 0, 0, 0)"),
+    Attempt("signal another by a descriptor", "call((424, 424), os.pidfd_open({victim}), 0, 0, 0)"),
     Attempt("trace another", "call((101, 117), 16, {victim}, 0, 0)", unguarded=False),
     Attempt("read the memory of another", "open('/proc/{victim}/mem', 'rb')", unguarded=False),
     Attempt("a user namespace of its own", "call((272, 97), 0x10000000)"),
@@ -135,6 +153,22 @@ for _ in range(3):
             for fd in (0, 1, 2):
                 os.close(fd)
             os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(120)", "{token}"], {})
+        os._exit(0)
+time.sleep({stay})
+print("left behind")
+"""
+
+# The first thread of each has ended, so that it looks like a zombie, and another thread goes on
+LEADERLESS = """
+import ctypes, os, sys, threading, time
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for fd in (0, 1, 2):
+                os.close(fd)
+            threading.Thread(target=lambda: [open("{token}", "a").write(".") or time.sleep(0.05) for _ in range(2400)]).start()
+            ctypes.CDLL(None).pthread_exit(None)
         os._exit(0)
 time.sleep({stay})
 print("left behind")

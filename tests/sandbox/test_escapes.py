@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.attempts import ATTEMPTS, SURVIVORS, Attempt
+from sandbox.attempts import ATTEMPTS, LEADERLESS, SURVIVORS, Attempt
 from sandbox.world import User, World, opened
 
 pytestmark = pytest.mark.ci
@@ -73,6 +73,18 @@ def test_daemons_that_hide_are_dead_when_the_program_is(world: World, rung: str,
     assert found["elapsed"] <= (timeout if stay else 1) + AT_ONCE
     assert time.monotonic() - began < 15
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if world.words["token"].encode() in read(path)]
+
+
+@pytest.mark.requirement("X-43")
+@pytest.mark.parametrize(("stay", "timeout"), [(0, 20), (60, 1.5)], ids=["ended", "out of time"])
+def test_a_process_whose_first_thread_has_ended_is_dead_too(world: World, rung: str, stay: int, timeout: float) -> None:
+    found = world.attempt(LEADERLESS.replace("{stay}", str(stay or 0.5)), rung, timeout)
+    assert (found["limit"], "left behind" in found["out"]) == (("time", False) if stay else ("", True))
+    mark = world.run / world.words["token"]
+    assert mark.stat().st_size > 0  # they did run
+    written = mark.stat().st_size
+    time.sleep(0.5)
+    assert mark.stat().st_size == written
 
 
 def test_its_own_folder_is_home_and_the_only_one_that_it_writes_to(world: World, rung: str) -> None:

@@ -93,6 +93,8 @@ def opened(user: User) -> Iterator[World]:
             door = held.enter_context(socket.socket(socket.AF_UNIX))
             door.bind(place)
             door.listen()
+        post = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        post.bind(str(project / "post"))
         own(base, user)
         who: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         drops = user == "nobody" and os.getuid() == 0

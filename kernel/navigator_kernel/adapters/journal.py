@@ -31,7 +31,7 @@ _SHOWN = "SELECT token, session, state, plan, granted, created, updated FROM run
 
 
 class SqliteJournal(Struct, frozen=True):
-    """Implements `ports.Journal` over `mybox/state/workflows.sqlite`. Each entry is durable when its call returns."""
+    """Implements `ports.Journal` over one SQLite file, in the person's state of the project. Each entry is durable when its call returns."""
 
     file: Path
     writer: Writer

@@ -143,7 +143,7 @@ def descendants(top: int) -> list[int]:
                     os.close(fd)
             except OSError:
                 continue
-            if state not in (b"Z", b"X"):
+            if state not in (b"Z", b"X") or goes_on(name):
                 parents.setdefault(int(parent), []).append(int(name))
     found, left = list[int](), [top]
     while left:
@@ -151,6 +151,14 @@ def descendants(top: int) -> list[int]:
         found += children
         left += children
     return found
+
+
+def goes_on(name: str) -> bool:
+    """Whether a process that looks dead has threads left: its first one has ended, and the others have not."""
+    try:
+        return len(os.listdir(f"/proc/{name}/task")) > 1
+    except OSError:
+        return False
 
 
 def restricted(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | None) -> None:

@@ -1,4 +1,4 @@
-"""What a person confirmed to be meant for a skill, kept as examples of it: `mybox/state/lessons.json`."""
+"""Keeps what a person confirmed to be meant for a skill, as examples of it, in their state of the project."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _TABLES = (
 
 
 class SqliteSessions(Struct, frozen=True):
-    """`mybox/state/sessions.sqlite` in WAL mode: a turn is saved as a whole or not at all, killed or not."""
+    """One SQLite file in WAL mode, in the person's state of the project: a turn is saved as a whole or not at all, killed or not."""
 
     file: Path
     writer: Writer

@@ -105,7 +105,7 @@ def formats(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
-    """List what mybox/cache keeps of repositories, or clear it."""
+    """List the fetched repositories that are kept, or clear them."""
     found = open_lifecycle(app.root).perform("cache", given)
     if as_json:
         document(found)

@@ -31,7 +31,7 @@ def filter_options(command: F) -> F:
 
 def reach_options(command: F) -> F:
     """`--offline` and `--auth`."""
-    offline = click.option("--offline", is_flag=True, help="Ask no network: only what is kept in mybox/cache.")
+    offline = click.option("--offline", is_flag=True, help="Ask no network: use only what was fetched before.")
     auth = click.option("--auth", is_flag=True, help="Let git use your own keys and credentials for this host.")
     return offline(auth(command))
 

@@ -1,4 +1,4 @@
-"""Opens the planner's database: SQLite in `mybox/state`, or what NAVIGATOR_DATABASE_URL names."""
+"""Opens the planner's database: SQLite in the person's state of the project, or what NAVIGATOR_DATABASE_URL names."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The index over every resource: words in tantivy, vectors and terms in mapped files, both grown by what changed.
 
-A folder of `mybox/cache/index` holds it, one for each encoder. It is a cache: what is damaged is made anew. One process
+A folder `index` in the person's state of the project holds it, one for each encoder. It is a cache: what is damaged is made anew. One process
 writes at a time, readers never wait.
 """
 

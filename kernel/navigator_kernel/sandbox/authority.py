@@ -25,7 +25,7 @@ TABLE: tuple[Right, ...] = (
     Right(
         actor="turn",
         reads="skill roots, project",
-        writes=("project-state", "mybox/logs", "mybox/workspace", "mybox/workflows"),
+        writes=("project-state", "mybox/logs", "mybox/state", "mybox/workspace", "mybox/workflows"),
         network="the configured model only",
         consent="none",
     ),

@@ -1,4 +1,4 @@
-"""Which skills a person has switched off: `mybox/state/disabled.json`; no skill's own bytes change."""
+"""Keeps which skills a person has disabled, in their state of the project; no skill's own bytes change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each skill was used, for the bonus of a search (LIF-16): `mybox/state/usage.json`."""
+"""Counts how often each skill was used, for the bonus of a search (LIF-16), in the person's state of the project."""
 
 from __future__ import annotations
 
