@@ -223,7 +223,7 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
     try:
         if stamp[1] > FILE_LIMIT:
             raise NotLoadable(f"{str(path)!r} is over 1 MiB", reason="too-large")
-        if path.is_symlink():
+        if _is_link(path):
             from navigator_kernel.adapters.project_files import refuse_link
 
             refuse_link(path, folder or (_project(root) if root.level == "project" else None))
@@ -233,6 +233,14 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
         return Diagnostic(code=code, level="error", path=str(path), message=clean(error.message, lines=False))
     except OSError as error:
         return Diagnostic(code="unreadable", level="error", path=str(path), message=clean(str(error), lines=False))
+
+
+def _is_link(path: Path) -> bool:
+    """Without a `stat` more, of which there are many."""
+    try:
+        return bool(os.readlink(path))
+    except OSError:
+        return False
 
 
 def _project(root: Root) -> Path:
