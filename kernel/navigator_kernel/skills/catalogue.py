@@ -238,7 +238,7 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
 def _is_link(path: Path) -> bool:
     """Without a `stat` more, of which there are many."""
     try:
-        return bool(os.readlink(path))
+        return bool(path.readlink())
     except OSError:
         return False
 
