@@ -80,6 +80,9 @@ class Writer(Protocol):
     def append(self, path: Path, data: bytes) -> None:
         """Adds one record in one system call."""
 
+    def overwrite(self, path: Path, data: bytes) -> None: ...
+    def create(self, path: Path, data: bytes, *, mode: int) -> bool: ...
+
     def make_folder(self, path: Path) -> None: ...
 
     def move(self, source: Path, target: Path) -> None:

@@ -109,3 +109,20 @@ def shorten(text: str, limit: int) -> str:
 def without_secret(text: str) -> str:
     """`text` without the user and password part of its URLs."""
     return _SECRET.sub("://", text)
+
+
+def ends(text: str, limit: int) -> str:
+    """The beginning and the end of `text`, `limit` characters together."""
+    return text if len(text) <= limit else f"{text[: limit // 2]} … {text[-(limit // 2) :]}"
+
+
+def cut_text(text: str, limit: int) -> str:
+    """`text`, or its beginning and its end with its length and its SHA-256 where it has over `limit` characters."""
+    return text if len(text) <= limit else f"{ends(text, limit)} ({size_of(text)})"
+
+
+def size_of(text: str) -> str:
+    """The length of `text` and its SHA-256, for who compares it with a text that was shown in part."""
+    from hashlib import sha256  # 3 ms, and only for long texts
+
+    return f"{len(text)} characters, sha256:{sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()}"

@@ -1,17 +1,20 @@
 """The record of what was allowed, refused, run and written: one JSON line each, only ever added to.
 
-Each line ends in an HMAC-SHA256 (RFC 2104) over itself and the HMAC of the line before it. Whoever can write to the
-record and cannot read the key can neither change a line nor take one out unseen. Lines cut off at the end do not show.
+Each line ends with an HMAC-SHA256 over the code of the line before and its own bytes, by a key that lies in a file of
+its own. A file beside the record, the head, holds how many lines there are and the code of the last one; it is written
+after the line, so that a killed process leaves it one line behind at most. A line that was edited, taken out, put in or
+cut off at the end shows to who has the key.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.adapters.record_line import LINE_LIMIT, written
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.ports import Redact, same
 
@@ -26,13 +30,11 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
 VERSION = 2
-LINE_LIMIT = 64 * 1024  # bytes of one line
-KEY_SIZE = 32  # bytes
-VALUE_LIMIT, LIST_LIMIT = 2_000, 20  # characters of a value and items of a list, where the whole does not fit
-TAIL = 500  # of these characters, those from the end
-_MAC = b',"mac":"'
-_FIRST = b""  # what stands for the HMAC of the line before the first
 SIZE_LIMIT = 1024**3  # bytes of the whole record
+KEY_BYTES = 32
+_MARK = b',"mac":"'  # between the facts of a line and its code
+_CODE = 64  # hexadecimal digits of a code
+_HINT = "nothing after it can be relied on; keep the file"
 
 
 class Entry(NamedTuple):
@@ -47,121 +49,196 @@ class Entry(NamedTuple):
         return {"line": self.line, "ts": self.ts, "event": self.event, **self.facts}
 
 
-class AuditLog(Struct, frozen=True):
-    """Implements `ports.Audit`. Several processes may write to it. `key` is a file of its own, made on first use with
-    mode 0600; it lies in the person's state folder, which no sandbox shows."""
+class _Place(NamedTuple):
+    """How many lines there are up to here, and the code of the last of them."""
+
+    number: int
+    code: str
+
+
+class AuditLog(Struct, frozen=True, kw_only=True):
+    """Implements `ports.Audit`. Several processes may write to it; `key` is made on first use."""
 
     file: Path
-    key: Path
     writer: Writer
     clock: Clock
+    key: Path
+    key_writer: Writer
     redact: Redact = same
 
     def record(self, event: str, /, **facts: Any) -> None:
-        """KernelError where it cannot be written: what cannot be recorded does not happen."""
+        """KernelError where it cannot be written: what cannot be recorded does not happen.
+
+        After a line that is not as it was written, entries go on and the head stays: the damage is seen for good.
+        """
+        key = self._made_key()
         self.writer.make_folder(self.file.parent)
         if not self.file.exists():
             self.writer.append(self.file, b"")
-        with self._held() as last:
-            body = {"v": VERSION, "ts": self.clock.now(), "event": event, **self.redact(facts)}
-            data = _encoded(body)
-            if len(data) > LINE_LIMIT:
-                data = _encoded(_shortened(body))
-            whole = b"" if last.endswith(b"\n") or not last else b"\n"
-            line = _signed(data, _mac_of(last), self._secret())
-            self.writer.append(self.file, whole + line)
+        with self._locked(fcntl.LOCK_EX) as handle:
+            last = _last_line(handle)
+            at, sound = self._followed(key, last)
+            head = {"v": VERSION, "n": at.number + 1, "ts": self.clock.now(), "event": event}
+            body = written({**head, **self.redact(facts), **head})[:-1]
+            after = _Place(at.number + 1, _code(key, at.code, body))
+            line = body + _MARK + after.code.encode() + b'"}\n'
+            self.writer.append(self.file, (b"" if last.endswith(b"\n") or not last else b"\n") + line)
+            if sound:
+                self._keep_head(key, after)
 
     def entries(self) -> Sequence[Entry]:
-        """All of them, oldest first; Damaged at the first line that is not as it was written."""
-        found: list[Entry] = []
-        lines = self._lines()
-        try:
-            secret, before = self._key() if lines else b"", _FIRST
-        except FileNotFoundError as error:
-            message = f"nothing proves {str(self.file)!r}: its key {self.key.name!r} is missing"
-            raise Damaged(message, hint="keep the file, and move it away", line=1) from error
+        """All of them, oldest first; Damaged at the first line that is not as it was written, and where lines are
+        missing at the end."""
+        lines, head = self._contents()
+        if not lines and head is None:
+            return []
+        key = self._key()
+        place = self._start(key)
+        places, found = [place], list[Entry]()
         for number, line in enumerate(lines, 1):
-            data, _, _mac = line.rpartition(_MAC)
-            if not data or not hmac.compare_digest(line, _signed(data + b"}", before, secret)):
+            entry, place = _checked(key, place, line)
+            if entry is None:
                 message = f"line {number} of {str(self.file)!r}, or what stood before it, is not as it was written"
-                raise Damaged(message, hint="nothing after it can be relied on; keep the file", line=number)
-            held = json.loads(data + b"}")
-            held.pop("v", None)
-            found.append(Entry(number, str(held.pop("ts")), str(held.pop("event")), held))
-            before = _mac_of(line)
+                raise Damaged(message, hint=_HINT, line=number)
+            places.append(place)
+            found.append(entry)
+        self._check_end(key, places, head)
         return found
 
-    def _secret(self) -> bytes:
-        """The key, made where there is none; only for who holds the record."""
+    def _check_end(self, key: bytes, places: Sequence[_Place], head: bytes | None) -> None:
+        """Damaged where the head names more lines than there are, others, or over one fewer."""
+        last = len(places) - 1
+        held = self._head(key, head)
+        if held is None or (held.number <= last and places[held.number] != held) or last - held.number > 1:
+            message = f"{str(self._head_file())!r} does not fit the {last} lines of the record"
+            raise Damaged(message, hint="keep both files; move both away to begin a new record", line=last + 1)
+        if held.number > last:
+            message = f"{str(self.file)!r} was cut off: {held.number} lines were written, {last} are there"
+            raise Damaged(message, hint="keep both files; move both away to begin a new record", line=last + 1)
+
+    def _followed(self, key: bytes, last: bytes) -> tuple[_Place, bool]:
+        """Where the next line comes, and whether all before it fits the head, which is brought up to date."""
+        held = self._head(key, self._head_bytes())
+        if not last:
+            return self._start(key), held == self._start(key)
+        own = _place_of(last)
+        if own is None:
+            return _Place(held.number + 1 if held else 0, ""), False
+        if held is not None and held.number == own.number - 1:
+            _, after = _checked(key, held, last)
+            if after != own:
+                return own, False
+            self._keep_head(key, own)
+            return own, True
+        return own, held == own
+
+    def _start(self, key: bytes) -> _Place:
+        """What stands before the first line: another for each project, so that no record takes another's place."""
+        return _Place(0, _code(key, "start", os.fsencode(self.file.parent.name)))
+
+    def _head_file(self) -> Path:
+        return self.file.with_suffix(".head")
+
+    def _head_bytes(self) -> bytes | None:
         try:
-            return self._key()
+            return read_bounded(self._head_file(), 4 * _CODE)
         except FileNotFoundError:
-            self.writer.write(self.key, os.urandom(KEY_SIZE), mode=0o600)
-            return self._key()
+            return None
+
+    def _head(self, key: bytes, data: bytes | None) -> _Place | None:
+        """None for one that nobody with the key wrote."""
+        if data is None:
+            return self._start(key)
+        text, _, code = data.decode("ascii", "replace").rstrip("\n").rpartition(" ")
+        count, _, last = text.partition(" ")
+        if not hmac.compare_digest(code.encode(), _code(key, "head", text.encode()).encode()):
+            return None
+        return _Place(int(count), last)
+
+    def _keep_head(self, key: bytes, place: _Place) -> None:
+        text = f"{place.number:020d} {place.code}"
+        self.writer.overwrite(self._head_file(), f"{text} {_code(key, 'head', text.encode())}\n".encode())
+
+    def _made_key(self) -> bytes:
+        if not os.path.lexists(self.key):
+            self.key_writer.create(self.key, secrets.token_bytes(KEY_BYTES), mode=0o600)
+        return self._key()
 
     def _key(self) -> bytes:
-        """FileNotFoundError, or Damaged where it is not the key that this wrote."""
-        key = read_bounded(self.key, KEY_SIZE)
-        if len(key) != KEY_SIZE:
-            raise Damaged(f"{str(self.key)!r} is not a key", hint="keep it and the record, and move both away")
-        return key
-
-    def _lines(self) -> list[bytes]:
+        """Damaged where it is missing, or others than the person may read or change it."""
+        hint = "put it back from a backup, or move the record away to begin a new one"
         try:
-            return read_bounded(self.file, SIZE_LIMIT).splitlines(keepends=True)
-        except FileNotFoundError:
-            return []
+            data, seen = read_bounded(self.key, 2 * KEY_BYTES), self.key.lstat()
+        except FileNotFoundError as error:
+            raise Damaged(f"the key of the record, {str(self.key)!r}, is missing", hint=hint) from error
+        if len(data) != KEY_BYTES:
+            raise Damaged(f"{str(self.key)!r} is not a key of {KEY_BYTES} bytes", hint=hint)
+        if seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+            message = f"others than you may read or change the key of the record, {str(self.key)!r}"
+            raise Damaged(message, hint=f"chmod 600 {self.key}, where it was never readable for others")
+        return data
+
+    def _contents(self) -> tuple[list[bytes], bytes | None]:
+        """The lines and the head as they were at one moment."""
+        if not os.path.lexists(self.file):
+            return [], self._head_bytes()
+        if self.file.is_symlink() or not self.file.is_file():
+            read_bounded(self.file, SIZE_LIMIT)  # which refuses it
+        with self._locked(fcntl.LOCK_SH):
+            return read_bounded(self.file, SIZE_LIMIT).splitlines(keepends=True), self._head_bytes()
 
     @contextmanager
-    def _held(self) -> Iterator[bytes]:
-        """The last line; nobody else adds one meanwhile."""
+    def _locked(self, how: int) -> Iterator[int]:
+        """The open record; with LOCK_EX nobody else adds a line meanwhile."""
         try:
             handle = os.open(self.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             message = f"nothing can be recorded in {str(self.file)!r}: {error.strerror}"
             raise KernelError(message, hint="make it a plain file, or move it away") from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            size = os.fstat(handle).st_size
-            tail = os.pread(handle, min(size, 2 * LINE_LIMIT), max(size - 2 * LINE_LIMIT, 0))
-            yield tail[tail.rfind(b"\n", 0, len(tail) - 1) + 1 :]
+            fcntl.flock(handle, how)
+            yield handle
         finally:
             os.close(handle)
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), default=str)
-    return text.encode("utf-8", "backslashreplace")
+def _last_line(handle: int) -> bytes:
+    size = os.fstat(handle).st_size
+    tail = os.pread(handle, min(size, 2 * LINE_LIMIT), max(size - 2 * LINE_LIMIT, 0))
+    return tail[tail.rfind(b"\n", 0, len(tail) - 1) + 1 :]
 
 
-def _signed(data: bytes, before: bytes, secret: bytes) -> bytes:
-    """The line of the object `data`, which begins with `{` and ends with `}`."""
-    mac = hmac.new(secret, before + data, hashlib.sha256).hexdigest()
-    return data[:-1] + _MAC + mac.encode() + b'"}\n'
+def _code(key: bytes, before: str, body: bytes) -> str:
+    return hmac.digest(key, before.encode() + b"\n" + body, "sha256").hex()
 
 
-def _mac_of(line: bytes) -> bytes:
-    """The HMAC that ends a line; for half a line, which a killed process left, nothing."""
-    mac = line.rpartition(_MAC)[2]
-    return mac[:-3] if mac.endswith(b'"}\n') else _FIRST
+def _divided(line: bytes) -> tuple[bytes, str] | None:
+    """The bytes that a code is over, and the code; None for a line of another form."""
+    body, mark, end = line.rpartition(_MARK)
+    if not mark or len(end) != _CODE + 3 or not end.endswith(b'"}\n'):
+        return None
+    return body, end[:_CODE].decode("ascii", "replace")
 
 
-def _shortened(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The same facts, each long one as its beginning, its end, its length and its digest: what ran stays named."""
-    return {name: _short(value) for name, value in body.items()}
+def _place_of(line: bytes) -> _Place | None:
+    """What a line says of itself, which need not be true."""
+    parts = _divided(line)
+    try:
+        return _Place(int(json.loads(parts[0] + b"}")["n"]), parts[1]) if parts else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
-def _short(value: Any) -> Any:
-    if isinstance(value, str):
-        if len(value) <= VALUE_LIMIT:
-            return value
-        digest = hashlib.sha256(value.encode("utf-8", "backslashreplace")).hexdigest()
-        shown = f"{value[: VALUE_LIMIT - TAIL]} … {value[-TAIL:]}"
-        return f"{shown} ({len(value)} characters, sha256:{digest})"
-    if isinstance(value, Mapping):
-        return {str(name): _short(one) for name, one in list(value.items())[:LIST_LIMIT]}
-    if isinstance(value, list | tuple):
-        left = len(value) - LIST_LIMIT
-        kept = [_short(one) for one in value[:LIST_LIMIT]]
-        return [*kept, f"… and {left} more"] if left > 0 else kept
-    return value
+def _checked(key: bytes, before: _Place, line: bytes) -> tuple[Entry | None, _Place]:
+    """The entry of the line that comes after `before`, and its place; no entry where it is not as it was written."""
+    parts = _divided(line)
+    if parts is None or not hmac.compare_digest(parts[1].encode(), _code(key, before.code, parts[0]).encode()):
+        return None, before
+    try:
+        facts = json.loads(parts[0] + b"}")
+        number, ts, event = facts.pop("n"), str(facts.pop("ts")), str(facts.pop("event"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None, before
+    facts.pop("v", None)
+    entry = Entry(before.number + 1, ts, event, facts) if number == before.number + 1 else None
+    return entry, _Place(before.number + 1, parts[1])

@@ -12,6 +12,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.git_intake import RECEIVED_LIMIT
 from navigator_kernel.adapters.git_process import GitProcess
 from navigator_kernel.adapters.repo_cache import Entry, RepoCache
 from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
@@ -19,7 +20,7 @@ from navigator_kernel.text import pattern
 
 ENTRY_LIMIT = 500_000
 LISTING_LIMIT = 64 * 1024 * 1024  # bytes
-_FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
+_FETCH = ("--quiet", "--no-tags", "--no-recurse-submodules")
 # Settings, not options: git would write down what it learns from `--filter`, and could then fetch by itself later on.
 _PARTIAL = {"remote.origin.promisor": "true", "remote.origin.partialclonefilter": "blob:none"}
 _COMMITS = {**_PARTIAL, "remote.origin.partialclonefilter": "tree:0"}
@@ -60,7 +61,7 @@ class GitSource:
     `url`, `ref` (a branch, a tag, a full or short commit id; empty for the default branch) and `page` (a ref and a path
     below it, not yet told apart) were checked by `skills.source`. A page is divided on entering, into `ref` and
     `subpath`. `cache` keeps what is fetched: a full commit that it holds needs no network, and with `offline` a ref is
-    what was last seen of it. FetchFailed where the repository cannot be read.
+    what was last seen of it. FetchFailed where the repository cannot be read, Refused where it sends over `most` bytes.
     """
 
     def __init__(
@@ -73,12 +74,13 @@ class GitSource:
         offline: bool = False,
         auth: bool = False,
         timeout: float = 120.0,
+        most: int = RECEIVED_LIMIT,
         meanwhile: Callable[[], object] = bool,
     ) -> None:
         if ref and not is_ref(ref):
             raise Refused(f"{ref!r} is no ref", hint="a branch, a tag or a commit id")
         self._url, self._page, self._cache, self._offline = url, page, cache, offline
-        self._auth, self._timeout, self._meanwhile = auth, timeout, meanwhile
+        self._auth, self._timeout, self._most, self._meanwhile = auth, timeout, most, meanwhile
         self.ref, self.subpath = ref, ""
         self.commit = self.tree = ""
         self.entries: tuple[TreeEntry, ...] = ()
@@ -129,6 +131,7 @@ class GitSource:
             scratch=self._scratch,
             url=self._url,
             timeout=self._timeout,
+            most=self._most,
             auth=self._auth,
             meanwhile=self._meanwhile,
         )
@@ -248,7 +251,7 @@ class GitSource:
         entry.init()
         git = self._process(entry.folder)
         words = (*_FETCH, "--no-write-fetch-head", "--", "origin", *_EVERYTHING)
-        git.run(*words, config={"remote.origin.url": self._url, **_COMMITS})
+        git.fetch(*words, config={"remote.origin.url": self._url, **_COMMITS})
         ids = git.run("rev-parse", f"--disambiguate={short}").decode().split()
         kinds = git.run("cat-file", "--batch-check", stdin=_lines(ids)).decode().splitlines()
         return {line.partition(" ")[0] for line in kinds if line.split(" ")[1:2] == ["commit"]}
@@ -263,7 +266,14 @@ class GitSource:
         return ids
 
     def _fetch(self, words: Sequence[str], config: Mapping[str, str], stdin: bytes = b"") -> None:
-        self._git.run(*_FETCH, *words, config={"remote.origin.url": self._url, **config}, stdin=stdin)
+        try:
+            self._git.fetch(*_FETCH, *words, config={"remote.origin.url": self._url, **config}, stdin=stdin)
+        except Refused:  # too much came, and nothing of it is kept
+            self._entry.discard()
+            raise
+        except FetchFailed:
+            self._entry.sweep()  # half a pack
+            raise
         self._entry.settle()
 
     def _ids(self, word: str) -> tuple[str, str] | None:

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from navigator_kernel.adapters.git_intake import RECEIVED_LIMIT, Intake
 from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.text import clean, shorten, without_secret
 
@@ -71,7 +72,8 @@ _CAUSES = (
 class GitProcess(Struct, kw_only=True):
     """git over the repository in `folder`, allowed to speak only the transport of `url`; each run ends within
     `timeout` seconds. `scratch` is a private folder that is there; `auth` lets the person's own ssh settings and
-    credential helpers in, for the host of `url` only. `meanwhile` is called each time while git fetches.
+    credential helpers in, for the host of `url` only. `meanwhile` is called each time while git fetches. All fetches
+    together may receive `most` bytes.
 
     FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (what lies in `folder` cannot
     be read), or nothing.
@@ -83,7 +85,9 @@ class GitProcess(Struct, kw_only=True):
     timeout: float
     auth: bool = False
     meanwhile: Callable[[], object] = bool
+    most: int = RECEIVED_LIMIT
     _env: dict[str, str] = field(default_factory=dict)
+    _intake: Intake | None = None
 
     @property
     def shown(self) -> str:
@@ -103,6 +107,21 @@ class GitProcess(Struct, kw_only=True):
         self._env = {**_kept(_KEPT), **_closed(home, self.scheme), "GIT_DIR": str(self.folder / ".git")}
         if self.auth and self.scheme != "file":
             self._env |= self._granted()
+
+    def fetch(self, *words: str, config: Mapping[str, str], stdin: bytes = b"") -> None:
+        """As `run`; Refused once more came than may, and git is dead by then. What came is for the caller to remove."""
+        intake = self._intake = self._intake or Intake(self.folder, self.most)
+        intake.begin()
+        try:
+            self.run("fetch", *words, config=config, stdin=stdin)
+        except FetchFailed:
+            if not intake.is_over:  # else it failed because it was killed
+                raise
+        if intake.is_over:
+            message = f"{self.shown} sends more than {self.most // 1024**2} MiB"
+            raise Refused(
+                message, hint="name a smaller repository, or clone it and name the folder", reason="too-large"
+            )
 
     def run(
         self, *words: str, config: Mapping[str, str] | None = None, stdin: bytes = b"", limit: int = OUTPUT_LIMIT
@@ -141,6 +160,8 @@ class GitProcess(Struct, kw_only=True):
         ]
         for reader in readers:
             reader.start()
+        intake = self._intake if "fetch" in argv else None
+        watcher = intake.watch(process.pid) if intake else None
         try:
             meanwhile()
             code = _waited(process.proc, self.timeout)
@@ -149,6 +170,8 @@ class GitProcess(Struct, kw_only=True):
             raise FetchFailed(message, hint="check the network, then try again", reason="timeout") from None
         finally:
             _end(process)
+            if intake and watcher:
+                intake.end(watcher)
             for reader in readers:
                 reader.join(timeout=5)
         if len(output) > limit:

@@ -63,8 +63,8 @@ class ProjectFiles(Struct, frozen=True):
         if parts is None:
             hint = "copy the file into the project"
             raise Refused(f"{written!r} is outside the project", hint=hint, reason="outside")
-        _refuse_named(parts, written)
-        _refuse_named(_below(root, os.path.normpath(named)) or (), written)  # a link's own name
+        refuse_named(parts, written)
+        refuse_named(_below(root, os.path.normpath(named)) or (), written)  # a link's own name
         return Path(real), _text(root, parts, written)
 
 
@@ -81,8 +81,18 @@ def holds_secrets(parts: Sequence[str]) -> bool:
     return named or not _SECRET_FOLDERS.isdisjoint(folded)
 
 
-def _refuse_named(parts: Sequence[str], written: str) -> None:
-    """Refused where the names tell what a file holds."""
+def refuse_link(path: Path, within: Path | None) -> None:
+    """Refused where the link `path` leads to a file of secrets or, with `within`, to one outside that folder."""
+    real = Path(os.path.realpath(path))
+    if within is not None and not real.is_relative_to(os.path.realpath(within)):
+        message = f"{str(path)!r} is a link that leads out of {str(within)!r}"
+        raise Refused(message, hint="copy the file there", reason="outside")
+    refuse_named(real.parts, str(path))
+
+
+def refuse_named(parts: Sequence[str], written: str) -> None:
+    """Refused where the names of a path, seen from the project, tell what the file holds: what is asked before every
+    read of a file that somebody else named."""
     folded = tuple(part.casefold() for part in parts)
     if folded[:2] in _OWN:
         hint = "navigator why and navigator session show tell what is in it"

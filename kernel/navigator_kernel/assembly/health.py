@@ -74,9 +74,10 @@ def findings(root: Path, settings: Callable[[], Settings], kernel: Callable[[], 
 def shown(found: Iterable[Finding]) -> list[str]:
     """The lines that a person reads."""
     marks = {"ok": "ok", "missing": "--", "damaged": "!!"}
-    return [
-        f"{marks[one.state]}  {one.what}: {one.detail}" + (f"\n    {one.remedy}" if one.remedy else "") for one in found
-    ]
+    lines: list[str] = []
+    for one in found:
+        lines += [f"{marks[one.state]}  {one.what}: {one.detail}", *([f"    {one.remedy}"] if one.remedy else [])]
+    return lines
 
 
 def answered(

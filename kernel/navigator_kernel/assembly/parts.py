@@ -129,10 +129,14 @@ def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
     from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.clock import SystemClock
 
-    state = project_state(root)
-    folder = state.folder
+    state, home = project_state(root), user_state()
     return AuditLog(
-        folder / "audit.jsonl", folder / "audit.key", state_writer(state), SystemClock(), redact or open_redaction()
+        file=state.folder / "audit.jsonl",
+        writer=state_writer(state),
+        clock=SystemClock(),
+        key=home / "audit.key",
+        key_writer=private_writer(home),
+        redact=redact or open_redaction(),
     )
 
 

@@ -36,9 +36,7 @@ def upgrade(root: Path) -> list[str]:
     state = project_state(root)
     state.claim()
     writer = state_writer(state)
-    moved = [
-        name for name in mine if _move(old / name, state.folder / _TARGETS.get(name, name), _MOVED[name], writer)
-    ]
+    moved = [name for name in mine if _move(old / name, state.folder / _TARGETS.get(name, name), _MOVED[name], writer)]
     with suppress(OSError, KernelError):
         _move_tapes(root, state.folder, writer)
     writer.write(state.folder / "upgraded.json", json.dumps({"v": 1, "moved": moved}).encode())

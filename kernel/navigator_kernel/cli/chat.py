@@ -61,7 +61,9 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
             note("stopped")
             continue
         except KernelError as error:
-            note(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
+            note(f"error: {error.message}")
+            if error.hint:
+                note(f"hint: {error.hint}")
             code = error.exit_code
             continue
         session, code = reply.session, reply.report.exit_code
@@ -157,7 +159,8 @@ def _model(app: App, name: str) -> None:
         try:
             spelled_out(name, app.settings.models)
         except KernelError as error:
-            note(f"error: {error.message}\nhint: {error.hint}")
+            note(f"error: {error.message}")
+            note(f"hint: {error.hint}")
             return
         app.use_model(name)
     lines([app.settings.models.default or "none: navigator model use PROVIDER:MODEL"])

@@ -10,6 +10,7 @@ import click
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
+from navigator_kernel.text import visible
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import Entry
@@ -25,7 +26,7 @@ _SHOWN = 12  # characters of a digest that a person is shown
 @json_option
 @pass_app
 def command(app: App, *, run: str | None, event: str | None, about: str | None, last: int, as_json: bool) -> None:
-    """Tell what was allowed, refused, run and written; exit code 6 where the record was changed."""
+    """Show what was allowed, refused, run and written; exit code 6 where the record was changed or cut off."""
     from navigator_kernel.assembly.parts import open_audit
 
     every = open_audit(app.root).entries()
@@ -36,21 +37,22 @@ def command(app: App, *, run: str | None, event: str | None, about: str | None, 
         document({"count": len(found), "whole": True, "entries": [one.to_dict() for one in shown]})
         return
     lines(_line(one) for one in shown)
-    note(f"{len(found)} of {len(every)} entries; the chain is whole")
+    note(f"{len(found)} of {len(every)} entries; none was changed or removed")
 
 
 def _line(one: Entry) -> str:
-    return f"{one.ts}  {one.event:<10}  {'  '.join(_told(one.facts))}"
+    """One line, whatever the names in it hold: a line end in a name must not look like another entry."""
+    return f"{visible(one.ts)}  {visible(one.event):<10}  {'  '.join(_shown(one.facts))}"
 
 
-def _told(facts: dict[str, Any]) -> Iterable[str]:
+def _shown(facts: dict[str, Any]) -> Iterable[str]:
     for key, value in facts.items():
         if value in ("", [], {}, None):
             continue
         if isinstance(value, list):
-            yield f"{key}={', '.join(_item(item) for item in value[:5])}{' …' if len(value) > 5 else ''}"
+            yield f"{visible(key)}={', '.join(_item(item) for item in value[:5])}{' …' if len(value) > 5 else ''}"
         else:
-            yield f"{key}={_short(value)}"
+            yield f"{visible(key)}={_item(value)}"
 
 
 def _item(item: Any) -> str:
@@ -59,8 +61,8 @@ def _item(item: Any) -> str:
 
 def _short(value: Any) -> str:
     """Digests by their beginning: the whole ones are in --json."""
-    text = str(value)
+    text = visible(str(value))
     head, mark, digest = text.rpartition("sha256:")
-    if mark:
+    if mark and len(digest) == 64:
         return f"{head}{mark}{digest[:_SHOWN]}"
     return text[:_SHOWN] if len(text) == 64 and text.isalnum() else text

@@ -25,14 +25,17 @@ def document(body: Mapping[str, Any], *, whole: bool = False) -> None:
 
 
 def lines(text: str | Iterable[str]) -> None:
-    """Lines of data for a person."""
-    for line in [text] if isinstance(text, str) else text:
-        sys.stdout.write(clean(line) + "\n")
+    """Data for a person: a text as it is divided into lines, or lines, of which each stays one whatever it names."""
+    if isinstance(text, str):
+        sys.stdout.write(clean(text) + "\n")
+        return
+    for line in text:
+        sys.stdout.write(clean(line, lines=False) + "\n")
 
 
 def note(text: str) -> None:
-    """A line beside the data."""
-    sys.stderr.write(clean(text) + "\n")
+    """A line beside the data, which stays one whatever it names."""
+    sys.stderr.write(clean(text, lines=False) + "\n")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

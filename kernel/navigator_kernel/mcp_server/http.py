@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 
 from navigator_kernel.errors import KernelError
+from navigator_kernel.mcp_server.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,20 +41,29 @@ class _Token:
 
 def serve(server: Server[Any], host: str, port: int, token: str, ready: Callable[[str], None]) -> None:
     """Answers at `http://host:port/mcp` until it is told to end; `ready` is given that address. KernelError where it
-    cannot listen there."""
-    names = sorted({host, "127.0.0.1", "localhost", "[::1]"} if host in {"127.0.0.1", "localhost", "::1"} else {host})
+    cannot listen there. A request whose Host or Origin is another address than that one is refused (421, 403)."""
+    config = uvicorn.Config(
+        "", host=host, port=port, http=Connection, ws="none", log_level="error", access_log=False, server_header=False
+    )
+    try:
+        with config.bind_socket() as listener:
+            place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+            config.app = _application(server, host, place, token)
+            listener.listen()  # who connects before it is up waits
+            ready(f"http://{place}{PATH}")
+            uvicorn.Server(config).run(sockets=[listener])
+    except (OSError, SystemExit) as error:  # which uvicorn's own way to say it is
+        raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
+
+
+def _application(server: Server[Any], host: str, place: str, token: str) -> ASGIApp:
+    """`place` is the host and the port that a client has to name; a client leaves the port 80 out."""
+    places = [place, place.removesuffix(":80")] if place.endswith(":80") else [place]
     security = TransportSecuritySettings(
-        allowed_hosts=[f"{name}:*" for name in names], allowed_origins=[f"http://{name}:*" for name in names]
+        allowed_hosts=places, allowed_origins=[f"http://{allowed}" for allowed in places]
     )
     app = server.streamable_http_app(
         streamable_http_path=PATH, transport_security=security, host=host, max_request_body_size=LONGEST
     )
     app.user_middleware.insert(0, Middleware(_Token, token=token))
-    config = uvicorn.Config(app, host=host, port=port, log_level="error", access_log=False, server_header=False)
-    try:
-        with config.bind_socket() as listener:
-            listener.listen()  # who connects before it is up waits
-            ready(f"http://{host}:{listener.getsockname()[1]}{PATH}")
-            uvicorn.Server(config).run(sockets=[listener])
-    except (OSError, SystemExit) as error:  # which uvicorn's own way to say it is
-        raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
+    return app

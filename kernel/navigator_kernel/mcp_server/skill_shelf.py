@@ -13,6 +13,7 @@ import yaml
 from msgspec import Struct
 
 from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.adapters.project_files import holds_secrets
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.skills.digest import folder_files
 from navigator_kernel.skills.executor import SkillExecutor
@@ -149,14 +150,15 @@ def _is_folder(skill: SkillDef) -> bool:
 
 
 def _files(skill: SkillDef) -> tuple[InstalledFile, ...]:
-    """None for a folder with a link in it, or that has gone."""
+    """None for a folder with a link in it, or that has gone; files of secrets are left out."""
     if skill.folder is None:
         return ()
     try:
         held = folder_files(skill.folder)
     except (KernelError, OSError):
         return ()
-    return tuple(file for file in held if "__pycache__" not in file.path.split("/"))
+    parts = {file.path: file.path.split("/") for file in held}
+    return tuple(file for file in held if "__pycache__" not in parts[file.path] and not holds_secrets(parts[file.path]))
 
 
 def _frontmatter(skill: SkillDef) -> dict[str, Any] | None:

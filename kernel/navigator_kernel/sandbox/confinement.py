@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import navigator_kernel
+from navigator_kernel.sandbox.hidden_files import secret_paths
 
 if TYPE_CHECKING:
     from navigator_kernel.values.job import Job
@@ -80,6 +81,8 @@ def confinement(job: Job) -> Confinement:
     writes = Path(os.path.realpath(job.cwd))
     named = [Path(os.path.realpath(path)) for path in job.reads if path.exists()]
     hidden = tuple(folder for folder in writes.parents if folder.name == KERNELS and covers(named, folder))
+    for kernels in hidden:  # the whole project is read
+        hidden += secret_paths(kernels.parent, (kernels, *_system()))
     return Confinement(
         reads=tuple(_outermost([*_system(), *named], hidden)),
         hidden=hidden,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.project_files import holds_secrets
+from navigator_kernel.adapters.project_files import refuse_named
 from navigator_kernel.adapters.tree import listed
 from navigator_kernel.errors import Refused
 from navigator_kernel.ports import Unrecorded
@@ -20,7 +19,7 @@ from navigator_kernel.sandbox.confinement import KERNELS
 from navigator_kernel.sandbox.policy import GIVEN, refusal
 from navigator_kernel.sandbox.traces import MOST, left_since
 from navigator_kernel.settings import Policy
-from navigator_kernel.text import clean, visible
+from navigator_kernel.text import clean, cut_text, ends, size_of, visible
 from navigator_kernel.values.job import ASKED
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Job, Outcome
 
 
-SHOWN, TAIL = 600, 200  # characters of a command that a question holds, and of these the last; all are in its facts
+SHOWN = 600  # characters of a command, and of its program, that a question holds; all of it is among its facts
 
 
 def _same(folder: Path) -> Path:
@@ -84,8 +83,8 @@ class ConsentGate(Struct, frozen=True):
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             argv = visible(" ".join(job.argv))
-            shown = argv if job.actor == "mcp_server" else _both_ends(argv)
-            what = f"run {_both_ends(visible(job.subject))}: {shown}"
+            shown = argv if job.actor == "mcp_server" else _shown(job.argv, argv)
+            what = f"run {cut_text(visible(job.subject), SHOWN)}: {shown}"
             if job.actor == "mcp_server" and job.reads:
                 what += f" (it reads {', '.join(visible(str(path)) for path in job.reads)})"
             packages = f" ({', '.join(job.packages)})" if job.packages else ""
@@ -103,16 +102,22 @@ class ConsentGate(Struct, frozen=True):
         for path in job.reads:
             real = Path(os.path.realpath(path))
             names = [one.relative_to(root).parts for one in (path, real) if one.is_relative_to(root)]
-            if real.is_file() and any(map(holds_secrets, names)):
-                self.audit.record("refused", run=job.run, subject=job.consent, why=f"{path.name} is a file of secrets")
-                hint = "copy what is not secret into another file"
-                raise Refused(f"{visible(path.name)!r} is a file of secrets", hint=hint, reason="secrets")
+            if real.is_file():
+                self._refuse_named(job, path.name, names)
+
+    def _refuse_named(self, job: Job, written: str, names: Iterable[tuple[str, ...]]) -> None:
+        for parts in names:
+            try:
+                refuse_named(parts, visible(written))
+            except Refused as error:
+                self.audit.record("refused", run=job.run, subject=job.consent, why=visible(error.message))
+                raise
 
 
-def _both_ends(text: str) -> str:
-    """A long text as its beginning and its end, so that neither can hide what runs."""
-    if len(text) <= SHOWN:
-        return text
-    digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
-    cut = len(text) - SHOWN
-    return f"{text[: SHOWN - TAIL]} … ({cut} characters are left out, sha256:{digest}) … {text[-TAIL:]}"
+def _shown(argv: Sequence[str], whole: str) -> str:
+    """The command for a question: where it is long, both ends of its program and of its arguments, with the length and
+    the SHA-256 of `whole`, so that no padding hides what runs."""
+    if len(whole) <= SHOWN:
+        return whole
+    words = (argv[0], " ".join(argv[1:]))
+    return f"{' '.join(ends(visible(word), SHOWN) for word in words)} ({size_of(whole)})"

@@ -110,8 +110,9 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
         told = str(path)
         if path not in late:
             words += ["--symlink", str(path.readlink()), told] if path.is_symlink() else ["--ro-bind", told, told]
+    folders = [path for path in held.hidden if path.is_dir()]
     for path in held.hidden:
-        words += ["--tmpfs", str(path)]
+        words += ["--tmpfs", str(path)] if path in folders else ["--ro-bind", "/dev/null", str(path)]
     for path in late:
         words += ["--ro-bind", str(path), str(path)]
     for name in NETWORKED if held.network else ():
@@ -119,7 +120,7 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
     words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(held.writes), str(held.writes)]
     words += ["--bind", str(held.scratch), str(held.scratch)] if held.scratch else []
     for mount in (
-        *map(str, held.hidden),
+        *map(str, folders),
         "/proc",
         "/dev",
         "/",

@@ -29,6 +29,7 @@ _BY_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_se
 NEWER = 451  # calls from here on came after the list, on every architecture
 _FAMILIES = (2, 10, 16)  # AF_INET, AF_INET6 and AF_NETLINK, which looks up addresses
 
+
 class _Op(NamedTuple):
     code: int
     value: int

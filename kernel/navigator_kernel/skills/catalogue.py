@@ -223,12 +223,29 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
     try:
         if stamp[1] > FILE_LIMIT:
             raise NotLoadable(f"{str(path)!r} is over 1 MiB", reason="too-large")
+        if _is_link(path):
+            from navigator_kernel.adapters.project_files import refuse_link
+
+            refuse_link(path, folder or (_project(root) if root.level == "project" else None))
         return read_manifest(path.read_bytes(), path=path, folder=folder, level=root.level, type=root.type)
     except KernelError as error:
         code = str(error.data.get("reason", error.code))
         return Diagnostic(code=code, level="error", path=str(path), message=clean(error.message, lines=False))
     except OSError as error:
         return Diagnostic(code="unreadable", level="error", path=str(path), message=clean(str(error), lines=False))
+
+
+def _is_link(path: Path) -> bool:
+    """Without a `stat` more, of which there are many."""
+    try:
+        return bool(path.readlink())
+    except OSError:
+        return False
+
+
+def _project(root: Root) -> Path:
+    """The project of its folder of resources, such as `.claude/skills`."""
+    return root.path.parent.parent
 
 
 def _by_folded_name(found: Iterable[SkillDef]) -> dict[tuple[ResourceType, str], SkillDef]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from navigator_kernel.adapters.files import FolderWriter, read_bounded
+from navigator_kernel.adapters.project_files import refuse_named
 from navigator_kernel.errors import IntegrityMismatch, Refused, UsageProblem
 from navigator_kernel.skills.digest import folder_files, tree_digest
 from navigator_kernel.skills.gate import SKILL_LIMIT
@@ -107,6 +108,7 @@ def _read(folder: Path, file: InstalledFile) -> bytes:
     if "\\" in file.path or clean(file.path, lines=False) != file.path:
         shown = clean(file.path, lines=False)
         raise Refused(f"{shown!r} is no plain path", hint="give the file a plain name", reason="path-odd")
+    refuse_named(file.path.split("/"), file.path)
     data = read_bounded(folder / file.path, SKILL_LIMIT)
     if _sha256(data) != file.sha256:
         raise IntegrityMismatch(f"{str(folder / file.path)!r} changes while it is read", hint="try again")

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
+from navigator_kernel.text import cut_text, visible
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.report import Meta, Report, State
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
+SUBJECT_LIMIT = 600  # characters of what a yes is needed to, in the list of what waits
 DIRECT = "direct"  # the target of an answer without a skill
 
 
@@ -240,7 +242,7 @@ def _sections(decision: RouteDecision, plan: Plan, reports: Sequence[Report], se
         say("trace.tier", language, tier=decision.tier, reason=because(decision, language)),
     ]
     if decision.candidates:
-        trace.append(", ".join(decision.candidates))
+        trace.append(visible(", ".join(decision.candidates)))
     actions = [_action(step.packets[0]) for step in plan.steps[: len(reports)]]
     return Sections(
         logic_trace=tuple(trace), action_vector=tuple(actions), state_update=tuple(_updates(reports, session, language))
@@ -255,12 +257,14 @@ def _action(packet: Packet) -> str:
 
 def _updates(reports: Sequence[Report], session: Session, language: Language) -> list[str]:
     effects = [effect for report in reports for effect in report.effects]
-    lines = [say("state.effect", language, what=", ".join(effects)) if effects else say("state.unchanged", language)]
+    lines = [
+        say("state.effect", language, what=visible(", ".join(effects))) if effects else say("state.unchanged", language)
+    ]
     if session.approval is not None:
-        lines.append(say("state.waiting", language, what=session.approval.subject))
+        lines.append(say("state.waiting", language, what=cut_text(visible(session.approval.subject), SUBJECT_LIMIT)))
         lines += [say("state.lasting", language)] if is_lasting(session.approval.subject) else []
     if session.sticky is not None:
-        lines.append(say("state.sticky", language, agent=session.sticky.agent, target=session.sticky.target))
+        lines.append(say("state.sticky", language, agent=session.sticky.agent, target=visible(session.sticky.target)))
     if session.retry:
         lines.append(say("state.retry", language))
     if session.failures >= FAILURES:

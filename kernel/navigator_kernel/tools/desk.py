@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.events import UICommand
-from navigator_kernel.text import clean, visible
+from navigator_kernel.text import clean, cut_text, visible
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.tool import Result, filled
@@ -45,7 +45,7 @@ class Desk(Struct, frozen=True, kw_only=True):
         if work.standing != "unknown" or not work.tools:
             return
         names = ", ".join(visible(name) for name in work.tools)
-        question = say("ask.skill_tools", work.language, skill=visible(work.skill), tools=names[:SHOWN])
+        question = say("ask.skill_tools", work.language, skill=visible(work.skill), tools=cut_text(names, SHOWN))
         subject = skill_subject(work.skill, work.digest)
         self.consents.require(work.run, subject, question, by_name=True, skill=work.skill, tools=list(work.tools))
 
@@ -91,11 +91,10 @@ class Desk(Struct, frozen=True, kw_only=True):
         lasting = _lasting_subject(tool, work)
         if lasting and not leaks:
             subject = lasting
-        shown = visible(json.dumps(dict(arguments), ensure_ascii=False, default=str))
-        more = f" (and {len(shown) - SHOWN} more characters)" if len(shown) > SHOWN else ""
+        shown = cut_text(visible(json.dumps(dict(arguments), ensure_ascii=False, default=str)), SHOWN)
         asked = filled(tool.confirm, arguments) or f"Call {tool.name}?"
         why = f" {say('ask.leaks', work.language)}" if leaks else ""
-        question = f"{visible(asked)}{why} {tool.name} {shown[:SHOWN]}{more}"
+        question = f"{visible(asked)}{why} {tool.name} {shown}"
         facts: dict[str, Any] = {"tool": tool.name, "arguments": dict(arguments)}
         if subject in self._used:
             raise ConsentNeeded(question, hint="agree to it once more", subject=subject, **facts)

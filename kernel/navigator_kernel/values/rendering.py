@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from navigator_kernel.text import clean, pattern, shorten
+from navigator_kernel.text import clean, cut_text, pattern, shorten
 from navigator_kernel.values.report import Format, Report, State, Style
 
 EMOJI: Mapping[State, str] = {"success": "✅", "partial": "⚠️", "pending": "⏸️", "error": "❌", "timeout": "⏱️"}
@@ -18,7 +18,7 @@ ASCII: Mapping[State, str] = {
     "timeout": "[TIMEOUT]",
 }
 SUMMARY_LIMIT = 400  # characters of the status line
-QUESTION_LIMIT = 4_000  # of one that asks: what would run must not be cut off
+QUESTION_LIMIT = 4_000  # characters of one that waits for an answer
 
 # YAML 1.1 reads some words as something else than themselves
 _PLAIN_KEY = pattern(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_][\w.-]*")
@@ -35,8 +35,7 @@ def render_report(report: Report, format: Format, style: Style) -> str:
     if format == "raw" and report.raw is not None:
         return clean(report.raw)
     mark = (EMOJI if style == "emoji" else ASCII)[report.state]
-    limit = QUESTION_LIMIT if report.state == "pending" else SUMMARY_LIMIT
-    line = f"{mark} {report.agent} {shorten(clean(report.summary), limit)}"
+    line = f"{mark} {report.agent} {_status(report)}"
     if format == "summary":
         return line
     meta = report.meta
@@ -46,6 +45,13 @@ def render_report(report: Report, format: Format, style: Style) -> str:
     cached = ", cached: true" if meta.cached else ""
     lines.append(f"  meta: {{agent: {meta.agent}, time: {_number(meta.time)}, ts: {flow(meta.ts)}{cached}}}")
     return "\n".join(lines)
+
+
+def _status(report: Report) -> str:
+    """The summary on one line. Of a question both ends are shown: its end is what a person must not miss."""
+    if report.state == "pending":
+        return cut_text(" ".join(clean(report.summary).split()), QUESTION_LIMIT)
+    return shorten(clean(report.summary), SUMMARY_LIMIT)
 
 
 def flow(value: Any) -> str:

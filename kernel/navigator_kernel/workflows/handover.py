@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.files import read_bounded
 from navigator_kernel.errors import KernelError
+from navigator_kernel.text import visible
 from navigator_kernel.values.parameters import is_file
 from navigator_kernel.values.rendering import render_report
 from navigator_kernel.values.request import FileReference, Handover
@@ -82,4 +83,4 @@ def _files(folder: Path, data: dict[str, Any]) -> Iterator[FileReference]:
             text = read_bounded(path, TEXT_LIMIT).decode("utf-8")
         except (OSError, UnicodeDecodeError, KernelError):
             text = ""
-        yield FileReference(written=str(name), path=path, content=text)
+        yield FileReference(written=visible(str(name)), path=path, content=text)

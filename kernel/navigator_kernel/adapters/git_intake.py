@@ -1,0 +1,61 @@
+"""Watches how much a fetch writes, and ends it once that is over a limit: a server may send without end."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+
+RECEIVED_LIMIT = 512 * 1024 * 1024  # bytes that one command takes from one repository
+_LOOK = 0.02  # seconds between two looks
+
+
+class Intake:
+    """What the fetches of one repository have written below `folder`; `limit` is for all of them together."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.limit, self.received = limit, 0
+        self._packs = folder / ".git" / "objects" / "pack"
+        self._before: frozenset[str] = frozenset()
+        self._ended = Event()
+
+    @property
+    def is_over(self) -> bool:
+        return self.received > self.limit
+
+    def begin(self) -> None:
+        """Before a fetch is started: what lies here by now is not counted."""
+        self._before, self._ended = frozenset(self._sizes()), Event()
+
+    def watch(self, leader: int) -> Thread:
+        """Kills the process group of `leader` at the limit, until `end` is called."""
+        watcher = Thread(target=self._look, args=(leader, self._ended), daemon=True)
+        watcher.start()
+        return watcher
+
+    def end(self, watcher: Thread) -> None:
+        """Counts what has come; a fetch may have been over between two looks."""
+        self._ended.set()
+        watcher.join()
+        self.received += self._come()
+
+    def _look(self, leader: int, ended: Event) -> None:
+        while not ended.wait(_LOOK):
+            if self.received + self._come() > self.limit:
+                with suppress(OSError):
+                    os.killpg(leader, signal.SIGKILL)
+                return
+
+    def _come(self) -> int:
+        return sum(size for name, size in self._sizes().items() if name not in self._before)
+
+    def _sizes(self) -> dict[str, int]:
+        """Bytes by name. git renames each pack when it is whole, while others may look."""
+        found: dict[str, int] = {}
+        with suppress(OSError), os.scandir(self._packs) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    found[entry.name] = entry.stat(follow_symlinks=False).st_size
+        return found

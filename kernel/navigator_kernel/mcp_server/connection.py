@@ -1,0 +1,56 @@
+"""One connection of the HTTP server, which ends where its client is silent or sends too slowly, or is one too many."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADER_TIME = 10.0  # seconds from the first moment of a request to the end of its header
+BODY_TIME = 30.0  # seconds for the rest of it
+CONNECTIONS = 100  # at one time
+
+Part = Literal["", "header", "body"]
+_TIMES: dict[Part, float] = {"header": HEADER_TIME, "body": BODY_TIME}
+
+
+class Connection(H11Protocol):
+    """uvicorn's own has no time limit for what is not yet a whole request."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self._part: Part = ""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.abort()
+        else:
+            self._wait_for("header")
+
+    def data_received(self, data: bytes) -> None:
+        if self._part == "":
+            self._wait_for("header")
+        super().data_received(data)
+        self._wait_for(self._missing())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait_for("")
+        super().connection_lost(exc)
+
+    def _missing(self) -> Part:
+        """The part of the request that has not come yet; after an answer, the next one begins with the next byte."""
+        if self.cycle is None or self.cycle.response_complete:
+            return "header"
+        return "body" if self.cycle.more_body else ""
+
+    def _wait_for(self, part: Part) -> None:
+        """The time of a part runs from its beginning: one byte now and then does not prolong it."""
+        if part == self._part:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._part = part
+        self._timer = self.loop.call_later(_TIMES[part], self.transport.abort) if part else None

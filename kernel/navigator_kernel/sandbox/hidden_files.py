@@ -1,0 +1,78 @@
+"""Finds what a process that may read the whole project must not read: files of secrets, by their names.
+
+The names are those that `@` refuses, `.git/config` where it holds a password, and the person's state folder. The search
+is bounded: folders that it does not reach are hidden as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from navigator_kernel.adapters.project_files import holds_secrets
+from navigator_kernel.errors import Refused
+from navigator_kernel.settings import user_state
+from navigator_kernel.text import pattern
+
+ENTRIES = 200_000  # entries of folders that are looked at
+HIDDEN = 500  # paths that a sandbox is told to hide
+_CONFIG_LIMIT = 64 * 1024  # bytes; a longer one is hidden
+_CREDENTIAL = pattern(r"https?://[^/@\s]+@|://[^/@\s:]+:[^/@\s]+@|extraheader|(?:password|token)\s*=|helper\s*=\s*!")
+
+
+def secret_paths(root: Path, skipped: Iterable[Path]) -> tuple[Path, ...]:
+    """Files and folders below `root`, links not followed, `skipped` left out. Refused where there are over 500."""
+    found: list[Path] = []
+    for path in _search(root, frozenset(map(str, skipped))):
+        found.append(path)
+        if len(found) > HIDDEN:
+            message = f"{str(root)!r} holds over {HIDDEN} files of secrets, or more files than are looked at"
+            raise Refused(message, hint="name the files that are to be read instead", reason="secrets")
+    return tuple(found)
+
+
+def _search(root: Path, skipped: frozenset[str]) -> Iterator[Path]:
+    """Breadth first, so that what is left at the bound is deep."""
+    folders, left, state = deque([str(root)]), ENTRIES, os.path.realpath(user_state())
+    while folders:
+        folder = folders.popleft()
+        if left <= 0:
+            yield Path(folder)
+            continue
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    left -= 1
+                    if entry.is_symlink() or entry.path in skipped:
+                        continue
+                    if entry.path == state or _is_secret(entry):
+                        yield Path(entry.path)
+                    elif entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif entry.name == "config" and _has_credential(entry):
+                        yield Path(entry.path)
+        except OSError:
+            yield Path(folder)  # it cannot be looked at, and is not shown
+
+
+def _is_secret(entry: os.DirEntry[str]) -> bool:
+    """By its name. A repository, or the file that says where it lies, is shown, for `git log` reads it: only its
+    settings may hold a password."""
+    if entry.name.casefold() == ".git":
+        return False
+    inside = ("file",) if entry.is_dir(follow_symlinks=False) else ()  # other names make a file a secret than a folder
+    return holds_secrets((entry.name, *inside))
+
+
+def _has_credential(entry: os.DirEntry[str]) -> bool:
+    """Whether a `config` of a git repository names a password or a program that has one."""
+    if not os.path.lexists(Path(entry.path).with_name("HEAD")):
+        return False
+    try:
+        with Path(entry.path).open("rb") as file:
+            data = file.read(_CONFIG_LIMIT + 1)
+    except OSError:
+        return True
+    return len(data) > _CONFIG_LIMIT or _CREDENTIAL.search(data.decode("latin-1").lower()) is not None

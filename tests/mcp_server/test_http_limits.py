@@ -1,0 +1,141 @@
+"""What a client on the network cannot do: hold the server up, send without end, or speak as another host or page."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from urllib.parse import urlsplit
+
+import pytest
+
+from cli.support import Place, place_in
+from mcp_server.test_http import TOKEN, serving, status
+from navigator_kernel.mcp_server.connection import BODY_TIME, CONNECTIONS, HEADER_TIME
+from navigator_kernel.mcp_server.http import LONGEST
+
+pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
+
+SLACK = 5.0  # seconds that a busy machine may take more
+AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
+BEGIN = f"POST /mcp HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    here: Place = place_in(tmp_path_factory.mktemp("served"))
+    with serving(here) as served:
+        yield served
+
+
+def connected(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    assert parts.hostname and parts.port
+    return socket.create_connection((parts.hostname, parts.port), timeout=60)
+
+
+def ended_after(link: socket.socket) -> float:
+    """Seconds until the server ends the connection."""
+    begin = time.monotonic()
+    try:
+        while link.recv(4096):
+            continue
+    except ConnectionError:
+        pass
+    return time.monotonic() - begin
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nHost: 127", b"POST /m"])
+def test_a_client_that_sends_half_a_header_is_dropped(url: str, sent: bytes) -> None:
+    with connected(url) as link:
+        link.sendall(sent)
+        assert HEADER_TIME - 1 < ended_after(link) < HEADER_TIME + SLACK
+
+
+def test_a_byte_now_and_then_does_not_prolong_the_time(url: str) -> None:
+    begin = time.monotonic()
+    with connected(url) as link:
+        link.sendall(b"GET /mcp HTTP/1.1\r\nX: ")
+        try:
+            while time.monotonic() - begin < HEADER_TIME + SLACK:
+                link.sendall(b"x")
+                time.sleep(0.5)
+        except ConnectionError:
+            pass
+    assert time.monotonic() - begin < HEADER_TIME + SLACK
+
+
+def test_half_a_header_after_an_answer_is_dropped_as_well(url: str) -> None:
+    with connected(url) as link:
+        link.sendall(f"GET /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n\r\n".encode())
+        assert b" 401 " in link.recv(4096)
+        link.sendall(b"GET /mcp HTTP/1.1\r\nHo")
+        assert ended_after(link) < HEADER_TIME + SLACK
+
+
+@pytest.mark.slow
+def test_a_body_that_does_not_come_is_not_waited_for(url: str) -> None:
+    with connected(url) as link:
+        link.sendall(f"{BEGIN}Host: {urlsplit(url).netloc}\r\nContent-Length: 100\r\n\r\n{{".encode())
+        assert ended_after(link) < BODY_TIME + SLACK
+
+
+def test_who_comes_after_the_most_connections_is_sent_away_until_one_ends(url: str) -> None:
+    with ExitStack() as held:
+        for _ in range(CONNECTIONS):
+            held.enter_context(connected(url))
+        time.sleep(0.5)
+        with connected(url) as one_more:
+            assert ended_after(one_more) < 2
+    time.sleep(0.5)
+    assert status(url, AUTHORISED) != 503
+    with connected(url) as link:
+        link.sendall(f"GET /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n\r\n".encode())
+        assert b" 401 " in link.recv(4096)
+
+
+@pytest.mark.parametrize("chunked", [True, False], ids=["chunked", "with a length"])
+def test_a_body_over_the_limit_is_refused(url: str, chunked: bool) -> None:
+    size = LONGEST + 1
+    body = f"{size:x}\r\n".encode() + b" " * size + b"\r\n0\r\n\r\n" if chunked else b" " * size
+    length = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {size}"
+    with connected(url) as link:
+        link.sendall(f"{BEGIN}Host: {urlsplit(url).netloc}\r\n{length}\r\n\r\n".encode())
+        with suppress(ConnectionError):  # it may be answered before all has come
+            link.sendall(body)
+        assert b" 413 " in link.recv(4096)
+
+
+def other_names(url: str) -> list[str]:
+    port = urlsplit(url).port
+    return [
+        f"localhost:{port}",
+        "127.0.0.1",
+        f"127.0.0.1:{(port or 0) + 1}",
+        f"127.0.0.1:{port}.evil.example",
+        f"127.0.0.1.evil.example:{port}",
+        f"evil.example:{port}",
+        f"[::1]:{port}",
+        "",
+    ]
+
+
+def test_every_host_but_the_one_it_was_started_with_is_refused(url: str) -> None:
+    names = other_names(url)
+    assert [(name, status(url, {**AUTHORISED, "Host": name})) for name in names] == [(name, 421) for name in names]
+
+
+def test_a_page_of_another_port_of_this_machine_is_refused(url: str) -> None:
+    origins = [f"http://{name}" for name in other_names(url)[:-1]]
+    origins += ["null", f"https://{urlsplit(url).netloc}", f"http://{urlsplit(url).netloc}/"]
+    assert [(one, status(url, {**AUTHORISED, "Origin": one})) for one in origins] == [(one, 403) for one in origins]
+
+
+def test_its_own_name_and_page_are_answered(url: str) -> None:
+    own = {"Host": urlsplit(url).netloc, "Origin": f"http://{urlsplit(url).netloc}"}
+    assert status(url, {**AUTHORISED, **own}) not in {401, 403, 421}
+
+
+def test_it_still_answers_after_all_that(url: str) -> None:
+    assert status(url, {}) == 401
