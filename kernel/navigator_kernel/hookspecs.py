@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from navigator_kernel.model_ports import Tool
-    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Encoder, Router
+    from navigator_kernel.model_ports import Encoder, Tool
+    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Router
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.resource import Diagnostic
 

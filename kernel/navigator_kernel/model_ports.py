@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -89,3 +89,22 @@ class Specialist(Protocol):
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
         """Phase 2: a model works on the prompt of a skill that is ready, or on a message without one; `wrong` says what
         was not accepted when it did so before."""
+
+
+TextKind = Literal["query", "document", "word"]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns texts into vectors. `id` names the encoder with its version: vectors of another one are never mixed in."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
+        """A numpy array of float32, a row of length 1 for each text. Whoever implements it may tell questions,
+        documents and single words apart by `kind`. One that also has `message(text, words)` is asked for the vector of
+        a question and the rows of its words in one go."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -211,25 +211,6 @@ class Catalogue(Protocol):
 class KnownSkills(Protocol):
     def find(self, name: str) -> tuple[str, str] | None:
         """`(repository, sub-skill)` for a skill that is not installed (SEN-6, X-35)."""
-
-
-TextKind = Literal["query", "document", "word"]
-
-
-@runtime_checkable
-class Encoder(Protocol):
-    """Turns texts into vectors. `id` names the encoder with its version: vectors of another one are never mixed in."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def dimensions(self) -> int: ...
-
-    def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
-        """A numpy array of float32, a row of length 1 for each text. Whoever implements it may tell questions,
-        documents and single words apart by `kind`. One that also has `message(text, words)` is asked for the vector of
-        a question and the rows of its words in one go."""
 
 
 class Router(Protocol):

@@ -113,8 +113,8 @@ def test_a_secret_of_the_environment_is_not_passed_on(tmp_path: Path, monkeypatc
     assert names & {"OPENAI_API_KEY", "LD_PRELOAD", "PYTHONPATH"} == set()
 
 
-def test_home_is_the_folder_of_the_run(tmp_path: Path) -> None:
-    assert ran(tmp_path, "import os; print(os.environ['HOME'])").stdout.decode().strip() == str(tmp_path)
+def test_home_lies_in_the_scratch_folder_of_the_process(tmp_path: Path) -> None:
+    assert ran(tmp_path, "import os; print(os.environ['HOME'])").stdout.decode().strip() == str(tmp_path / "home")
 
 
 def test_what_the_job_sets_is_passed_on(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, 
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
 from bench.semantic_router_peer import SemanticRouter
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.ports import Encoder
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import Meaning

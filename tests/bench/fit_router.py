@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bench.routing_metrics import Answered, auroc, coverage, ece, top
 from bench.routing_sets import SKILL_LIKE, RoutingSet, read_sets, with_shots
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.ports import Encoder
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.model import CERTAIN, MEANT, PRECISIONS, Model, Tier, evidence
 from navigator_kernel.routing.ranker import MEASURED, PLACES, SEMANTIC, Measured, Ranker

@@ -218,7 +218,7 @@ def test_a_run_that_stopped_goes_on_where_it_stopped(here: Place) -> None:
         (
             "Waits",
             "",
-            "import os, sys\nos.path.exists('ready') or sys.exit('not ready')\nprint(os.stat('ready').st_size, 'letters')\n",
+            "import os, sys\nos.path.exists('../ready') or sys.exit('not ready')\nprint(os.stat('../ready').st_size, 'letters')\n",
         ),
     )
     token = ended(here, "run shout-loud on @notes.txt and then run wait-ready")

@@ -24,6 +24,7 @@ from navigator_kernel.settings import load_settings
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
+from person_state import accept
 
 AGENT = """
 class Echo:
@@ -157,6 +158,7 @@ def test_kernel_register_tools_adds_a_tool_that_a_skill_may_declare(
     skill = root / ".claude" / "skills" / "greeter" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: greeter\ndescription: Greets people\ntools: [greet]\n---\n# Greeter\n\nGreet.\n")
+    accept(root, "greeter")
     with serving() as server:
         config = home / ".config" / "navigator" / "config.toml"
         config.parent.mkdir(parents=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from navigator_kernel.ports import Encoder, TextKind
+from navigator_kernel.model_ports import Encoder, TextKind
 from navigator_kernel.routing.entries import Entry
 
 TOLD = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.ports import Encoder
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.arrays import places
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.features import LEXICAL

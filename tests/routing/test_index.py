@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.ports import Encoder
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.ranker import Ranker

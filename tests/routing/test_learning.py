@@ -12,7 +12,7 @@ import pytest
 from cli.support import Place, place_in
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.parts import open_lessons
-from navigator_kernel.ports import Encoder, TextKind
+from navigator_kernel.model_ports import Encoder, TextKind
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import Meaning

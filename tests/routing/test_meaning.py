@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.errors import KernelError
-from navigator_kernel.ports import Encoder
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing import meaning as meaning_module
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.entries import Entry, entry_of

@@ -13,7 +13,7 @@ import pytest
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.places import shipped_home
-from navigator_kernel.ports import Encoder
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import Meaning
 from routing.place import routing_at

@@ -23,6 +23,7 @@ from navigator_kernel.state_graph import state_graph
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.request import Said as Entry
+from person_state import accept
 from specialist.turns import song
 from turns.conftest import SHOUT, TEXT, Standing, put
 
@@ -124,6 +125,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: WireServer) ->
     monkeypatch.chdir(folder)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    accept(folder, "song-writer")
     server.requests.clear()
     server.scripts.clear()
     return folder

@@ -10,14 +10,14 @@ from navigator_kernel.errors import KernelError
 from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Encoder, TextKind
+    from navigator_kernel.model_ports import Encoder, TextKind
 
 _ID = pattern(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
 DIMENSIONS = 4_096  # the most
 
 
 class PluginEncoder:
-    """Implements `ports.Encoder` over one that a plugin brought. `failed` is told of an error of it; whoever encodes
+    """Implements `model_ports.Encoder` over one that a plugin brought. `failed` is told of an error of it; whoever encodes
     gets a KernelError and goes on without. TypeError for what is no encoder."""
 
     def __init__(self, held: Encoder, failed: Callable[[BaseException], None]) -> None:

@@ -31,6 +31,18 @@ def remove_scratch(folder: Path) -> None:
         remove_tree(folder)
 
 
+async def remove_scratch_aside(folder: Path) -> None:
+    """`remove_scratch` in a thread, or here where the interpreter is ending and starts no thread."""
+    import asyncio
+
+    try:
+        removal = asyncio.get_running_loop().run_in_executor(None, remove_scratch, folder)
+    except RuntimeError:
+        remove_scratch(folder)
+    else:
+        await asyncio.shield(removal)
+
+
 def scratch_environment(folder: Path) -> dict[str, str]:
     """The variables that point a program to its own folder."""
     return {

@@ -25,7 +25,7 @@ from navigator_kernel.digests import blake2b
 from navigator_kernel.text import STOP, STOP_HAN
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import TextKind
+    from navigator_kernel.model_ports import TextKind
 
 _CHUNKS, _WIDTH = 17, 512
 _SLOTS = 1 << 19  # of the table of 250,952 beginnings of pieces

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import TextKind, Writer
+    from navigator_kernel.model_ports import TextKind
+    from navigator_kernel.ports import Writer
 
 VERSION = "0.2.1"
 HASHES: Mapping[str, str] = {
@@ -29,7 +30,7 @@ ENDING = 70  # of a question's, the last ones: who pastes a page asks before it 
 
 
 class UseEncoder:
-    """Implements `ports.Encoder`. `folder` keeps the prepared arrays, 83 MB, for every project of a person; they are
+    """Implements `model_ports.Encoder`. `folder` keeps the prepared arrays, 83 MB, for every project of a person; they are
     made on first use through what `writer` yields. KernelError where the package is missing, IntegrityMismatch where
     its files are not those that were released.
     """

@@ -31,8 +31,9 @@ from navigator_kernel.assembly.parts import (
 from navigator_kernel.assembly.places import preference_pages, project_state, scripts, shipped_digests, shipped_home
 from navigator_kernel.assembly.servers import open_pins, open_servers
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.planner.toolkit import PlannerPlugin
-from navigator_kernel.ports import Agent, AgentPorts, Clock, Encoder, Kernel
+from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.project_state import ProjectState
     from navigator_kernel.adapters.run_log import JsonLinesLog
     from navigator_kernel.adapters.sessions import SqliteSessions
+    from navigator_kernel.model_ports import Encoder
     from navigator_kernel.plugins import Plugins
-    from navigator_kernel.ports import Encoder, FileReader, Redact, Router
+    from navigator_kernel.ports import FileReader, Redact, Router
     from navigator_kernel.routing.meaning import Meaning
     from navigator_kernel.sandbox.contain import ContainedRunner
     from navigator_kernel.skills.catalogue import ResourceCatalogue

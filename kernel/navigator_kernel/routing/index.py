@@ -23,7 +23,8 @@ from navigator_kernel.routing.view import INDEXED, IndexView
 from navigator_kernel.routing.words import Words, counted, spelt
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Encoder, Writer
+    from navigator_kernel.model_ports import Encoder
+    from navigator_kernel.ports import Writer
     from navigator_kernel.routing.entries import Entry
 
 BATCH = 256  # entries that are encoded and written together

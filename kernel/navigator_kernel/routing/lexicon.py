@@ -16,7 +16,7 @@ from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.halves import floats
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Encoder
+    from navigator_kernel.model_ports import Encoder
 
 _KEPT = 4_096  # words of messages whose vectors are kept
 _NEW = 6  # words of one message that get a vector: a word that no entry has tells less than one that many have

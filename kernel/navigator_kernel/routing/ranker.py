@@ -21,7 +21,7 @@ from navigator_kernel.routing.features import (
 from navigator_kernel.routing.terms import content_terms, terms
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Encoder
+    from navigator_kernel.model_ports import Encoder
     from navigator_kernel.routing.arrays import Cut
     from navigator_kernel.routing.view import IndexView, Row
 

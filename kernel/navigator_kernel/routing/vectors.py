@@ -13,7 +13,7 @@ from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.halves import floats
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Encoder, TextKind
+    from navigator_kernel.model_ports import Encoder, TextKind
     from navigator_kernel.routing.entries import Entry
 
 FACETS = ("name", "text", "examples")

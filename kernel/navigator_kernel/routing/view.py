@@ -16,7 +16,7 @@ from navigator_kernel.routing.words import Words
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.columns import Columns, Head
-    from navigator_kernel.ports import Encoder
+    from navigator_kernel.model_ports import Encoder
     from navigator_kernel.routing.arrays import Terms
     from navigator_kernel.routing.lexicon import Lexicon
     from navigator_kernel.routing.vectors import Search, Vectors

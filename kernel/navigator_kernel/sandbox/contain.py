@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import stamp
 from navigator_kernel.adapters.process import Contained, environment, too_long, unlinked
-from navigator_kernel.adapters.scratch import make_scratch, new_scratch, remove_scratch
+from navigator_kernel.adapters.scratch import make_scratch, new_scratch, remove_scratch_aside
 from navigator_kernel.adapters.tree import disk_used
 from navigator_kernel.errors import KernelError, NoSandbox, NotFound
 from navigator_kernel.sandbox import cgroup
@@ -60,9 +60,7 @@ class ContainedRunner(Struct):
             with _prepared(job, rung) as contained:
                 return await self.inner.run(job, contained)
         finally:
-            import asyncio
-
-            await asyncio.shield(asyncio.to_thread(remove_scratch, scratch))
+            await remove_scratch_aside(scratch)
 
     def argv(self, job: Job) -> tuple[str, ...]:
         """What starts a job that somebody else talks to, contained but for the control group; NoSandbox and NotFound as

@@ -21,7 +21,7 @@ from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapt
 from msgspec import Struct, field
 
 from navigator_kernel.adapters.process import MARK, kill_tree
-from navigator_kernel.adapters.scratch import make_scratch, remove_scratch
+from navigator_kernel.adapters.scratch import make_scratch, remove_scratch_aside
 from navigator_kernel.text import clean, shorten
 
 LINE = 128 * 1024 * 1024  # bytes of one message; what is longer ends the connection
@@ -69,7 +69,7 @@ async def process_of(start: Start, told: Told) -> AsyncIterator[tuple[Any, Any]]
         async with _running(start, mark, told) as streams:
             yield streams
     finally:
-        await asyncio.shield(asyncio.to_thread(remove_scratch, start.scratch))
+        await remove_scratch_aside(start.scratch)
 
 
 @asynccontextmanager
