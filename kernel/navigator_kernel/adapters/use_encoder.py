@@ -30,9 +30,9 @@ ENDING = 70  # of a question's, the last ones: who pastes a page asks before it 
 
 
 class UseEncoder:
-    """Implements `model_ports.Encoder`. `folder` keeps the prepared arrays, 83 MB, for every project of a person; they are
-    made on first use through what `writer` yields. KernelError where the package is missing, IntegrityMismatch where
-    its files are not those that were released.
+    """Implements `model_ports.Encoder`. `folder` keeps the prepared arrays, 83 MB, for every project of a person;
+    they are made on first use through what `writer` yields. KernelError where the package is missing,
+    IntegrityMismatch where its files are not those that were released.
     """
 
     id = f"use-m3-{VERSION}-p3"
