@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli.forked import run_command
+
 SOURCE = Path(__file__).parents[2]
 MODULE = (sys.executable, "-m", "navigator_kernel.cli.main")
 SKILL_MANAGER = (sys.executable, str(SOURCE / "bin" / "skill_manager.py"))
@@ -46,14 +48,13 @@ class Place:
         self, *words: str, stdin: str | bytes = "", env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> Done:
         """The command line `navigator <words>`; a traceback on either stream is a failure of every test."""
-        done = subprocess.run(
-            [*self.program, *words],
-            cwd=cwd or self.root,
-            env=environment(env),
-            input=stdin if isinstance(stdin, bytes) else stdin.encode(),
-            capture_output=True,
-            timeout=LIMIT,
-        )
+        given = stdin if isinstance(stdin, bytes) else stdin.encode()
+        folder, held = cwd or self.root, environment(env)
+        if self.program == MODULE:
+            done = run_command(words, cwd=folder, env=held, stdin=given, timeout=LIMIT)
+        else:
+            argv = [*self.program, *words]
+            done = subprocess.run(argv, cwd=folder, env=held, input=given, capture_output=True, timeout=LIMIT)
         out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
         assert "Traceback (most recent" not in out + err, out + err
         return Done(code=done.returncode, out=out, err=err)

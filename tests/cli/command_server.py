@@ -1,0 +1,80 @@
+"""Runs command lines in processes forked from one that has imported the kernel: each test saves the start of Python.
+
+A forked process is what `python -m navigator_kernel.cli.main` would be: own streams, folder, environment and exit code.
+Only the time of starting differs, so tests of start-up time, imports and encodings start Python themselves.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import pkgutil
+import runpy
+import socket
+import sys
+from contextlib import suppress
+from typing import Any
+
+MAIN = "navigator_kernel.cli.main"
+# Packages of extras; numpy starts threads, and a process with threads must not fork
+LEFT_OUT = ("numpy", "mcp", "pydantic_ai", "langgraph", "sqlalchemy")
+MOST = 1 << 20  # bytes of one request
+
+
+def preload() -> None:
+    """Imports what commands import; a module that needs what is left out is imported where it is needed."""
+    import navigator_kernel
+
+    sys.modules.update(dict.fromkeys(LEFT_OUT))  # from now on an import of these fails
+    for found in pkgutil.walk_packages(navigator_kernel.__path__, "navigator_kernel.", onerror=bool):
+        if found.name != MAIN:
+            with suppress(ImportError):
+                importlib.import_module(found.name)
+    for name in ("git", "tantivy", "tinydb", "yaml", "jinja2", "rich.table", "rich.progress", "tempfile", "sqlite3"):
+        importlib.import_module(name)
+    for name in LEFT_OUT:
+        del sys.modules[name]
+    assert len(os.listdir("/proc/self/task")) == 1, "a module starts a thread: leave it out"
+
+
+def serve(requests: socket.socket) -> list[str]:
+    """Answers `[pid, exit code]` to each request. Returns in the forked process only, with its command line."""
+    while True:
+        data, streams, _, _ = socket.recv_fds(requests, MOST, 3)
+        if not data:
+            requests.close()
+            sys.exit(0)
+        asked = json.loads(data)
+        pid = os.fork()
+        if pid == 0:
+            requests.close()
+            become(asked, streams)
+            return list(asked["args"])
+        for stream in streams:
+            os.close(stream)
+        requests.send(str(pid).encode())
+        _, status = os.waitpid(pid, 0)
+        requests.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def become(asked: dict[str, Any], streams: list[int]) -> None:
+    for target, stream in enumerate(streams):
+        os.dup2(stream, target)
+        os.close(stream)
+    os.chdir(asked["cwd"])
+    os.environ.clear()
+    os.environ.update(asked["env"])
+    sys.stdin, sys.stdout, sys.stderr = (
+        io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8"),
+        io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8"),
+        io.TextIOWrapper(io.FileIO(2, "w", closefd=False), encoding="utf-8", errors="backslashreplace", write_through=True),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    preload()
+    args = serve(socket.socket(fileno=int(sys.argv[1])))
+    sys.argv = [MAIN, *args]
+    runpy.run_module(MAIN, run_name="__main__", alter_sys=True)

@@ -1,0 +1,94 @@
+"""Asks the command server of this test process for one command line after another."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO, NamedTuple
+
+SERVER = Path(__file__).with_name("command_server.py")
+# What Python reads when it starts: a command with other values than the server's needs a Python of its own
+AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC")
+
+
+MOST = 150_000  # bytes of one request, which is one message
+
+
+class Server(NamedTuple):
+    """`fixed` is the part of its environment that no request changes."""
+
+    process: subprocess.Popen[bytes]
+    requests: socket.socket
+    fixed: Mapping[str, str]
+
+
+def run_command(
+    args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: bytes, timeout: float
+) -> subprocess.CompletedProcess[bytes]:
+    """As `subprocess.run` of `python -m navigator_kernel.cli.main` with captured output; TimeoutExpired likewise."""
+    server = _server()
+    request = json.dumps({"args": list(args), "cwd": str(cwd), "env": dict(env)}).encode()
+    if _fixed(env) != server.fixed or len(request) > MOST:
+        argv = [sys.executable, "-m", "navigator_kernel.cli.main", *args]
+        return subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout)
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        socket.send_fds(server.requests, [request], [stream.fileno() for stream in (given, out, err)])
+        code = _exit_code(server, timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(list(args), timeout)
+        return subprocess.CompletedProcess(list(args), code, _content(out), _content(err))
+
+
+def _exit_code(server: Server, timeout: float) -> int | None:
+    """None for a command that took longer, and was killed."""
+    pid = int(server.requests.recv(64))
+    server.requests.settimeout(timeout)
+    try:
+        return int(server.requests.recv(64))
+    except TimeoutError:
+        os.kill(pid, signal.SIGKILL)
+        server.requests.settimeout(None)
+        server.requests.recv(64)
+        return None
+    finally:
+        server.requests.settimeout(None)
+
+
+def _content(stream: IO[bytes]) -> bytes:
+    stream.seek(0)
+    return stream.read()
+
+
+def _fixed(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith(AT_START)}
+
+
+@cache
+def _server() -> Server:
+    """It ends when this process does, at the latest."""
+    from cli.support import environment
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    env = environment()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, str(SERVER), str(theirs.fileno())], env=env, pass_fds=[theirs.fileno()]
+        )
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return Server(process, ours, _fixed(env))
