@@ -52,7 +52,12 @@ class Redactor(Struct, frozen=True):
     def value(self, value: Any) -> Any:
         """The same for each text in a JSON value; names of keys stay."""
         texts: list[str] = []
-        _replaced(value, lambda text: texts.append(text) or text)
+
+        def held(text: str) -> str:
+            texts.append(text)
+            return text
+
+        _replaced(value, held)
         done = iter(self._each(texts))
         return _replaced(value, lambda _: next(done))
 

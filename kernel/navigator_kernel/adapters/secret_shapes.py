@@ -40,8 +40,8 @@ def _shape(kind: str, needles: str, found: str, flags: int = 0) -> Shape:
 
 
 _KEYS = "api auth access service account db database priv private client shared encryption signing master".split()
-_ASSIGNED = r"[\"'\]]{0,2}\s{0,3}"  # between a name and its sign
-_PLACEHOLDER = r"(?!\$[{(]|\{\{|<[a-z]|%\()"  # what stands for a value that is elsewhere
+_ASSIGNED = r"[\"'\]]{0,2}\s{0,30}"  # between a name and its sign
+_PLACEHOLDER = r"(?!\$[A-Z_{(]|\{\{|<[a-z]|%\(|https?://)"  # what stands for a value that is elsewhere
 _NO_VALUE = r"(?!(?i:string|none|null|true|false|required|optional|password|secret|token)\b)"
 _LOOSE = re.IGNORECASE
 _PASSWORD = (r"passw(?:or)?d", "passphrase", r"pwd(?![\"']?\s{0,3}[:=]\s{0,3}[\"']?/)")  # PWD=/home is a folder
@@ -79,7 +79,7 @@ PLACES: tuple[Shape, ...] = (
         "Password",  # of a pair: a name on the line before, or in a connection string
         "pass pwd",
         r"(?:\buser(?:_?name)?|\buid|\blogin)\s{0,3}[:=]\s{0,3}[^\s;]{1,100}(?:\s{1,8}|;\s{0,3})(?:passw(?:or)?d|pwd|pass)"
-        rf"\s{{0,3}}[:=]\s{{0,3}}{_PLACEHOLDER}(?![\w.]{{1,80}}[.(\[])[\"']?(?P<value>[^\s;\"']{{4,200}})",
+        rf"\s{{0,3}}[:=]\s{{0,3}}{_PLACEHOLDER}(?![\w.]{{1,80}}[.(\[]){_NO_VALUE}[\"']?(?P<value>[^\s;\"'(){{}}]{{4,200}})",
         _LOOSE,
     ),
     _shape(
@@ -147,7 +147,7 @@ PLACES: tuple[Shape, ...] = (
         "pass token secret key",
         r"-(?<![\w-]-)-?[\w-]{0,30}?(?:password|passwd|pass|passphrase|token|secret|api-?key|access-?key|auth-?key)"
         rf"(?:=(?=[^\s]{{4}})|\s{{1,3}}(?=[\"'][^\s\"']{{4}}|[^\s\"']{{0,60}}[\dA-Z!@#%^&*+_]))(?![A-Z_]{{1,30}}(?:[\s\])]|\Z))"
-        rf"[\"']?{_PLACEHOLDER}(?!\$)(?P<value>[^\s\"'<\[-][^\s\"']{{3,400}})",
+        rf"[\"']?{_PLACEHOLDER}(?!\$|id=)(?P<value>[^\s\"'<\[-][^\s\"']{{3,400}})",
     ),
     _shape(
         "Option of a Command",
