@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.redaction import REDACTED
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.stages.deliver import Delivery, deliver
 from navigator_kernel.stages.plan import plan as planned
@@ -26,6 +27,7 @@ from navigator_kernel.values.workflow import (
     REPEAT,
     RunState,
     StepRecord,
+    WorkflowPlan,
     WorkflowRun,
     WorkflowStep,
     WorkflowView,
@@ -66,15 +68,16 @@ class Follower(Struct, frozen=True, kw_only=True):
     context: TurnContext
     emit: Emit
 
-    async def follow(self, token: str, agreed: str, left: tuple[str, ...] = ()) -> Course:
-        """From the first step that has not succeeded. `agreed` is what the person said yes to.
+    async def follow(self, token: str, agreed: str, *, plan: WorkflowPlan, left: tuple[str, ...] = ()) -> Course:
+        """From the first step that has not succeeded. `agreed` is what the person said yes to; `plan` is the run's,
+        with the secrets of this turn's message, which the journal does not keep.
 
         NotFound for an unknown token, Busy while another process follows it, Refused for one that has ended.
         """
         journal = self.kernel.journal
         journal.load(token)
         with journal.hold(token):
-            run = self._begun(token, agreed)
+            run = _with_secrets(self._begun(token, agreed), plan)
             self._allow(token, (*run.granted, *self.context.grants))
             try:
                 course, result = await self._steps(run, agreed)
@@ -159,6 +162,8 @@ class Follower(Struct, frozen=True, kw_only=True):
     ) -> Plan | Report:
         """The step's packet, made from its input as any message is; a report where it cannot be made."""
         language = self.context.language
+        if REDACTED in step.input:
+            return self._own("error", say("workflow.secret", language, step=number), "secret")
         request = replace(
             preprocess(Message(text=step.input, language=language), self.kernel.root_files),
             handed=handed,
@@ -216,6 +221,12 @@ class Follower(Struct, frozen=True, kw_only=True):
     def _own(self, state: State, text: str, reason: str, **data: object) -> Report:
         meta = Meta(agent="kernel", time=0.0, ts=self.kernel.clock.now())
         return Report(state=state, summary=text, meta=meta, data={"reason": reason, "msg": text, **data})
+
+
+def _with_secrets(run: WorkflowRun, plan: WorkflowPlan) -> WorkflowRun:
+    """The run with the inputs of `plan`, which may hold what was not kept."""
+    steps = tuple(replace(kept, input=said.input) for kept, said in zip(run.plan.steps, plan.steps, strict=True))
+    return replace(run, plan=replace(run.plan, steps=steps))
 
 
 def _in_time(packet: Packet, limit: float) -> Packet:

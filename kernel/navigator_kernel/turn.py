@@ -158,7 +158,7 @@ async def _done(routed: Routed, message: Message, context: TurnContext, kernel: 
         kernel.consents.allow_orders(work.view.token)
     follower = Follower(kernel=kernel, delivery=delivery, context=context, emit=emit)
     agreed = PLAN if work.agreed is None else work.agreed
-    return await follower.follow(work.view.token, agreed, left=work.view.left)
+    return await follower.follow(work.view.token, agreed, left=work.view.left, plan=work.view.plan)
 
 
 def _grant(resumed: Resumed, run: str, kernel: Kernel) -> None:

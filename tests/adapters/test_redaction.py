@@ -5,22 +5,16 @@ from __future__ import annotations
 import hashlib
 import random
 import string
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from cli.support import Done, Place, below, environment, place_in, type_a
-from navigator_kernel.adapters import redaction
+from cli.support import Done, Place, below, place_in, type_a
 from navigator_kernel.adapters.redaction import REDACTED, Redactor, secrets_of
-from navigator_kernel.adapters.secret_shapes import MAYBE, hits
 
 LETTERS, UPPER, HEX = string.ascii_letters + string.digits, string.ascii_uppercase + string.digits, "0123456789abcdef"
 LOWER = string.ascii_lowercase + string.digits
 PART = 6  # characters of a secret that must not be left
-SLOWER, NOISE = 8, 0.05
 
 
 def made(length: int, letters: str = LETTERS) -> str:
@@ -31,55 +25,55 @@ def made(length: int, letters: str = LETTERS) -> str:
 PLAIN_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJtYWRlLXVwIn0."
 GITLAB = {"glpat": 20, "gldt": 20, "glft": 20, "glsoat": 20, "glrt": 20, "glcbt": 24, "glimt": 25, "glptt": 40}
 
-# The detector, the text around, and a secret of its kind in place of `@@`
+# The service, the text around, and a secret of its kind in place of `@@`
 SECRETS = (
-    ("ArtifactoryDetector", "use @@", "AKC" + made(24)),
-    ("ArtifactoryDetector", "use @@", "APA" + made(16)),
-    ("AWSKeyDetector", "use @@ now", "AKIA" + made(16, UPPER)),
-    ("AWSKeyDetector", "use @@ now", "ASIA" + made(16, UPPER)),
-    ("AWSKeyDetector", "use @@ now", "ABIA" + made(16, UPPER)),
-    ("AWSKeyDetector", "use @@ now", "ACCA" + made(16, UPPER)),
-    ("AWSKeyDetector", 'aws_secret_access_key = "@@" there', made(40)),
-    ("AWSKeyDetector", 'aws_session_token = "@@" there', made(40)),
-    ("AzureStorageKeyDetector", "use AccountKey=@@ now", made(86) + "=="),
-    ("BasicAuthDetector", "see https://ann:@@@host.example/path now", made(14)),
-    ("BasicAuthDetector", "see postgres://ann:@@@host.example/path now", made(14)),
-    ("CloudantDetector", "use cloudant_password=@@ now", made(64, HEX)),
-    ("CloudantDetector", "use cl_key: @@ now", made(64, HEX)),
-    ("DiscordBotTokenDetector", "use @@ now", f"M{made(23)}.{made(6)}.{made(27)}"),
-    *(("GitHubTokenDetector", "use @@ now", f"gh{kind}_{made(36)}") for kind in "pousr"),
-    *(("GitLabTokenDetector", "use @@ now", f"{kind}-{made(length)}") for kind, length in GITLAB.items()),
-    ("GitLabTokenDetector", "use @@ now", "GR1348941" + made(20)),
-    ("IbmCloudIamDetector", "api_key: @@ there", made(22, UPPER) + made(22, HEX)),
-    ("IbmCloudIamDetector", "ibm_cloud_iam_key = @@ there", made(44)),
-    ("IbmCosHmacDetector", "cos_hmac_secret_access_key = @@ there", made(48, HEX)),
-    ("JwtTokenDetector", "Bearer @@ now", PLAIN_TOKEN + made(43)),
-    ("JwtTokenDetector", "Bearer @@ now", PLAIN_TOKEN + made(40) + "-_-"),
-    ("KeywordDetector", 'password = "@@" there', made(12)),
-    ("KeywordDetector", "{'client_secret': '@@'} there", made(12)),
-    ("KeywordDetector", 'api_key: "@@" there', made(12)),
-    ("KeywordDetector", 'client_secret_value = "@@" there', made(12)),
-    ("KeywordDetector", 'if password === "@@" there', made(12)),
-    ("KeywordDetector", 'if password != "@@" there', made(12)),
-    ("KeywordDetector", 'if "@@" == my_password there', made(12)),
-    ("KeywordDetector", 'private_key "@@"; there', made(12)),
-    ("MailchimpDetector", "use @@ now", made(32, HEX) + "-us12"),
-    ("NpmDetector", "//registry.example/:_authToken=@@", "npm_" + made(36)),
-    ("PypiTokenDetector", "use @@ now", "pypi-AgEIcHlwaS5vcmc" + made(90)),
-    ("SendGridDetector", "use @@ now", f"SG.{made(22)}.{made(43)}"),
-    ("SlackDetector", "use @@ now", f"xoxb-{made(12, string.digits)}-{made(12, string.digits)}-{made(24, LOWER)}"),
-    ("SlackDetector", "use @@ now", f"https://hooks.slack.com/services/T{made(8, UPPER)}/B{made(8, UPPER)}/{made(24)}"),
-    ("SoftlayerDetector", "softlayer_api_key = @@ there", made(64, LOWER)),
-    ("SoftlayerDetector", "sl_api_key: @@ there", made(64, LOWER)),
-    ("SquareOAuthDetector", "use @@ now", "sq0csp-" + made(43)),
-    ("StripeDetector", "use @@ now", "sk_live_" + made(24)),
-    ("StripeDetector", "use @@ now", "rk_live_" + made(24)),
-    ("StripeDetector", "use my_@@ now", "sk_live_" + made(24)),
-    ("TelegramBotTokenDetector", "use @@ now", f"{made(10, string.digits)}:{made(35)}"),
-    ("TwilioKeyDetector", "use @@ now", "AC" + made(32, LOWER)),
-    ("TwilioKeyDetector", "use @@ now", "SK" + made(32, LOWER)),
+    ("Artifactory", "use @@", "AKC" + made(24)),
+    ("Artifactory", "use @@", "APA" + made(16)),
+    ("AWSKey", "use @@ now", "AKIA" + made(16, UPPER)),
+    ("AWSKey", "use @@ now", "ASIA" + made(16, UPPER)),
+    ("AWSKey", "use @@ now", "ABIA" + made(16, UPPER)),
+    ("AWSKey", "use @@ now", "ACCA" + made(16, UPPER)),
+    ("AWSKey", 'aws_secret_access_key = "@@" there', made(40)),
+    ("AWSKey", 'aws_session_token = "@@" there', made(40)),
+    ("AzureStorageKey", "use AccountKey=@@ now", made(86) + "=="),
+    ("BasicAuth", "see https://ann:@@@host.example/path now", made(14)),
+    ("BasicAuth", "see postgres://ann:@@@host.example/path now", made(14)),
+    ("Cloudant", "use cloudant_password=@@ now", made(64, HEX)),
+    ("Cloudant", "use cl_key: @@ now", made(64, HEX)),
+    ("DiscordBotToken", "use @@ now", f"M{made(23)}.{made(6)}.{made(27)}"),
+    *(("GitHubToken", "use @@ now", f"gh{kind}_{made(36)}") for kind in "pousr"),
+    *(("GitLabToken", "use @@ now", f"{kind}-{made(length)}") for kind, length in GITLAB.items()),
+    ("GitLabToken", "use @@ now", "GR1348941" + made(20)),
+    ("IbmCloudIam", "api_key: @@ there", made(22, UPPER) + made(22, HEX)),
+    ("IbmCloudIam", "ibm_cloud_iam_key = @@ there", made(44)),
+    ("IbmCosHmac", "cos_hmac_secret_access_key = @@ there", made(48, HEX)),
+    ("JwtToken", "Bearer @@ now", PLAIN_TOKEN + made(43)),
+    ("JwtToken", "Bearer @@ now", PLAIN_TOKEN + made(40) + "-_-"),
+    ("Keyword", 'password = "@@" there', made(12)),
+    ("Keyword", "{'client_secret': '@@'} there", made(12)),
+    ("Keyword", 'api_key: "@@" there', made(12)),
+    ("Keyword", 'client_secret_value = "@@" there', made(12)),
+    ("Keyword", 'if password === "@@" there', made(12)),
+    ("Keyword", 'if password != "@@" there', made(12)),
+    ("Keyword", 'if "@@" == my_password there', made(12)),
+    ("Keyword", 'private_key "@@"; there', made(12)),
+    ("Mailchimp", "use @@ now", made(32, HEX) + "-us12"),
+    ("Npm", "//registry.example/:_authToken=@@", "npm_" + made(36)),
+    ("PypiToken", "use @@ now", "pypi-AgEIcHlwaS5vcmc" + made(90)),
+    ("SendGrid", "use @@ now", f"SG.{made(22)}.{made(43)}"),
+    ("Slack", "use @@ now", f"xoxb-{made(12, string.digits)}-{made(12, string.digits)}-{made(24, LOWER)}"),
+    ("Slack", "use @@ now", f"https://hooks.slack.com/services/T{made(8, UPPER)}/B{made(8, UPPER)}/{made(24)}"),
+    ("Softlayer", "softlayer_api_key = @@ there", made(64, LOWER)),
+    ("Softlayer", "sl_api_key: @@ there", made(64, LOWER)),
+    ("SquareOAuth", "use @@ now", "sq0csp-" + made(43)),
+    ("Stripe", "use @@ now", "sk_live_" + made(24)),
+    ("Stripe", "use @@ now", "rk_live_" + made(24)),
+    ("Stripe", "use my_@@ now", "sk_live_" + made(24)),
+    ("TelegramBotToken", "use @@ now", f"{made(10, string.digits)}:{made(35)}"),
+    ("TwilioKey", "use @@ now", "AC" + made(32, LOWER)),
+    ("TwilioKey", "use @@ now", "SK" + made(32, LOWER)),
 )
-# What the library does not know
+# What a library once used for this did not know
 MORE = (
     ("use @@ now", "github_pat_" + made(22) + "_" + made(59)),
     ("use @@ now", "sk-ant-api03-" + made(93)),
@@ -127,12 +121,12 @@ def parts_left(secret: str, text: str) -> list[str]:
 
 
 def name_of(secret: tuple[str, str, str]) -> str:
-    return f"{secret[0].removesuffix('Detector')}-{secret[2][:4]}"
+    return f"{secret[0]}-{secret[2][:4]}"
 
 
 @pytest.mark.requirement("SAF-8")
 @pytest.mark.parametrize(("around", "value"), MORE, ids=[around + value[:4] for around, value in MORE])
-def test_a_secret_whose_shape_the_library_does_not_know_is_replaced_whole(around: str, value: str) -> None:
+def test_one_more_secret_is_replaced_whole_and_nothing_else(around: str, value: str) -> None:
     shown = redacted(f"Then {around.replace('@@', value)}\nand go on.")
     assert parts_left(value, shown) == []
     assert shown.startswith("Then ") and shown.endswith(f"{around[-4:]}\nand go on.") and REDACTED in shown
@@ -155,19 +149,6 @@ def test_a_secret_is_replaced_whole_and_the_words_around_it_stay(secret: tuple[s
     assert parts_left(value, shown) == []
     assert shown.startswith("Then ") and shown.endswith("\nand go on.") and REDACTED in shown
     assert [word for word in ("use", "now", "there", "see", "path") if word in around and word not in shown] == []
-
-
-@pytest.mark.parametrize("secret", SECRETS, ids=name_of)
-def test_the_cheap_look_sees_what_a_detector_would_find(secret: tuple[str, str, str]) -> None:
-    name, around, value = secret
-    line = around.replace("@@", value)
-    (search,) = (search for held, _, search in redaction._detectors() if held == name)
-    assert search(line) and list(hits(MAYBE, line))
-
-
-def test_every_detector_has_an_example() -> None:
-    used = {name for name, _, _ in redaction._detectors()} - {"PrivateKeyDetector"}
-    assert {name for name, _, _ in SECRETS} == used
 
 
 @pytest.mark.parametrize("kind", BLOCKS)
@@ -259,32 +240,6 @@ def test_what_was_redacted_stays_as_it_is(secret: tuple[str, str, str]) -> None:
 @pytest.mark.parametrize("text", EVERYDAY, ids=range(len(EVERYDAY)))
 def test_everyday_text_is_left_as_it_is(text: str) -> None:
     assert redacted(text) == text
-
-
-def test_everyday_text_costs_no_import_of_the_library() -> None:
-    code = f"""
-import sys
-from navigator_kernel.adapters.redaction import Redactor
-for text in {EVERYDAY!r}:
-    Redactor(("correct horse",)).value({{"a": [text]}})
-    assert "detect_secrets" not in sys.modules, text
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment())
-
-
-FEW = ["eyJ", "eyJ x\n", "sk-", 'key=" ', "://a:b@ ", "Asia\n"]  # the library is asked
-MANY = ["PASSWORD", "pass", "TOKEN=aaaaaa\n", "-----BEGIN ", "a\n"]
-
-
-@pytest.mark.parametrize(("unit", "size"), [*((unit, 100_000) for unit in FEW), *((unit, 1_000_000) for unit in MANY)])
-def test_four_times_the_text_takes_about_four_times_as_long(unit: str, size: int) -> None:
-    taken = []
-    redacted("eyJ")  # the library is there
-    for length in (size // 4, size):
-        text, began = unit * (length // len(unit)), time.process_time()
-        redacted(text)
-        taken.append(time.process_time() - began)
-    assert taken[1] < SLOWER * max(taken[0], NOISE), taken
 
 
 # ---- through the command line

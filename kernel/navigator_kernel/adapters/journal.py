@@ -14,6 +14,7 @@ from msgspec import Struct
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.sqlite import opened, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.ports import Redact, same
 from navigator_kernel.values.report import Report, report_of, report_to_dict
 from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowPlan, WorkflowRun, plan_from, plan_to_dict
 
@@ -32,14 +33,15 @@ _SHOWN = "SELECT token, session, state, plan, granted, created, updated FROM run
 
 class SqliteJournal(Struct, frozen=True):
     """Implements `ports.Journal` over one SQLite file, in the person's state of the project. Each entry is durable when
-    its call returns."""
+    its call returns. A secret in a plan is not kept: whoever goes on with the run is asked for it again."""
 
     file: Path
     writer: Writer
     clock: Clock
+    redact: Redact = same
 
     def propose(self, token: str, session: str, plan: WorkflowPlan, granted: Sequence[str] = ()) -> None:
-        now, held = self.clock.now(), json.dumps(plan_to_dict(plan), ensure_ascii=False)
+        now, held = self.clock.now(), self._plan(plan)
         covered = json.dumps(list(granted), ensure_ascii=False)
         with self._open() as database:
             database.execute(
@@ -78,7 +80,7 @@ class SqliteJournal(Struct, frozen=True):
                 (state, json.dumps(list(known), ensure_ascii=False), self.clock.now(), token),
             )
             if plan is not None:
-                held = json.dumps(plan_to_dict(plan), ensure_ascii=False)
+                held = self._plan(plan)
                 database.execute("UPDATE runs SET plan = ? WHERE token = ?", (held, token))
 
     def begin(self, token: str, step: int, attempt: int, digest: str) -> None:
@@ -89,7 +91,8 @@ class SqliteJournal(Struct, frozen=True):
             )
 
     def end(self, token: str, step: int, attempt: int, report: Report) -> None:
-        held = json.dumps(report_to_dict(report), ensure_ascii=False, default=str)
+        whole = report_to_dict(report)  # `progress` is JSON, in which whoever made it left no secret
+        held = json.dumps({**self.redact(whole), "progress": whole["progress"]}, ensure_ascii=False, default=str)
         with self._open() as database:
             database.execute(
                 "UPDATE steps SET ended = ?, report = ? WHERE token = ? AND step = ? AND attempt = ?",
@@ -106,6 +109,9 @@ class SqliteJournal(Struct, frozen=True):
                 yield
         except Busy as error:
             raise Busy(f"workflow run {token!r} is under way elsewhere", hint="wait for it, then try again") from error
+
+    def _plan(self, plan: WorkflowPlan) -> str:
+        return json.dumps(self.redact(plan_to_dict(plan)), ensure_ascii=False)
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
         hint = "move the file away; stored workflows stay, runs under way are forgotten"

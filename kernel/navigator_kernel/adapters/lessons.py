@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from navigator_kernel.adapters.database import locked
 from navigator_kernel.adapters.files import Stamp, read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
+from navigator_kernel.ports import Redact, same
 from navigator_kernel.text import clean, fold, without_secret
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Lessons(Struct):
     path: Path
     writer: Writer
     clock: Clock
+    redact: Redact = same
     _seen: Stamp | None = None
     _harmed: Stamp | None = None
     _texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -76,9 +78,11 @@ class Lessons(Struct):
 
     def learn(self, name: str, text: str) -> bool:
         """Keeps `text` as an example of the skill `name` and of no other; False for nothing, for nothing new, and for a
-        text with a password in an address."""
+        text with a secret in it."""
+        if without_secret(text) != text or self.redact(text) != text:
+            return False
         name, text = clean(name, lines=False), _told(text)
-        if not text or without_secret(text) != text:
+        if not text:
             return False
         self.writer.make_folder(self.path.parent)
         with locked(self._lock):

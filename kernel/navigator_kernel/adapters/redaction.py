@@ -1,23 +1,25 @@
-"""Finds secrets in text: those of this process's own environment, and what detect-secrets knows the shape of (SAF-8).
+"""Finds secrets in text: those of this process's own environment, and what has the shape of one (SAF-8).
 
-Most text has none, so a cheap look decides whether the library (140 ms to import) is asked at all.
+A short text is looked at here; a long one in a process of its own, which is killed at its limits. What was not looked
+at to its end is withheld as a whole.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.secret_shapes import MAYBE, SHAPES, hits
+from navigator_kernel.adapters.secret_shapes import spans, wanted
 from navigator_kernel.text import pattern
 
 REDACTED = "[redacted]"
-LINE_LIMIT = 4_000  # characters of one line that the library is asked about at once
-BEFORE = 200  # characters before what looks like a secret that may say what it is
+WITHHELD = "[withheld: {:,} characters that could not be checked for secrets]"
+AT_ONCE = 64 * 1024  # characters of one value that are looked at in this process
+CHILD = "navigator_kernel.adapters.redaction_child"
+SECONDS, MEMORY = 10, 1024**3  # what a process may take for the longer texts of one value
 ROUNDS = 4
 
 SHORTEST = 8  # characters of a value of the environment that is no word of everyday text
@@ -25,11 +27,6 @@ _NAMED = pattern(
     r"(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_PASS|_PWD?|_PAT)S?(?:_|$)|_AUTH$",
     re.IGNORECASE,
 )
-_QUOTES = " \t\"'"  # what a match may hold before and behind its secret
-_TOKEN = pattern(r"[\w+/=.~-]*")
-# Digests and addresses are facts; OpenAI's takes a time that grows with the square, and `_SHAPES` has its shape
-_LEFT_OUT = frozenset({"Base64HighEntropyString", "HexHighEntropyString", "IPPublicDetector", "OpenAIDetector"})
-_PARTS = frozenset({"BasicAuthDetector", "KeywordDetector", "PrivateKeyDetector"})  # a match holds more than the secret
 
 
 class Secret(NamedTuple):
@@ -41,32 +38,87 @@ class Secret(NamedTuple):
 
 
 class Redactor(Struct, frozen=True):
-    """`known` are values that are replaced wherever they stand."""
+    """`known` are values that are replaced wherever they stand. A process for long texts may take `seconds`, and
+    `memory` in bytes."""
 
     known: tuple[str, ...] = ()
+    seconds: int = SECONDS
+    memory: int = MEMORY
 
     def text(self, text: str) -> str:
         """`text` with `[redacted]` in place of each secret."""
-        for value in self.known:
-            if value in text:
-                text = text.replace(value, REDACTED)
-        for _ in range(ROUNDS):  # some detectors tell of one secret a line
-            before, text = text, _without(text, found(text))
-            if text == before:
-                break
-        return text
+        return self._each([text])[0]
 
     def value(self, value: Any) -> Any:
         """The same for each text in a JSON value; names of keys stay."""
-        match value:
-            case str():
-                return self.text(value)
-            case Mapping():
-                return {key: self.value(held) for key, held in value.items()}
-            case list() | tuple():
-                return type(value)(self.value(held) for held in value)
-            case _:
-                return value
+        texts: list[str] = []
+
+        def held(text: str) -> str:
+            texts.append(text)
+            return text
+
+        _replaced(value, held)
+        done = iter(self._each(texts))
+        return _replaced(value, lambda _: next(done))
+
+    def _each(self, texts: Sequence[str]) -> list[str]:
+        done, left, long = [self._without_known(text) for text in texts], AT_ONCE, list[int]()
+        for at in sorted(range(len(done)), key=lambda at: len(done[at])):
+            if len(done[at]) <= left:
+                left -= len(done[at])
+                done[at] = without_secrets(done[at])
+            elif wanted(done[at]):
+                long.append(at)
+        if long:
+            for at, text in zip(long, self._apart([done[at] for at in long]), strict=True):
+                done[at] = text
+        return done
+
+    def _without_known(self, text: str) -> str:
+        for value in self.known:
+            if value in text:
+                text = text.replace(value, REDACTED)
+        return text
+
+    def _apart(self, texts: list[str]) -> list[str]:
+        from navigator_kernel.adapters.module_call import (
+            call_module,
+        )  # of no use to most processes, nor is what follows
+        from navigator_kernel.errors import KernelError
+
+        try:
+            done = call_module(CHILD, {"texts": texts}, seconds=self.seconds, memory=self.memory)["texts"]
+            if len(done) == len(texts) and all(isinstance(text, str) for text in done):
+                return list(done)
+        except (KernelError, OSError, ValueError, KeyError, TypeError):
+            pass  # whatever stopped it, the texts were not looked at
+        return [_withheld(text) for text in texts]
+
+
+def _replaced(value: Any, replace: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return replace(value)
+        case Mapping():
+            return {key: _replaced(held, replace) for key, held in value.items()}
+        case list() | tuple():
+            return type(value)(_replaced(held, replace) for held in value)
+        case _:
+            return value
+
+
+def without_secrets(text: str) -> str:
+    """`text` with `[redacted]` in place of what has the shape of a secret; withheld where there are ever more."""
+    shown = text
+    for _ in range(ROUNDS):  # what is taken out may show another one
+        before, shown = shown, _without(shown, found(shown))
+        if shown == before:
+            return shown
+    return _withheld(text)
+
+
+def _withheld(text: str) -> str:
+    return WITHHELD.format(len(text))
 
 
 def _without(text: str, secrets: Sequence[Secret]) -> str:
@@ -85,46 +137,6 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def found(text: str) -> list[Secret]:
-    """The secrets in `text`, in order; they may overlap."""
-    every = [Secret(*hit.span("value"), kind) for kind, hit in hits(SHAPES, text)]
-    last = -1
-    for at in sorted(hit.start() for _, hit in hits(MAYBE, text)):
-        if at < last:
-            continue  # the line was looked at
-        begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-        begin, last = max(begin, at - BEFORE), len(text) if end < 0 else end
-        last = min(last, at + LINE_LIMIT)
-        every += [Secret(begin + one.begin, begin + one.end, one.kind) for one in _in_line(text[begin:last])]
-    return sorted(every)
-
-
-def _in_line(line: str) -> Iterator[Secret]:
-    for name, kind, search in _detectors():
-        for begin, end in search(line):
-            begin, end = end - len(line[begin:end].lstrip(_QUOTES + "=:")), begin + len(line[begin:end].rstrip(_QUOTES))
-            tail = _TOKEN.match(line, end)
-            yield Secret(begin, tail.end() if tail and name not in _PARTS else end, kind)
-
-
-Search = Callable[[str], list[tuple[int, int]]]
-
-
-@cache
-def _detectors() -> tuple[tuple[str, str, Search], ...]:
-    from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
-
-    classes: Iterable[tuple[str, Any]] = get_mapping_from_secret_type_to_class().items()
-    return tuple((one.__name__, kind, _search(one())) for kind, one in classes if one.__name__ not in _LEFT_OUT)
-
-
-def _search(detector: Any) -> Search:
-    """What the detector calls a secret, as it stands in the line; some of its own answers are parts of a match."""
-
-    def search(line: str) -> list[tuple[int, int]]:
-        values = {str(one.secret_value) for one in detector.analyze_line(filename="", line=line, line_number=1)}
-        spans = [hit.span() for value in values for hit in re.finditer(re.escape(value), line) if value]
-        if values and type(detector).__name__ not in _PARTS:
-            spans += [hit.span() for regex in getattr(detector, "denylist", ()) for hit in regex.finditer(line)]
-        return spans
-
-    return search
+    """The secrets in `text`, in order; they may overlap. The time grows with the length of the text."""
+    every = [Secret(*span) for span in spans(wanted(text), text)]
+    return sorted(one for one in every if not text.startswith(REDACTED, one.begin))

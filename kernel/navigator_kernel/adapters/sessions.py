@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,11 +26,13 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
     " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
 )
+_SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # what of a session is made of messages, and its absence
 
 
 class SqliteSessions(Struct, frozen=True):
     """One SQLite file in WAL mode, in the person's state of the project: a turn is saved as a whole or not at all,
-    killed or not."""
+    killed or not. Orders that wait for a yes are kept as they are until the answer; what else a session remembers of
+    messages is kept without secrets, or not at all."""
 
     file: Path
     writer: Writer
@@ -55,7 +57,7 @@ class SqliteSessions(Struct, frozen=True):
 
         Busy where another process has taken a turn of the same session in the meantime.
         """
-        state, now = json.dumps(session_to_dict(session), ensure_ascii=False), self.clock.now()
+        state, now = json.dumps(self._kept(session), ensure_ascii=False), self.clock.now()
         with self._open() as database, transaction(database):
             row = database.execute("SELECT turn FROM sessions WHERE id = ?", (session.id,)).fetchone()
             if row is not None and row[0] >= session.turn:
@@ -71,6 +73,13 @@ class SqliteSessions(Struct, frozen=True):
                 (session.id, first + at, one.role, self.redact(one.text), one.run, now) for at, one in enumerate(said)
             ]
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def _kept(self, session: Session) -> dict[str, Any]:
+        """Without a question or a repetition whose message holds a secret: what `[redacted]` stands in is no order, so
+        the person has to send the message again."""
+        held = session_to_dict(session)
+        lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(held[slot]) != held[slot]}
+        return {**held, **lost}
 
     def history(self, name: str, last: int | None = None) -> list[Said]:
         """What was said, oldest first; only the `last` entries where a number is given."""

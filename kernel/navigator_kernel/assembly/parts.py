@@ -109,20 +109,21 @@ def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSession
     return SqliteSessions(file, state_writer(state), SystemClock(), open_redaction(settings))
 
 
-def open_journal(root: Path) -> SqliteJournal:
+def open_journal(root: Path, redact: Redact | None = None) -> SqliteJournal:
     from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.journal import SqliteJournal
 
     state = project_state(root)
-    return SqliteJournal(state.folder / "workflows.sqlite", state_writer(state), SystemClock())
+    file = state.folder / "workflows.sqlite"
+    return SqliteJournal(file, state_writer(state), SystemClock(), redact or open_redaction())
 
 
-def open_lessons(root: Path) -> Lessons:
+def open_lessons(root: Path, redact: Redact | None = None) -> Lessons:
     from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.lessons import Lessons
 
     state = project_state(root)
-    return Lessons(state.folder / "lessons.json", state_writer(state), SystemClock())
+    return Lessons(state.folder / "lessons.json", state_writer(state), SystemClock(), redact or open_redaction())
 
 
 def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:

@@ -182,6 +182,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "step {step} ({text}) was under way when the program ended, and may have acted; repeat it? (yes/no)",
         "第 {step} 步（{text}）执行中程序中断，可能已产生影响；是否重复执行？（是/否）",
     ),
+    "workflow.secret": (
+        "step {step} held a secret, which is not kept: send the whole message again with --yes, so that it runs at once, or "
+        "let the step read the secret from a file",
+        "第 {step} 步中的密钥不会被保存：请加上 --yes 重新发送整条消息，使其立即执行；或让该步骤从文件读取密钥",
+    ),
     "workflow.unfit": (
         "the input of step {step} is no order to {agent}: {text}",
         "第 {step} 步的输入不是给 {agent} 的指令：{text}",

@@ -1,0 +1,135 @@
+"""Looking for secrets ends in time, whatever the text; what was not looked at to its end is withheld (SAF-8)."""
+
+from __future__ import annotations
+
+import random
+import string
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adapters.secret_examples import Example, examples
+from navigator_kernel.adapters.redaction import AT_ONCE, REDACTED, Redactor, found, without_secrets
+from navigator_kernel.adapters.secret_shapes import PLACES, Shape, services
+
+EXAMPLES, SHAPES = examples(), (*PLACES, *services())
+NEEDLES = sorted({needle for shape in SHAPES for needle in shape.needles})
+TOKEN = "ghp_" + "".join(random.Random(1).choices(string.ascii_letters, k=36))
+FILLERS = ("", " ", "`a ", "=", ': "', "a" * 197)
+SLOWER, NOISE = 4, 0.1  # twice the text takes at most four times as long, or less than a time that says nothing
+FAR_TOO_LONG = 5.0  # seconds of processor time for a text that is looked at in this process
+
+
+def cpu_time(look: Callable[[str], object], text: str) -> float:
+    began = time.process_time()
+    look(text)
+    return time.process_time() - began
+
+
+def filled(unit: str, length: int) -> str:
+    return (unit * (length // len(unit) + 1))[:length]
+
+
+def near_misses(shape: Shape, example: Example) -> Iterator[str]:
+    """What begins as the shape does and breaks off, over and over."""
+    secret, before = example.secret, example.before
+    for kept in (secret[:-1], secret[: len(secret) // 2], secret[:6]):
+        yield from (before + kept + end for end in ("", " ", "-", "\n", '"'))
+    yield from (before or secret[:4], before + before + secret, example.text)
+    for needle in shape.needles:
+        yield from (needle, needle.upper() + "=", needle + "a" * 400)
+
+
+def slowest(shape: Shape) -> str:
+    """Of the shape's near misses the one that it looks at longest; each alone ends in time."""
+    example = next(one for one in EXAMPLES if shape.found.search(one.text))
+    taken = {unit: cpu_time(_looks(shape), filled(unit, AT_ONCE // 4)) for unit in near_misses(shape, example)}
+    assert max(taken.values()) < FAR_TOO_LONG, taken
+    return max(taken, key=lambda unit: taken[unit])
+
+
+def _looks(shape: Shape) -> Callable[[str], object]:
+    return lambda text: [None for _ in shape.found.finditer(text)]
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape.kind}-{shape.needles[0]}")
+def test_texts_that_nearly_match_a_shape_take_time_in_proportion(shape: Shape) -> None:
+    unit = slowest(shape)
+    once, twice = (cpu_time(_looks(shape), filled(unit, length)) for length in (AT_ONCE, 2 * AT_ONCE))
+    assert twice < SLOWER * max(once, NOISE), (unit, once, twice)
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("filler", FILLERS, ids=repr)
+def test_every_needle_with_filler_takes_time_in_proportion(filler: str) -> None:
+    unit = "".join(needle + filler for needle in NEEDLES)
+    once, twice = (cpu_time(without_secrets, filled(unit, length)) for length in (AT_ONCE, 2 * AT_ONCE))
+    assert twice < SLOWER * max(once, NOISE) and once < FAR_TOO_LONG, (once, twice)
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("needle", NEEDLES)
+def test_one_needle_over_and_over_takes_little_time(needle: str) -> None:
+    taken = {filler: cpu_time(without_secrets, filled(needle + filler, AT_ONCE)) for filler in FILLERS}
+    assert max(taken.values()) < FAR_TOO_LONG, taken
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("unit", ["`password`a ", "PASSWORD", "eyJ", "-----BEGIN ", "://a:b@ ", 'key=" '], ids=repr)
+def test_a_megabyte_that_nearly_holds_secrets_is_done_or_withheld_in_time(unit: str) -> None:
+    text, began = filled(unit, 900_000) + f" {TOKEN}", time.monotonic()
+    shown = Redactor().text(text)
+    assert TOKEN not in shown and (REDACTED in shown or "withheld" in shown)
+    assert time.monotonic() - began < 60
+
+
+@pytest.mark.requirement("SAF-8")
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.one_of(st.sampled_from(NEEDLES), st.text(max_size=12), st.sampled_from(EXAMPLES).map(lambda one: one.text)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_whatever_the_text_little_time_passes_and_nothing_is_found_twice(pieces: list[str]) -> None:
+    unit = "".join(pieces) or "a"
+    assert cpu_time(without_secrets, filled(unit, AT_ONCE // 4)) < FAR_TOO_LONG
+    once = without_secrets(unit)
+    assert without_secrets(once) == once
+    assert [(one.begin, one.end) for one in found(unit) if not 0 <= one.begin < one.end <= len(unit)] == []
+
+
+# ---- in a process of its own
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("given", [{"seconds": 1}, {"memory": 16 * 1024 * 1024}], ids=["time", "memory"])
+def test_a_text_that_was_not_looked_at_to_its_end_is_withheld_whole(given: dict[str, int]) -> None:
+    text = filled("`password`a ", 8_000_000) + TOKEN
+    shown = Redactor(**given).text(text)
+    assert shown == f"[withheld: {len(text):,} characters that could not be checked for secrets]"
+
+
+@pytest.mark.requirement("SAF-8")
+def test_only_what_could_not_be_looked_at_is_withheld() -> None:
+    held = {"short": f"x {TOKEN}", "plain": "nothing of note. " * 9_000, "long": TOKEN + " pass" * 40_000}
+    shown = Redactor(memory=16 * 1024 * 1024).value(held)
+    assert (shown["short"], shown["plain"]) == (f"x {REDACTED}", held["plain"])
+    assert shown["long"].startswith("[withheld: 200,040 characters")
+
+
+@pytest.mark.requirement("SAF-8")
+def test_many_texts_of_one_value_are_limited_together() -> None:
+    held = [f"{'word ' * 4_000}{TOKEN} \ud800 密码：hunter{at}" for at in range(9)]
+    shown = Redactor().value(held)
+    assert shown == [f"{'word ' * 4_000}{REDACTED} \ud800 密码：{REDACTED}" for _ in range(9)]
+
+
+def test_a_long_text_without_a_needle_starts_no_process() -> None:
+    text = "nothing of note. " * 90_000
+    assert Redactor(memory=1).text(text) == text

@@ -1,0 +1,114 @@
+"""What the kernel writes of a message holds none of its secrets, in the project or in the person's own folder (SAF-8)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import string
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place
+from navigator_kernel.adapters.redaction import REDACTED
+from navigator_kernel.assembly.parts import open_lessons
+from person_state import state_of
+from workflows.project import TEXT, project_in, put_skill
+
+KEEPS = "import hashlib, sys\nprint(hashlib.sha256(sys.argv[-1].encode()).hexdigest())\n"
+ASKS = 'required_params: \'[{"name": "text", "prompt": "the text"}, {"name": "tone", "prompt": "the tone"}]\'\n'
+
+
+@pytest.fixture
+def token() -> str:
+    """It looks like a token of GitHub's; a new one each time."""
+    return "ghp_" + "".join(random.SystemRandom().choices(string.ascii_letters + string.digits, k=36))
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    root = project_in(tmp_path)
+    put_skill(root, "keep-digest", ("Keeps the digest of a text", TEXT, KEEPS))
+    return Place(root=root)
+
+
+def holders(here: Place, token: str) -> list[str]:
+    """The files that hold it, of the project and of everything that is the person's."""
+    places = {here.root, Path.home(), *(Path(os.environ[name]) for name in os.environ if name.startswith("XDG_"))}
+    files = {path for place in places if place.is_dir() for path in place.rglob("*") if path.is_file()}
+    assert state_of(here.root) in {folder for path in files for folder in path.parents}
+    return sorted(str(path) for path in files if token.encode() in path.read_bytes())
+
+
+def two_steps(token: str) -> str:
+    return f"run keep-digest on {token} and then count the terms in it"
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("words", [(), ("--yes",)], ids=["proposed", "run"])
+def test_a_plan_is_kept_without_the_secret_of_its_message(here: Place, token: str, words: tuple[str, ...]) -> None:
+    shown = here.run("ask", "--session", "s", *words, two_steps(token))
+    assert shown.code == (0 if words else 9), shown
+    assert holders(here, token) == []
+    assert not words or REDACTED in next((here.root / "mybox" / "workflows").glob("keep*.md")).read_text()
+
+
+@pytest.mark.requirement("SAF-8")
+def test_a_plan_that_runs_at_once_runs_with_its_secret(here: Place, token: str) -> None:
+    here.said("ask", "--yes", two_steps(token))
+    found = next((here.root / "mybox" / "workspace").rglob("handover-1.json")).read_text()
+    assert hashlib.sha256(token.encode()).hexdigest() in found
+
+
+@pytest.mark.requirement("SAF-8")
+@pytest.mark.parametrize("way", ["session", "approve"])
+def test_a_plan_whose_secret_was_not_kept_asks_for_it_again(here: Place, token: str, way: str) -> None:
+    asked = here.json("ask", "--session", "s", two_steps(token))
+    words = (
+        ("ask", "--session", "s", "yes") if way == "session" else ("workflow", "approve", asked["workflow"]["token"])
+    )
+    done = here.json(*words)
+    assert (done["report"]["state"], done["report"]["data"]["reason"]) == ("error", "secret")
+    assert "send the whole message again" in done["report"]["summary"]
+    assert holders(here, token) == []
+
+
+@pytest.mark.requirement("SAF-8")
+def test_words_for_a_stored_workflow_run_with_their_secret_and_are_not_kept(here: Place, token: str) -> None:
+    here.said("ask", "--yes", "run keep-digest on hello and then count the terms in it")
+    stored = next((here.root / "mybox" / "workflows").glob("keep*.md"))
+    stored.write_text(stored.read_text().replace("hello", "$1"))
+    here.said("ask", "--yes", f"#{stored.stem} {token}")
+    found = [path.read_text() for path in (here.root / "mybox" / "workspace").rglob("handover-1.json")]
+    assert any(hashlib.sha256(token.encode()).hexdigest() in text for text in found)
+    assert holders(here, token) == []
+
+
+@pytest.mark.requirement("SAF-8")
+def test_no_lesson_holds_a_secret(here: Place, token: str) -> None:
+    assert here.said("route", f"push with {token}", "--teach", "keep-digest") == "nothing new for keep-digest\n"
+    assert here.said("route", "数据库的密码是 hunter2", "--teach", "keep-digest") == "nothing new for keep-digest\n"
+    assert here.said("route", "push it", "--teach", "keep-digest") == "learned for keep-digest\n"
+    assert open_lessons(here.root).all() == {"keep-digest": ("push it",)}
+
+
+@pytest.mark.requirement("SAF-8")
+def test_a_question_about_a_message_with_a_secret_is_asked_and_the_message_not_kept(here: Place, token: str) -> None:
+    put_skill(here.root, "say-it", ("Says a text in a tone", ASKS, KEEPS))
+    asked = here.run("ask", "--session", "s", "--yes", f"/say-it {token}")
+    assert asked.code == 9, asked
+    assert holders(here, token) == []
+
+
+@pytest.mark.requirement("SAF-8")
+def test_an_order_that_failed_is_not_kept_for_another_try_with_its_secret(here: Place, token: str) -> None:
+    assert here.run("ask", "--session", "s", "--yes", f"/fail-hard {token}").code == 1
+    assert holders(here, token) == []
+
+
+@pytest.mark.requirement("SAF-8")
+def test_an_order_that_waits_for_a_yes_leaves_no_secret_once_it_was_answered(here: Place, token: str) -> None:
+    assert here.run("ask", "--session", "s", f"/keep-digest {token}").code == 9
+    assert here.run("ask", "--session", "s", "no").code == 0
+    assert holders(here, token) == []
