@@ -19,6 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 import navigator_kernel
+from navigator_kernel.adapters.tree import remove_tree
 
 NOBODY = 65534
 User = Literal["self", "nobody"]
@@ -41,7 +42,7 @@ class World:
     def attempt(self, code: str, rung: str, timeout: float = 20) -> dict[str, Any]:
         """What became of `code` under `rung`, or under none."""
         for left in self.run.iterdir():
-            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+            remove_tree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         for name, word in self.words.items():
             code = code.replace("{" + name + "}", word)
         env = {"PATH": os.defpath, "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}
