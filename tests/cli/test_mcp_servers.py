@@ -123,11 +123,12 @@ def test_a_secret_is_not_written_and_its_reference_is_filled_in(here: Place) -> 
     assert held == []
 
 
-def test_a_secret_that_stands_in_a_file_all_the_same_is_not_shown(here: Place) -> None:
-    servers = {
-        "there": {"command": sys.executable, "args": [SERVER], "env": {"A_TOKEN": "hush-hush", "LD_PRELOAD": "/x.so"}}
-    }
-    here.write({".mcp.json": json.dumps({"mcpServers": servers})})
+def test_a_secret_that_stands_in_the_persons_own_file_all_the_same_is_not_shown(here: Place) -> None:
+    """What a project's file brings is shown: no name says that its value is a secret (`sandbox/test_server_questions`)."""
+    env = {"A_TOKEN": "hush-hush", "LD_PRELOAD": "/x.so"}
+    file = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "mcp.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"mcpServers": {"there": {"command": sys.executable, "args": [SERVER], "env": env}}}))
     done = here.run("tools", "there")
     told = done.out + done.err + here.run("tools", "there", "--json").out + here.run("list", "--json").out
     told += Place(root=here.root).run("log", "--json").out

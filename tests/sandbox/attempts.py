@@ -28,6 +28,11 @@ else:
     print("ESCAPED")
 """
 
+NAMELESS = """for _ in range(4):
+    fd = os.open('held', os.O_CREAT | os.O_RDWR)
+    os.unlink('held')
+    os.posix_fallocate(fd, 0, 200 << 20)"""
+
 
 class Attempt(NamedTuple):
     """`body` is harm done where nothing is raised; `limit` is what ends it where nothing is refused. `unguarded` says
@@ -133,6 +138,20 @@ ATTEMPTS = (
         "for at in range(400):\n    with open(f'part-{at}', 'wb') as file: file.write(os.urandom(1 << 20) * 8)\ntime.sleep(20)",
         limit="disk",
         unguarded=False,
+    ),
+    *(
+        Attempt(f"more disk than it may, {how}", f"{body}\ntime.sleep(20)", limit="disk", unguarded=False)
+        for how, body in {
+            "in a folder that nobody may read": "os.mkdir('closed', 0o300)\n"
+            "for at in range(4): os.posix_fallocate(os.open(f'closed/{at}', os.O_CREAT | os.O_RDWR), 0, 200 << 20)",
+            "in files without a name": NAMELESS,
+            "in files of a process that cannot be looked at": f"libc.prctl(4, 0, 0, 0, 0)\n{NAMELESS}",
+            "in files of a process whose first thread has ended": "import threading\ndef fill():\n"
+            + "".join(f"    {line}\n" for line in [*NAMELESS.splitlines(), "time.sleep(20)"])
+            + "if os.fork() == 0: threading.Thread(target=fill).start(); libc.pthread_exit(None)",
+            "in memory": "for _ in range(4): os.posix_fallocate(os.memfd_create('held'), 0, 200 << 20)",
+            "in folders that are too deep": "for _ in range(600): os.mkdir('d'); os.chdir('d')",
+        }.items()
     ),
     Attempt(
         "more processes than it may",

@@ -16,7 +16,7 @@ import pytest
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.process import ProcessRunner
-from navigator_kernel.adapters.tree import disk_used
+from navigator_kernel.adapters.tree import disk_used, listed
 from navigator_kernel.errors import NoSandbox, NotFound, UsageProblem
 from navigator_kernel.sandbox import cgroup, contain
 from navigator_kernel.sandbox.confinement import confinement
@@ -193,6 +193,28 @@ def test_bytes_on_disk_are_counted_without_following_links(tmp_path: Path) -> No
     (tmp_path / "in" / "big").write_bytes(bytes(1_000_000))
     (tmp_path / "way").symlink_to("/usr")
     assert 1_000_000 <= disk_used(tmp_path, 1 << 30) < 1_100_000
+
+
+def test_a_tree_of_names_alone_is_measured_no_further_than_its_limit(tmp_path: Path) -> None:
+    """700,000 empty files take no blocks; the limit of 512 MiB ends them at 131,072, here 2 MiB at 512."""
+    for at in range(600):
+        (tmp_path / str(at)).touch()
+    assert disk_used(tmp_path, 2 << 20) == (2 << 20) + 4096
+    assert listed(tmp_path, entries=100).cut and len(listed(tmp_path, entries=100).files) == 100
+
+
+@pytest.mark.parametrize("mode", [0o300, 0o000])
+def test_a_folder_that_its_maker_closed_is_measured_and_a_link_in_its_place_changes_nothing(
+    tmp_path: Path, mode: int
+) -> None:
+    closed, outside, run = tmp_path / "run" / "closed", tmp_path / "outside", tmp_path / "run"
+    closed.mkdir(parents=True)
+    (closed / "big").write_bytes(bytes(1_000_000))
+    closed.chmod(mode)
+    outside.mkdir(0o500)
+    (run / "way").symlink_to(outside)
+    assert disk_used(run, 1 << 30) >= 1_000_000
+    assert stat.S_IMODE(outside.stat().st_mode) == 0o500
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root needs a group")

@@ -17,12 +17,35 @@ from tempfile import mkdtemp
 from typing import Any, Literal
 
 import msgspec
+import pytest
 
 import navigator_kernel
+from navigator_kernel.adapters.tree import remove_tree
+from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.sandbox.contain import _machine as machine
+from navigator_kernel.sandbox.rungs import rungs, works
 
 NOBODY = 65534
 User = Literal["self", "nobody"]
+RUNGS = ("bubblewrap", "landlock")
 CONTAINED = Path(__file__).with_name("contained.py")
+
+
+def use(rung: str) -> None:
+    """From here on every command of this test's person uses `rung`, as if it alone had worked on this machine; the test
+    is left out where it does not work."""
+    found = open_sandbox()
+    (wanted,) = [one for one in rungs() if one.name == rung] or [None]
+    folder = Path(mkdtemp(dir=os.path.realpath("/var/tmp")))
+    try:
+        if wanted is None or not works(wanted, folder):
+            pytest.skip(f"there is no {rung} here")
+    finally:
+        shutil.rmtree(folder)
+    found.memory.parent.mkdir(parents=True, exist_ok=True)
+    found.memory.write_text(json.dumps({"key": machine(), "rung": rung}))
+    held = open_sandbox().rung()
+    assert held is not None and held.name == rung
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +64,7 @@ class World:
     def attempt(self, code: str, rung: str, timeout: float = 20) -> dict[str, Any]:
         """What became of `code` under `rung`, or under none."""
         for left in self.run.iterdir():
-            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+            remove_tree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         for name, word in self.words.items():
             code = code.replace("{" + name + "}", word)
         env = {"PATH": os.defpath, "PYTHONPATH": str(self.base / "kernel"), "SECRET_TOKEN": "hunter2"}

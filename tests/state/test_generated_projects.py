@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -29,6 +30,7 @@ from navigator_kernel.settings import load_settings
 from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session
+from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 
 pytestmark = pytest.mark.requirement("X-43", "SAF-1")
@@ -106,43 +108,70 @@ def outcomes(files: Mapping[str, bytes]) -> dict[str, Outcome]:
         return found
 
 
-def databases() -> dict[str, bytes]:
-    """What a session and a run that grant everything look like on disk."""
+def databases(grants: tuple[str, ...]) -> dict[str, bytes]:
+    """What a session and a run that grant all this look like on disk."""
     with TemporaryDirectory() as held:
         root, clock = Path(held), SystemClock()
         writer = FolderWriter([root])
-        SqliteSessions(root / "s.sqlite", writer, clock).save(Session(id="work", turn=1, grants=("*",)))
+        SqliteSessions(root / "s.sqlite", writer, clock).save(Session(id="work", turn=1, grants=grants))
         step = WorkflowStep(text="a step", input="/tool x", skill="tool", agent="skills")
         journal = SqliteJournal(root / "w.sqlite", writer, clock)
-        journal.propose(TOKEN, "work", WorkflowPlan(name="plan", description="a plan", steps=(step,)), ["*"])
-        journal.mark(TOKEN, "running", ["*"])
+        journal.propose(TOKEN, "work", WorkflowPlan(name="plan", description="a plan", steps=(step,)), list(grants))
+        journal.mark(TOKEN, "running", list(grants))
         return {"sessions": (root / "s.sqlite").read_bytes(), "workflows": (root / "w.sqlite").read_bytes()}
+
+
+@cache
+def subjects() -> tuple[str, ...]:
+    """What a person would have to agree to for each probe: whoever makes a clone can work it out from its bytes."""
+    files = {name: held[0] for name, held in GRANTING.items() if name in {".mcp.json", "mybox/workflows/plan.md"}}
+    asked = {one.subject for some in ({}, files) for one in outcomes(some).values() if one.subject}
+    digest = folder_digest_of("tool")
+    origins = ("https://github.com/anthropics/skills.git#" + "1" * 40, "/")
+    made = [f"installed:tool@{origin}@{digest}" for origin in origins]
+    return ("*", skill_subject("tool", digest), *made, *sorted(asked))
+
+
+@cache
+def forged() -> dict[str, list[bytes]]:
+    """`GRANTING`, where what grants names exactly what is asked."""
+    held = databases(subjects())
+    return {
+        **GRANTING,
+        "mybox/state/sessions.sqlite": [held["sessions"]],
+        "mybox/state/workflows.sqlite": [held["workflows"]],
+        "mybox/state/trust.json": [trust(*subjects())],
+        ".claude/skills/.navigator/trust.json": [trust(*subjects())],
+    }
+
+
+def folder_digest_of(skill: str) -> str:
+    with TemporaryDirectory() as held:
+        folder = Path(held) / skill
+        fill(folder, {name.rpartition("/")[2]: text.encode() for name, text in SKILLS.items() if f"/{skill}/" in name})
+        return folder_digest(folder)
 
 
 def receipt(source: str) -> bytes:
     """A receipt of the tool that is right about every byte."""
-    with TemporaryDirectory() as held:
-        folder = Path(held) / "tool"
-        fill(folder, {name.rpartition("/")[2]: text.encode() for name, text in SKILLS.items() if "/tool/" in name})
-        digest = folder_digest(folder)
+    digest = folder_digest_of("tool")
     body = {"v": 1, "name": "tool", "source": source, "ref": "", "commit": "1" * 40, "subpath": "tool", "tree": ""}
     body |= {"digest": digest, "verdict": "ok", "installed_at": "2026-01-01T00:00:00.000Z", "files": []}
     return json.dumps(body).encode()
 
 
-def trust() -> bytes:
-    subjects = ["*", "type_a:tool@sha256:0", "shell:id", "skill:tool", "installed:tool"]
-    return json.dumps({"v": 2, "trusted": {subject: {"note": "", "ts": ""} for subject in subjects}}).encode()
+def trust(*given: str) -> bytes:
+    names = given or ("*", "type_a:tool@sha256:0", "shell:id", "skill:tool", "installed:tool")
+    return json.dumps({"v": 2, "trusted": {name: {"note": "", "ts": ""} for name in names}}).encode()
 
 
-DATABASES = databases()
 PAGE = (shipped_home().docs / "commands.md").read_bytes()
 SERVER = json.dumps({"mcpServers": {"srv": {"command": "python3", "args": ["-c", CANARY]}}}).encode()
 PLAN = b"---\nname: plan\nversion: 1.0.0\ndescription: a plan\ndepends_on: [tool]\n---\n## Step 1: a step\n- skill: tool\n- input: /tool x\n"
 HOOK = f"from navigator_kernel.hookspecs import hookimpl\n{CANARY}\n@hookimpl\ndef kernel_register_agents(ports):\n    return ()\n".encode()
 GRANTING: dict[str, list[bytes]] = {
-    "mybox/state/sessions.sqlite": [DATABASES["sessions"]],
-    "mybox/state/workflows.sqlite": [DATABASES["workflows"]],
+    "mybox/state/sessions.sqlite": [b""],  # `forged` has the ones that grant
+    "mybox/state/workflows.sqlite": [b""],
     "mybox/state/trust.json": [trust()],
     "mybox/state/home.json": [b'{"v": 2, "upgraded_at": 99999999999999999999}'],
     "mybox/state/project-id": [b"0" * 32, b""],
@@ -200,7 +229,7 @@ FOLDERS = [
 def projects(draw: st.DrawFn) -> dict[str, bytes]:
     """Files that look as if they granted something, others of random bytes in the same places, and at random names."""
     chosen = draw(st.lists(st.sampled_from(sorted(GRANTING)), max_size=12, unique=True))
-    files = {name: draw(st.one_of(st.sampled_from(GRANTING[name]), BYTES)) for name in chosen}
+    files = {name: draw(st.one_of(st.sampled_from(forged()[name]), BYTES)) for name in chosen}
     for folder, name in draw(st.lists(st.tuples(st.sampled_from(FOLDERS), st.sampled_from(NAMES)), max_size=6)):
         files.setdefault(f"{folder}/{name}", draw(BYTES))
     return files
@@ -241,12 +270,12 @@ def test_no_file_of_2000_projects_answers_a_question(empty: dict[str, Outcome], 
 
 @pytest.mark.parametrize("name", sorted(GRANTING))
 def test_no_single_file_that_looks_like_a_grant_is_one(empty: dict[str, Outcome], name: str) -> None:
-    for data in GRANTING[name]:
+    for data in forged()[name]:
         check({name: data}, empty)
 
 
 def test_all_of_them_together_grant_nothing(empty: dict[str, Outcome]) -> None:
-    check({name: held[0] for name, held in GRANTING.items()}, empty)
+    check({name: held[0] for name, held in forged().items()}, empty)
 
 
 def test_the_check_sees_a_grant(empty: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,15 +248,47 @@ def _carries(pid: int, needle: bytes) -> bool:
         return False
 
 
-def unlinked(leader: int, device: int) -> int:
-    """Bytes on the disk `device` of files without a name that the processes below `leader` hold open."""
-    held: dict[int, int] = {}
-    for pid in (leader, *descendants(leader)):
-        folder = f"/proc/{pid}/fd"
-        with contextlib.suppress(OSError):
-            for name in os.listdir(folder):
-                with contextlib.suppress(OSError):
-                    seen = Path(folder, name).stat()
-                    if seen.st_nlink == 0 and stat.S_ISREG(seen.st_mode) and seen.st_dev == device:
-                        held[seen.st_ino] = seen.st_blocks * 512
+def unlinked(leader: int, limit: int) -> int:
+    """Bytes of files without a name, on a disk or in memory, that the processes below `leader` hold open.
+
+    A process that lets nobody see its files counts as more than `limit`; not where the leader lets nobody, either, as
+    a setuid bubblewrap does not.
+    """
+    held: dict[tuple[int, int], int] = {}
+    seen = _open_files(leader, held)
+    for pid in descendants(leader):
+        if not _open_files(pid, held) and seen:
+            return limit + 1
     return sum(held.values())
+
+
+def _open_files(pid: int, held: dict[tuple[int, int], int]) -> bool:
+    """Whether they can be seen; each thread is looked at, for the first one may have ended."""
+    for task in _listing(f"/proc/{pid}/task") or ():
+        folder = f"/proc/{pid}/task/{task}/fd"
+        names = _listing(folder)
+        if names is None and not _is_dead(f"/proc/{pid}/task/{task}/stat"):
+            return False
+        for name in names or ():
+            with contextlib.suppress(OSError):
+                seen = Path(folder, name).stat()
+                if seen.st_nlink == 0 and stat.S_ISREG(seen.st_mode):
+                    held[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
+    return True
+
+
+def _listing(folder: str) -> list[str] | None:
+    """None where it may not be seen."""
+    try:
+        return os.listdir(folder)
+    except PermissionError:
+        return None
+    except OSError:
+        return []
+
+
+def _is_dead(file: str) -> bool:
+    try:
+        return Path(file).read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except (OSError, IndexError):
+        return True

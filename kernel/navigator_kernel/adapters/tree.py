@@ -15,7 +15,7 @@ from msgspec import Struct
 
 ENTRIES, SECONDS, DEPTH = 20_000, 5.0, 64  # of one listing
 DEEPEST = 512  # folders within each other that are measured; a deeper tree counts as too large
-ENTRY = 512  # bytes that an empty file counts for
+ENTRY = 4096  # bytes that an empty file counts for, so that a measure looks at no more entries than it is worth
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
@@ -40,7 +40,7 @@ class _Level(NamedTuple):
 def listed(folder: Path, *, entries: int = ENTRIES, seconds: float = SECONDS, depth: int = DEPTH) -> Listing:
     """The files below `folder`; links are left out, and nothing that happens to the tree meanwhile is an error."""
     found, end, count = Listing(files={}), time.monotonic() + seconds, 0
-    for level, held in _folders(folder, depth, found):
+    for level, held in _folders(folder, depth, found, most=entries + 1):
         for name, seen in held:
             count += 1
             if count > entries or time.monotonic() > end:
@@ -53,28 +53,27 @@ def listed(folder: Path, *, entries: int = ENTRIES, seconds: float = SECONDS, de
 
 
 def disk_used(folder: Path, limit: int) -> int:
-    """Bytes on disk of everything in `folder`, counted until they are more than `limit`."""
+    """Bytes on disk of everything in `folder`, counted until they are more than `limit`; what cannot be measured, for
+    it is too deep or is kept closed, counts as more. The owner is let into every folder: a mode hides nothing."""
     used, found = 0, Listing(files={})
-    for _, held in _folders(folder, DEEPEST, found):
+    for _, held in _folders(folder, DEEPEST, found, most=limit // ENTRY + 1, closed=True):
         used += sum(max(seen.st_blocks * 512, ENTRY) for _, seen in held)
         if used > limit:
             return used
-    return limit + 1 if found.cut and _is_too_deep(folder) else used
+    return limit + 1 if found.cut else used
 
 
-def _is_too_deep(folder: Path) -> bool:
-    return any(level.count("/") >= DEEPEST for level, _ in _folders(folder, DEEPEST, Listing(files={})))
-
-
-def _folders(folder: Path, depth: int, found: Listing) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:
-    """Path and entries of each folder, the first first. At most `depth` descriptors are open; `found.cut` is set where
-    a folder is deeper or cannot be read."""
+def _folders(
+    folder: Path, depth: int, found: Listing, *, most: int, closed: bool = False
+) -> Iterator[tuple[str, list[tuple[str, os.stat_result]]]]:
+    """Path and up to `most` entries of each folder, the first first; with `closed` those that their maker closed, too.
+    At most `depth` descriptors are open; `found.cut` is set where a folder is deeper, larger, or cannot be read."""
     stack: list[_Level] = []
     try:
-        top = _opened(str(folder), None)
+        top = _opened(str(folder), None, closed=closed)
         if top is None:
             return
-        held = _entries(top, found)
+        held = _entries(top, found, most)
         stack.append(_Level(top, "", _names(held)))
         yield "", held
         while stack:
@@ -83,11 +82,11 @@ def _folders(folder: Path, depth: int, found: Listing) -> Iterator[tuple[str, li
                 os.close(stack.pop().fd)
                 continue
             name = level.left.pop()
-            fd = _opened(name, level.fd) if len(stack) < depth else None
+            fd = _opened(name, level.fd, closed=closed) if len(stack) < depth else None
             if fd is None:
-                found.cut = True
+                found.cut = found.cut or _is_there(name, level.fd)
                 continue
-            held, path = _entries(fd, found), f"{level.path}{name}/"
+            held, path = _entries(fd, found, most), f"{level.path}{name}/"
             stack.append(_Level(fd, path, _names(held)))
             yield path, held
     finally:
@@ -99,11 +98,14 @@ def _names(held: list[tuple[str, os.stat_result]]) -> list[str]:
     return [name for name, seen in held if stat.S_ISDIR(seen.st_mode)]
 
 
-def _entries(fd: int, found: Listing) -> list[tuple[str, os.stat_result]]:
-    held = []
+def _entries(fd: int, found: Listing, most: int) -> list[tuple[str, os.stat_result]]:
+    held: list[tuple[str, os.stat_result]] = []
     try:
         with os.scandir(fd) as entries:
             for entry in entries:
+                if len(held) >= most:
+                    found.cut = True
+                    break
                 with suppress(OSError):  # it went away
                     held.append((entry.name, entry.stat(follow_symlinks=False)))
     except OSError:
@@ -111,11 +113,23 @@ def _entries(fd: int, found: Listing) -> list[tuple[str, os.stat_result]]:
     return held
 
 
-def _opened(name: str, at: int | None) -> int | None:
+def _opened(name: str, at: int | None, *, closed: bool) -> int | None:
+    if closed:
+        _let_in(name, at)
     try:
         return os.open(name, _FOLDER, dir_fd=at)
     except OSError:
         return None
+
+
+def _is_there(name: str, at: int) -> bool:
+    """Whether a folder that could not be opened is one still: what a program removes meanwhile hides nothing."""
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def remove_tree(folder: Path) -> list[str]:
@@ -124,8 +138,7 @@ def remove_tree(folder: Path) -> list[str]:
     A folder within another is moved to the top first, so that no path and no stack of descriptors grows with the depth.
     """
     problems: list[str] = []
-    _let_in(str(folder), None)
-    top = _opened(str(folder), None)
+    top = _opened(str(folder), None, closed=True)
     if top is None:
         return [f"{str(folder)!r} cannot be opened"]
     try:
@@ -173,8 +186,12 @@ def _all(fd: int) -> list[str]:
 
 
 def _let_in(name: str, at: int | None) -> None:
-    """Lets the owner read, write and enter a folder; whoever does not own it finds out later."""
+    """Lets the owner read, write and enter a folder; whoever does not own it finds out later. By a descriptor, for what
+    is replaced by a link meanwhile must not lead anywhere else."""
     with suppress(OSError):
-        seen = os.stat(name, dir_fd=at, follow_symlinks=False)
-        if stat.S_ISDIR(seen.st_mode) and seen.st_mode & 0o700 != 0o700:
-            os.chmod(name, 0o700, dir_fd=at)
+        fd = os.open(name, _FOLDER | os.O_PATH, dir_fd=at)
+        try:
+            if os.fstat(fd).st_mode & 0o700 != 0o700:
+                Path(f"/proc/self/fd/{fd}").chmod(0o700)
+        finally:
+            os.close(fd)

@@ -166,8 +166,5 @@ def _exceeded(held: Confinement, leaders: Sequence[int]) -> Exceeded:
             used += disk_used(folder, held.disk - used)
             if used > held.disk:
                 return "disk"
-    device = held.writes.stat().st_dev
-    used += sum(unlinked(pid, device) for pid in leaders)
-    if held.scratch is not None and (other := held.scratch.stat().st_dev) != device:
-        used += sum(unlinked(pid, other) for pid in leaders)
+    used += sum(unlinked(pid, held.disk) for pid in leaders)
     return "disk" if used > held.disk else ""

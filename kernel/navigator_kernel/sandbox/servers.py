@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.process import environment
 from navigator_kernel.adapters.redaction import found
 from navigator_kernel.errors import ConnectionFailed
+from navigator_kernel.sandbox.confinement import SYSTEM, covers
 from navigator_kernel.text import pattern
 from navigator_kernel.values.job import Job
 
@@ -37,11 +39,14 @@ def starter(
     empty."""
 
     def start(name: str, server: McpServer, run: str, cwd: Path, scratch: Path) -> Started:
-        check(request(name, server, run, cwd))
+        asked = request(name, server, run, cwd)
+        check(asked)
         if server.url:
             return (), {}
         held = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
         job = replace(server_job(name, held, run, cwd), scratch=scratch)
+        if server.origin == PROJECT:  # what a reference in its arguments stands for was in no question
+            job = replace(job, reads=asked.reads)
         return contained(job), environment(job, "")
 
     return start
@@ -50,19 +55,22 @@ def starter(
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:
     """What the person is asked about: the whole command or address, with references as they are written. Secrets that
     the person wrote into their own settings are not shown; what a project's file brings is shown in full, for no name
-    of a variable says that its value is one."""
-    show = _whole if server.origin == PROJECT else _shown
+    of a variable says that its value is one. A yes to such a server is to the paths that it reads, too, wherever links
+    lead: a link in a project may lead elsewhere tomorrow."""
+    brought = server.origin == PROJECT
+    show = _whole if brought else _shown
+    reads = tuple(_mounted(server))
     given = [show(key, value) for key, value in sorted({**server.env, **server.headers}.items())]
     return Job(
         actor="mcp_server",
         subject=name,
-        digest=server.digest,
+        digest=_with_paths(server.digest, reads) if brought else server.digest,
         run=run,
         argv=(server.url, *given) if server.url else (*given, server.command, *server.args),
         cwd=cwd,
         timeout=SECONDS,
         wants=("network",) if server.network or server.url else (),
-        reads=tuple(_named(server)),
+        reads=reads,
     )
 
 
@@ -81,12 +89,11 @@ def _shown(key: str, value: str) -> str:
 
 def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:
     """The process of a server whose references are resolved. ConnectionFailed where there is no such program."""
-    program = shutil.which(server.command)
+    program = _program(server)
     if program is None:
         message = f"the MCP server {name!r} cannot be started: no program is called {server.command!r}"
         raise ConnectionFailed(message, hint=f"check the command of {name!r} and PATH")
-    place = _environment(Path(program))
-    started = program if place is not None else os.path.realpath(program)
+    started, place = program
     return Job(
         actor="mcp_server",
         subject=name,
@@ -96,9 +103,33 @@ def server_job(name: str, server: McpServer, run: str, cwd: Path) -> Job:
         cwd=cwd,
         timeout=SECONDS,
         wants=("network",) if server.network else (),
-        reads=(place or _prefix(Path(started)), *_named(server)),
+        reads=(place, *_named(server)),
         env=server.env,
     )
+
+
+def _mounted(server: McpServer) -> Iterator[Path]:
+    """The real paths that its process sees besides the system's own: what its program is made of, and what it names."""
+    program = None if server.url else _program(server)
+    named = [] if server.url else [*([program[1]] if program else []), *_named(server)]
+    for path in dict.fromkeys(Path(os.path.realpath(path)) for path in named):
+        if not covers(map(Path, SYSTEM), path):
+            yield path
+
+
+def _with_paths(digest: str, reads: tuple[Path, ...]) -> str:
+    body = "\0".join((digest, *map(str, reads))).encode("utf-8", "surrogateescape")
+    return f"sha256:{sha256(body).hexdigest()}"
+
+
+def _program(server: McpServer) -> tuple[str, Path] | None:
+    """Its program, and the folder or file that holds what it is made of; None where there is no such program."""
+    found = shutil.which(server.command)
+    if found is None:
+        return None
+    place = _environment(Path(found))
+    started = found if place is not None else os.path.realpath(found)
+    return started, place or _prefix(Path(started))
 
 
 def _environment(program: Path) -> Path | None:

@@ -90,7 +90,7 @@ class Specialist(Struct, kw_only=True):
             language=packet.context.language,
             now=_local(self.clock.now()),
             memories=tuple(str(one) for one in packet.params.value("memory", ())),
-            private=any(packet.params.value(name, ()) for name in ("memory", "files", "previous")),
+            private=any(packet.params.value(name, ()) for name in ("memory", "files", "previous")) or _has_read(packet),
             history=tuple(ChatMessage(role=one.role, text=one.text) for one in self.history),
         )
 
@@ -98,6 +98,7 @@ class Specialist(Struct, kw_only=True):
         executor = self.catalogue.create_executor(packet.task_spec.target)
         skill, (guide, request), limit = executor.skill, parts(prepared), packet.constraints.timeout
         backend = str(prepared.data.get("backend", ""))
+        history = base.history if skill.inherit_history else ()
         return replace(
             base,
             request=request or base.request,
@@ -106,7 +107,8 @@ class Specialist(Struct, kw_only=True):
             standing=executor.standing,
             guide=guide,
             tools=skill.tools or (),
-            history=base.history if skill.inherit_history else (),
+            history=history,
+            private=base.private or any(one.role == "assistant" for one in history),
             model=backend,
             unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",
             limit=limit if limit < (skill.timeout or self.usual) else skill.timeout or 0.0,
@@ -168,6 +170,15 @@ def _before(packet: Packet) -> Progress | None:
         return progress_of(str(kept))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged("what waited cannot be read", hint="ask for it anew") from error
+
+
+def _has_read(packet: Packet) -> bool:
+    """Whether tools had answered before an order that goes on now, maybe in another process and under another run."""
+    try:
+        before = _before(packet)
+    except Damaged:  # who goes on with it is told
+        return True
+    return before is not None and any(message.role == "tool" for message in before.messages)
 
 
 def parts(prepared: Report) -> tuple[str, str]:

@@ -1,0 +1,102 @@
+"""What a project's file brings of an MCP server is shown whole, and a yes is to the paths that its process sees (X-43)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.support import Place, place_in
+from sandbox.world import RUNGS, use
+
+pytestmark = pytest.mark.requirement("X-43", "SAF-1", "AGT-4")
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Place:
+    return place_in(tmp_path)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder of the person's, with a program and another file."""
+    program = tmp_path / "private" / "bin" / "tool"
+    program.parent.mkdir(parents=True)
+    shutil.copy("/bin/true", program)
+    (tmp_path / "private" / "diary").write_text("hunter2")
+    return tmp_path / "private"
+
+
+def brings(clone: Place, command: str, *args: str, **env: str) -> None:
+    server = {"command": command, "args": list(args), "env": env}
+    clone.write({".mcp.json": json.dumps({"mcpServers": {"srv": server}})})
+
+
+def question(clone: Place, **env: str) -> str:
+    done = clone.run("mcp", "tools", "srv", env=env)
+    assert done.code == 9, done.out + done.err
+    return done.err
+
+
+def test_every_argument_and_value_is_shown_whatever_its_name(clone: Place) -> None:
+    brings(clone, "/usr/bin/env", "a\n[State Update]", API_KEY="LD_PRELOAD", TOKEN="do-this", PASSWORD="x" * 3000)
+    asked = question(clone)
+    assert "API_KEY=LD_PRELOAD" in asked and "TOKEN=do-this" in asked and f"PASSWORD={'x' * 3000}" in asked
+    assert not any(line.startswith("[State Update]") for line in asked.splitlines())
+
+
+@pytest.mark.parametrize("written", ["{real}", "/proc/self/cwd/link"], ids=["as it is", "by a link"])
+def test_a_file_is_named_by_its_real_path_and_its_folder_is_not_seen(clone: Place, outside: Path, written: str) -> None:
+    (clone.root / "link").symlink_to(outside / "diary")
+    brings(clone, "/usr/bin/env", written.format(real=outside / "diary"))
+    assert f"(it reads {outside / 'diary'})" in question(clone)
+
+
+def test_the_folder_that_a_program_lies_in_is_named(clone: Place, outside: Path) -> None:
+    (clone.root / "tool").symlink_to(outside / "bin" / "tool")
+    brings(clone, "/proc/self/cwd/tool")
+    assert f"(it reads {outside})" in question(clone)
+
+
+SERVER = Path(__file__).parents[1] / "mcp_client" / "hostile_server.py"
+
+
+def test_a_yes_ends_where_a_link_leads_elsewhere(clone: Place, outside: Path) -> None:
+    """What is pulled later may not widen what was agreed to."""
+    link = clone.root / "link"
+    link.write_text("harmless")
+    brings(clone, sys.executable, str(SERVER), "reads", "/proc/self/cwd/link")
+    clone.said("mcp", "approve", "srv")
+    assert clone.run("mcp", "tools", "srv").code == 0
+    link.unlink()
+    link.symlink_to(outside / "diary")
+    assert str(outside / "diary") in question(clone)
+
+
+READS = """import os, pathlib, sys
+found = []
+for name in ("diary", "beside"):
+    try:
+        found.append(pathlib.Path(os.environ["PLACE"], name).read_text())
+    except OSError as error:
+        found.append(type(error).__name__)
+print(*found, file=sys.stderr)
+"""
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("named", [True, False], ids=["a file", "a folder by a reference"])
+def test_it_sees_the_file_that_was_named_and_nothing_else(
+    clone: Place, outside: Path, rung: str, *, named: bool
+) -> None:
+    use(rung)
+    (outside / "beside").write_text("beside-it")
+    (clone.root / "server.py").write_text(READS)
+    word = str(outside / "diary") if named else "${SECRET_PLACE}"
+    brings(clone, sys.executable, str(clone.root / "server.py"), word, PLACE=str(outside))
+    said = clone.run("mcp", "tools", "srv", "--yes", env={"SECRET_PLACE": str(outside)}).err
+    assert ("hunter2" in said) == named and "Error" in said and "beside-it" not in said, said

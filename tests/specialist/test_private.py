@@ -1,0 +1,41 @@
+"""What tools told before a yes is private after it, under another run and in another process (X-43)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.specialist.specialist import Specialist
+from navigator_kernel.values.chat import ChatMessage
+from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
+from navigator_kernel.values.work import PROGRESS, Progress
+
+pytestmark = pytest.mark.requirement("X-43")
+
+
+def order(**optional: str) -> Packet:
+    return Packet(
+        agent="skills",
+        task_spec=TaskSpec(intent="go on", operation="run", target="sailor"),
+        params=Params(optional=optional),
+        context=Context(run="another", step=0, idempotency_key="k"),
+    )
+
+
+def is_private(packet: Packet) -> bool:
+    nothing: Any = None  # none of these is asked
+    return (
+        Specialist(models=nothing, catalogue=nothing, tools=nothing, clock=SystemClock()).assigned(packet, None).private
+    )
+
+
+@pytest.mark.parametrize(("role", "private"), [("tool", True), ("assistant", False)])
+def test_what_a_tool_told_before_the_order_waited_is_private(role: Any, private: bool) -> None:
+    before = Progress(messages=(ChatMessage(role=role, text="hunter2"),))
+    assert is_private(order(**{PROGRESS: before.kept()})) is private
+
+
+def test_an_order_that_begins_is_not_private_and_one_that_cannot_be_read_is() -> None:
+    assert not is_private(order()) and is_private(order(**{PROGRESS: "{"}))
