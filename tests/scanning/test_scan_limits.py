@@ -125,6 +125,13 @@ def test_what_takes_too_long_is_cut_off_and_the_next_skill_is_scanned(scanners: 
 
 
 @pytest.mark.requirement("SAF-1")
+def test_a_slow_file_hides_nothing_that_another_holds(scanners: Any) -> None:
+    found = scanners(seconds=8)(skill(), {"a.sh": SLOW, "x.sh": FETCH})
+    assert [(one.code, one.path) for one in found] == [(NOT_SCANNED, "reader"), ("fetch-execute", "x.sh")]
+    assert verdict_of(found) == "block"
+
+
+@pytest.mark.requirement("SAF-1")
 def test_a_scanner_that_is_stopped_is_dead(scanners: Any) -> None:
     scan = scanners(seconds=2)
     scan.start()

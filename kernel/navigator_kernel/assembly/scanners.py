@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.module_child import ModuleChild
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 OWN, PLUGINS = "navigator_kernel.assembly.content_child", "navigator_kernel.assembly.scan_child"
 OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # what our own scanners may take for one skill
 PER_MIB = 4  # seconds more for each MiB of it
+EACH = 4  # the part of that time that one file may take by itself
 SECONDS, MEMORY = 60, 2 * 1024**3  # what the scanners of plugins may take for one skill
+_BROKEN = (KernelError, KeyError, TypeError, ValueError)
 
 
 class Scanners:
@@ -39,13 +43,25 @@ class Scanners:
         return found
 
     def contents(self, files: Mapping[str, bytes], subject: str, *, secrets: bool) -> list[Diagnostic]:
-        """What our own find; a failure of the whole stands under `subject`."""
+        """What our own find; that they failed stands under `subject`, with what they find in each file by itself, for as
+        long again: one slow file is not to hide what another holds."""
         seconds = self._seconds + PER_MIB * (sum(map(len, files.values())) // 1024**2)
         try:
-            told = self._child.ask({"files": dict(files), "secrets": secrets}, seconds=seconds)
-            return _told(told, subject)
-        except (KernelError, KeyError, TypeError, ValueError) as error:
-            return [_failed("the content scanner", str(error), subject)]
+            return self._asked(files, subject, secrets=secrets, seconds=seconds)
+        except _BROKEN as error:
+            found = [_failed("the content scanner", str(error), subject)]
+        end = time.monotonic() + seconds
+        for path, data in files.items() if len(files) > 1 else ():
+            left = int(end - time.monotonic())
+            if left < 1:
+                break
+            with suppress(*_BROKEN):
+                own = min(left, max(seconds // EACH, 1))
+                found += self._asked({path: data}, subject, secrets=secrets, seconds=own)
+        return found
+
+    def _asked(self, files: Mapping[str, bytes], subject: str, *, secrets: bool, seconds: int) -> list[Diagnostic]:
+        return _told(self._child.ask({"files": dict(files), "secrets": secrets}, seconds=seconds), subject)
 
     def start(self) -> None:
         """Our own get ready meanwhile."""
@@ -64,7 +80,7 @@ def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
         told = call_module(PLUGINS, dict(files), seconds=SECONDS, memory=MEMORY)
         found = _told(told, skill)
         return found if told["scanners"] else None
-    except (KernelError, KeyError, TypeError, ValueError) as error:
+    except _BROKEN as error:
         return [_failed("the scanners of plugins", str(error), skill)]
 
 
