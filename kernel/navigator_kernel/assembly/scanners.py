@@ -43,8 +43,8 @@ class Scanners:
         return found
 
     def contents(self, files: Mapping[str, bytes], subject: str, *, secrets: bool) -> list[Diagnostic]:
-        """What our own find; that they failed stands under `subject`, with what they find in each file by itself, for as
-        long again: one slow file is not to hide what another holds."""
+        """What our own find; that they failed stands under `subject`, with what they find in each file by itself, for
+        as long again: one slow file is not to hide what another holds."""
         seconds = self._seconds + PER_MIB * (sum(map(len, files.values())) // 1024**2)
         try:
             return self._asked(files, subject, secrets=secrets, seconds=seconds)
