@@ -21,16 +21,8 @@ _SAID = 300  # characters of what it printed before it failed
 def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: int) -> dict[str, Any]:
     """The JSON object that `python -m module` answers, given `question` marshalled on stdin. `memory` in bytes of
     addresses. TimedOut after `seconds`, its process group dead; KernelError for one that fails or answers nonsense."""
-    argv = [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)]
     mark = secrets.token_hex(16)
-    process = subprocess.Popen(
-        argv,
-        env={**os.environ, MARK: mark},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    process = start_module(module, seconds=seconds, memory=memory, mark=mark, errors=subprocess.PIPE)
     try:
         out, err = process.communicate(marshal.dumps(question), timeout=seconds)
     except subprocess.TimeoutExpired as error:
@@ -52,11 +44,27 @@ def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: 
     return answer
 
 
+def start_module(
+    module: str, *, seconds: int, memory: int, mark: str = "", errors: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    """`python -m module` in a fresh interpreter and a session of its own, which has no file open but its streams.
+    `seconds` of processor time, 0 for no limit; `mark` is for `kill_tree`."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)],
+        env={**os.environ, MARK: mark},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        start_new_session=True,
+    )
+
+
 # Limits come before anything of a plugin's is imported, which is found where this process would find it
 _START = """
 import json, resource, runpy, sys
 memory, seconds, module = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-for which, value in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_CORE, 0)):
+limits = [(resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)]
+for which, value in limits + [(resource.RLIMIT_CPU, seconds)] * (seconds > 0):
     hard = resource.getrlimit(which)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(which, (value, value))

@@ -18,7 +18,7 @@ from navigator_kernel.assembly.places import (
     shipped_home,
     standing_places,
 )
-from navigator_kernel.assembly.scanners import open_scan
+from navigator_kernel.assembly.scanners import Scanners
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import load_settings, user_cache, user_state
 from navigator_kernel.skills.doors import Doors
@@ -38,12 +38,15 @@ def open_lifecycle(root: Path) -> Lifecycle:
         levels["shipped"] = shipped_home().skills
     own = [folder / name for folder in (home / ".claude", home / ".agents") for name in ("skills", "skills.lock.json")]
     state = project_state(root)
+    scanners = Scanners()
     writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
     doors = Doors(
         writer=writer,
         clock=SystemClock(),
         mapping=open_mapping(root),
-        scan=open_scan(),
+        scan=scanners,
+        prepare=scanners.start,
+        finish=scanners.close,
         cache=_cache,
         private=lambda: load_settings(root).private,
         reserved=shipped_digests,

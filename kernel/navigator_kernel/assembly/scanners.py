@@ -1,10 +1,13 @@
-"""Puts the scanners of skills together: content rules, detect-secrets, and those of plugins, which run apart."""
+"""Puts the scanners of skills together: our own in one process, those of plugins in another."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.adapters.module_child import ModuleChild
 from navigator_kernel.assembly.places import installed_plugins
 from navigator_kernel.errors import KernelError
 from navigator_kernel.values.receipt import NOT_SCANNED
@@ -13,49 +16,60 @@ from navigator_kernel.values.resource import Diagnostic
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
-CHILD = "navigator_kernel.assembly.scan_child"
+OWN, PLUGINS = "navigator_kernel.assembly.content_child", "navigator_kernel.assembly.scan_child"
+OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # what our own scanners may take for one skill
+PER_MIB = 4  # seconds more for each MiB of it
+EACH = 4  # the part of that time that one file may take by itself
 SECONDS, MEMORY = 60, 2 * 1024**3  # what the scanners of plugins may take for one skill
-TEXT_LIMIT = 1024 * 1024  # bytes of one file in which secrets are looked for
+_BROKEN = (KernelError, KeyError, TypeError, ValueError)
 
 
-def open_scan() -> Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic]]:
-    """Everything that all of them find. One that fails is a finding: "not scanned", never "clean"."""
-    idle = False
+class Scanners:
+    """All scanners. One that fails, or takes too long, is a finding: "not scanned", never "clean". Our own run in one
+    process, which is kept from skill to skill until `close`."""
 
-    def scan(skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
-        nonlocal idle
-        found: list[Diagnostic] = []
-        for name, scanner in (("content rules", _content), ("detect-secrets", _secrets)):
-            try:
-                found += scanner(files)
-            except Exception as error:  # noqa: BLE001 - a scanner that fails must not pass for one that found nothing
-                found.append(_failed(name, f"{type(error).__name__}: {error}", skill.name))
-        if not idle:
+    def __init__(self, *, seconds: int = OWN_SECONDS, memory: int = OWN_MEMORY) -> None:
+        self._seconds = seconds
+        self._child = ModuleChild(OWN, memory=memory)
+        self._idle = False  # no plugin has a scanner
+
+    def __call__(self, skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
+        """What they find in the files of `skill`."""
+        found = self.contents(files, skill.name, secrets=True)
+        if not self._idle:
             told = _plugins(files, skill.name) if installed_plugins() else None
-            idle = told is None
+            self._idle = told is None
             found += told or ()
         return found
 
-    return scan
+    def contents(self, files: Mapping[str, bytes], subject: str, *, secrets: bool) -> list[Diagnostic]:
+        """What our own find; that they failed stands under `subject`, with what they find in each file by itself, for
+        as long again: one slow file is not to hide what another holds."""
+        seconds = self._seconds + PER_MIB * (sum(map(len, files.values())) // 1024**2)
+        try:
+            return self._asked(files, subject, secrets=secrets, seconds=seconds)
+        except _BROKEN as error:
+            found = [_failed("the content scanner", str(error), subject)]
+        end = time.monotonic() + seconds
+        for path, data in files.items() if len(files) > 1 else ():
+            left = int(end - time.monotonic())
+            if left < 1:
+                break
+            with suppress(*_BROKEN):
+                own = min(left, max(seconds // EACH, 1))
+                found += self._asked({path: data}, subject, secrets=secrets, seconds=own)
+        return found
 
+    def _asked(self, files: Mapping[str, bytes], subject: str, *, secrets: bool, seconds: int) -> list[Diagnostic]:
+        return _told(self._child.ask({"files": dict(files), "secrets": secrets}, seconds=seconds), subject)
 
-def _content(files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
-    from navigator_kernel.skills.scan.content import findings
+    def start(self) -> None:
+        """Our own get ready meanwhile."""
+        self._child.start()
 
-    return findings(files)
-
-
-def _secrets(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
-    """One finding a line; what it is, and never the secret itself."""
-    from navigator_kernel.adapters.redaction import found
-
-    for path, data in sorted(files.items()):
-        if b"\x00" in data[:4096]:
-            continue
-        text = data[:TEXT_LIMIT].decode("utf-8", "replace")
-        lines = {text.count("\n", 0, one.begin) + 1: one.kind for one in found(text)}
-        for line, kind in lines.items():
-            yield Diagnostic(code="secret", level="warning", path=path, message=f"it holds a secret: {kind}", line=line)
+    def close(self) -> None:
+        """No process of theirs is left."""
+        self._child.close()
 
 
 def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
@@ -63,15 +77,20 @@ def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
     from navigator_kernel.adapters.module_call import call_module
 
     try:
-        told = call_module(CHILD, dict(files), seconds=SECONDS, memory=MEMORY)
-        found = [_read(item) for item in told["findings"]]
-        return None if not told["scanners"] else [*found, *(_failed(who, why, skill) for who, why in told["failures"])]
-    except (KernelError, KeyError, TypeError, ValueError) as error:
+        told = call_module(PLUGINS, dict(files), seconds=SECONDS, memory=MEMORY)
+        found = _told(told, skill)
+        return found if told["scanners"] else None
+    except _BROKEN as error:
         return [_failed("the scanners of plugins", str(error), skill)]
 
 
+def _told(answer: Mapping[str, Any], subject: str) -> list[Diagnostic]:
+    found = [_read(item) for item in answer["findings"]]
+    return [*found, *(_failed(who, why, subject) for who, why in answer["failures"])]
+
+
 def _read(item: Mapping[str, Any]) -> Diagnostic:
-    """A finding as a plugin said it; what its words hold is for whoever shows them to clean."""
+    """A finding as it was said; what a plugin's words hold is for whoever shows them to clean."""
     line = item["line"]
     return Diagnostic(
         code=str(item["code"]),
@@ -82,5 +101,5 @@ def _read(item: Mapping[str, Any]) -> Diagnostic:
     )
 
 
-def _failed(name: str, error: str, skill: str) -> Diagnostic:
-    return Diagnostic(code=NOT_SCANNED, level="warning", path=skill, message=f"{name}: {error}")
+def _failed(name: str, error: str, subject: str) -> Diagnostic:
+    return Diagnostic(code=NOT_SCANNED, level="warning", path=subject, message=f"{name}: {error}")

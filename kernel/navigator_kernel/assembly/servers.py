@@ -105,12 +105,19 @@ def open_pins(settings: Settings, consents: Consents, audit: Audit) -> ToolPins:
     return ToolPins(consents, settings.policy, audit, suspicions)
 
 
-def suspicions(text: str) -> Sequence[str]:
-    """What content rules find in a text that a model would read, worst first."""
-    from navigator_kernel.skills.scan.content import findings
+def suspicions(texts: Sequence[str], *, seconds: int = 20) -> Sequence[Sequence[str]]:
+    """What content rules find in each text that a model would read, worst first; that they failed, or took longer than
+    `seconds`, is found in all."""
+    from navigator_kernel.assembly.scanners import Scanners
 
-    found = findings({"SKILL.md": text.encode("utf-8", "replace")})
-    return [one.message for one in sorted(found, key=lambda one: one.level)]
+    files = {f"{at}/SKILL.md": text.encode("utf-8", "replace") for at, text in enumerate(texts)}
+    scanners = Scanners(seconds=seconds)
+    try:
+        found = scanners.contents(files, "", secrets=False)
+    finally:
+        scanners.close()
+    worst = sorted(found, key=lambda one: one.level)
+    return [[one.message for one in worst if one.path in ("", path)] for path in files]
 
 
 def secret_named(name: str) -> str | None:

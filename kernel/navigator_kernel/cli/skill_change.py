@@ -49,6 +49,7 @@ def install(
         lines(what + "".join(f", linked from {link}" for link in one["links"]))
         for finding in one["findings"]:
             note(f"{finding['level']}: {finding['code']}: {finding['message']}")
+        _note_unscanned(one)
     for one in found["refused"]:
         note(f"left out {one['path']}: {one['msg']}")
     return int(found["exit_code"])
@@ -94,7 +95,13 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
         for one in found["skills"]:
             done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
             lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
+            _note_unscanned(one)
     return code
+
+
+def _note_unscanned(one: Mapping[str, Any]) -> None:
+    if one["verdict"] == "not_scanned":
+        note(f"{one['name']} was not scanned, or not whole: it is not trusted, and is asked about before it runs")
 
 
 @click.command("outdated")

@@ -29,12 +29,12 @@ class Standing(NamedTuple):
 
 
 class ToolPins(Struct, frozen=True):
-    """`scan` names what a description tries to do to who reads it."""
+    """`scan` names what each of some descriptions tries to do to who reads it."""
 
     consents: Consents
     policy: Policy
     audit: Audit
-    scan: Callable[[str], Sequence[str]]
+    scan: Callable[[Sequence[str]], Sequence[Sequence[str]]]
 
     def standings(self, tools: Sequence[OfferedTool], only: str = "") -> Mapping[str, Standing]:
         """By the tool's own name, for all tools of one server, or for `only` that one among them; of two that have one
@@ -46,7 +46,12 @@ class ToolPins(Struct, frozen=True):
         names = Counter(fold(tool.name) for tool in tools)
         twice = Standing("shadowing", "the server has two tools of this name")
         wanted = [tool for tool in tools if only in ("", tool.name)]
-        return {tool.name: twice if names[fold(tool.name)] > 1 else self._standing(tool, held) for tool in wanted}
+        found = {tool.name: twice if names[fold(tool.name)] > 1 else _standing(tool, held) for tool in wanted}
+        new = [tool for tool in wanted if found[tool.name].state == "new"]
+        for tool, seen in zip(new, self.scan([text_of(tool) for tool in new]) if new else (), strict=True):
+            if seen:
+                found[tool.name] = Standing("suspicious", seen[0])
+        return found
 
     def require(self, run: str, name: str, tools: Sequence[OfferedTool]) -> None:
         """Refused by policy or for an ambiguous name; ConsentNeeded where nobody agreed to the tool as it is now. A
@@ -67,19 +72,19 @@ class ToolPins(Struct, frozen=True):
         facts: dict[str, Any] = {"tool": tool.full_name, "standing": state}
         self.consents.require(run, tool.subject, question, by_name=state != "new", **facts)
 
-    def _standing(self, tool: OfferedTool, held: Mapping[str, Iterable[str]]) -> Standing:
-        mine = set(held.get(tool.full_name, ()))
-        if tool.subject in mine:
-            return Standing("approved")
-        if mine:
-            return Standing("changed", "it is not what was agreed to any more")
-        own = fold(tool.full_name.partition("__")[2])
-        for name in sorted(held):
-            if fold(name.partition("__")[2]) == own:
-                return Standing("shadowing", f"it has the name of {name}, which was agreed to")
-        if found := self.scan(text_of(tool)):
-            return Standing("suspicious", found[0])
-        return Standing("new")
+
+def _standing(tool: OfferedTool, held: Mapping[str, Iterable[str]]) -> Standing:
+    """Without a look at what it says."""
+    mine = set(held.get(tool.full_name, ()))
+    if tool.subject in mine:
+        return Standing("approved")
+    if mine:
+        return Standing("changed", "it is not what was agreed to any more")
+    own = fold(tool.full_name.partition("__")[2])
+    for name in sorted(held):
+        if fold(name.partition("__")[2]) == own:
+            return Standing("shadowing", f"it has the name of {name}, which was agreed to")
+    return Standing("new")
 
 
 def text_of(tool: OfferedTool) -> str:

@@ -22,7 +22,8 @@ Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic
 
 
 class Doors(NamedTuple):
-    """What a change of the installed skills may reach. `private` are hosts that may be asked with the person's own
+    """What a change of the installed skills may reach. `prepare` gets `scan` ready meanwhile, and `finish` ends what it
+    started; `private` are hosts that may be asked with the person's own
     credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query;
     `consents` keep what the person agreed to by typing a command, `audit` what was done, `seen` writes the page
     of skills that were seen in sources.
@@ -32,6 +33,8 @@ class Doors(NamedTuple):
     clock: Clock
     mapping: SkillMapping
     scan: Scan | None = None
+    prepare: Callable[[], object] = bool
+    finish: Callable[[], object] = bool
     cache: Callable[[], RepoCache | None] = lambda: None
     private: Callable[[], frozenset[str]] = frozenset
     reserved: Callable[[], Iterable[str]] = tuple
@@ -67,10 +70,12 @@ class Options(NamedTuple):
 
 def opened(source: Source, doors: Doors, options: Options, *, install: bool = False) -> Tree:
     """A context over the tree of `source`, of which skills are to be installed, or only looked at."""
-    from navigator_kernel.skills.reading import open_source, ready_to_change, ready_to_look, ready_to_scan
+    from navigator_kernel.skills.reading import open_source, ready_to_change, ready_to_look
 
+    if install:
+        doors.prepare()
     auth = options.auth or host_of(source.url) in doors.private()
-    ahead = (ready_to_change, ready_to_scan) if install else (ready_to_look,)
+    ahead = (ready_to_change if install else ready_to_look,)
     return open_source(source, cache=doors.cache(), offline=options.offline, auth=auth, ahead=ahead)
 
 

@@ -13,8 +13,8 @@ from navigator_kernel.errors import Refused
 from navigator_kernel.skills.discover import LINK as LINK
 from navigator_kernel.skills.discover import REGULAR, Astray, Found, Tree
 from navigator_kernel.text import clean, pattern
+from navigator_kernel.values.receipt import FILE_LIMIT as FILE_LIMIT
 
-FILE_LIMIT = 10 * 1024 * 1024  # bytes
 SKILL_LIMIT = 50 * 1024 * 1024  # bytes
 COUNT_LIMIT = 2_000  # files
 DEPTH_LIMIT = 12  # folders

@@ -38,7 +38,7 @@ class Coming(NamedTuple):
 def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
     """`{source, commit, level, target, changed, dry_run, skills: […]}`. All of it happens, or nothing does."""
     refuse_rename(options.rename, wanted)
-    with opened(source, doors, options) as tree:
+    with opened(source, doors, options, install=True) as tree:
         coming = gathered(Reader(source, tree), wanted, doors, options)
     return landed(coming, place, doors, options)
 

@@ -89,7 +89,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         if operation != "repair":  # which sweeps away what cannot be finished
             self.settle()
         module = importlib.import_module(f"navigator_kernel.skills.verbs.{_VERBS[operation][0]}")
-        answer: Answer = module.VERBS[operation](self, params)
+        try:
+            answer: Answer = module.VERBS[operation](self, params)
+        finally:
+            self.doors.finish()
         return answer
 
     def writes(self, operation: str) -> bool:

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     Tree = GitSource | FolderSource | ArchiveSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, …
 
 TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
-_USUAL = {
-    "SKILL.md": b"---\nname: usual\n---\n# Usual\n\n```\nrun `it` https://example.org\n```\n",
-    "run.py": b"0\n",
-}
 
 
 def open_source(
@@ -70,12 +66,6 @@ def ready_to_look() -> None:
 def ready_to_change() -> None:
     for name in ("navigator_kernel.skills.install", "tinydb", "navigator_kernel.adapters.audit"):
         importlib.import_module(name)
-
-
-def ready_to_scan() -> None:
-    """The patterns are made that most skills are looked at with."""
-    importlib.import_module("navigator_kernel.adapters.redaction")
-    importlib.import_module("navigator_kernel.skills.scan.content").findings(_USUAL)
 
 
 class Reader(Struct):

@@ -128,6 +128,8 @@ def _fetched(missing: Sequence[Receipt], doors: Doors, options: Options) -> list
     groups: dict[tuple[str, str], list[Receipt]] = {}
     for receipt in missing:
         groups.setdefault((receipt.source, receipt.commit), []).append(receipt)
+    if missing:
+        doors.prepare()
     made: list[Plan] = []
     for (_, commit), receipts in groups.items():
         with reading(source_of(receipts[0], ref=commit), doors, options) as reader:

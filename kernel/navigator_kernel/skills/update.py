@@ -53,8 +53,8 @@ def outdated(names: Sequence[str], place: Place, doors: Doors, options: Options)
 
 
 def update(names: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
-    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable. A
-    link that leads to a skill leads to the new one.
+    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable; and
+    the verdict of the scanners where it is updated. A link that leads to a skill leads to the new one.
 
     Refused where a skill that would be replaced was edited here, with its files; `force` keeps a copy of it.
     """
@@ -81,7 +81,11 @@ def update(names: Sequence[str], place: Place, doors: Doors, options: Options) -
         apply(place, doors, decide, keep=keep, agrees=_agrees_again(doors))
     linked = own_links(place)
     told = [{**one.to_dict(), "action": _action(one), "backup": _backup(one, keep, place)} for one in news]
-    told = [{**one, "links": told_links(place, linked, one["name"])} for one in told]
+    verdicts = {plan.receipt.name: plan.verdict for plan in plans}
+    told = [
+        {**one, "links": told_links(place, linked, one["name"]), "verdict": verdicts.get(one["name"], "")}
+        for one in told
+    ]
     head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
     return {**head, "changed": bool(plans), "skills": told}
 

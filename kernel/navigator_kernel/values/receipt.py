@@ -10,7 +10,8 @@ from msgspec import Struct
 VERSION = 1
 
 Verdict = Literal["ok", "warn", "block", "not_scanned"]
-NOT_SCANNED = "not-scanned"  # the code of a finding that says that a scanner failed
+NOT_SCANNED = "not-scanned"  # the code of a finding that says that something was not looked at, or not whole
+FILE_LIMIT = 10 * 1024 * 1024  # bytes of one file of a skill
 
 
 class InstalledFile(Struct, frozen=True, kw_only=True):

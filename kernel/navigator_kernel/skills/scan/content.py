@@ -7,20 +7,22 @@ sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from navigator_kernel.skills.scan.hidden import findings as hidden
-from navigator_kernel.skills.scan.passages import is_named_text, passages
+from navigator_kernel.skills.scan.passages import is_named_text, line_at, passages
 from navigator_kernel.skills.scan.rule import rules
 from navigator_kernel.skills.scan.sequences import hits as sequences
 from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
 from navigator_kernel.text import pattern
+from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
-TEXT_LIMIT = 1024 * 1024  # characters of one file that are looked at
-NOT_WHOLE = "scanned-in-part"
+MOST = 100  # findings of one code and level in one file
 _AS_ASCII = str.maketrans("ſıK", "sik")  # letters that a pattern takes for these
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # what UTF-16 begins with
 _BLANK = pattern(r"[^\S\n ]")
 
 
@@ -28,24 +30,27 @@ def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
     """Each thing found once a line, by path; `error` blocks an installation."""
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
     for path, data in sorted(files.items()):
-        for one in (*unwanted(path, data, files), *_of_text(path, data)):
+        told = Counter[tuple[str, str]]()
+        for one in chain(unwanted(path, data, files), _of_text(path, data)):
             key = (one.path, one.line, one.code)
             if key not in found or one.level == "error":
-                found[key] = one
+                told[one.code, one.level] += 1
+                if told[one.code, one.level] <= MOST:
+                    found[key] = one
     return tuple(found.values())
 
 
 def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
+    if len(data) > FILE_LIMIT:
+        yield _not_whole(path, f"it has over {FILE_LIMIT} bytes")
+        data = data[:FILE_LIMIT]
     text = _text(path, data)
     if text is None:
         return
-    if len(text) > TEXT_LIMIT:
-        message = f"only its first {TEXT_LIMIT:,} characters were looked at"
-        yield Diagnostic(code=NOT_WHOLE, level="warning", path=path, message=message)
-        text = text[:TEXT_LIMIT]
+    if "\ufffd" in text and _is_text(path, data) and not _is_decoded(data):
+        yield _not_whole(path, "it is neither UTF-8 nor UTF-16")
     for hit in hidden(path, text):
-        line = text.count("\n", 0, hit.at) + 1
-        yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
+        yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line_at(text, hit.at))
     for passage in passages(path, text):
         lowered = _lowered(passage.body)
         for hit in chain(sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())):
@@ -53,13 +58,31 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
             yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
 
 
+def _not_whole(path: str, why: str) -> Diagnostic:
+    return Diagnostic(code=NOT_SCANNED, level="warning", path=path, message=f"it was not looked at whole: {why}")
+
+
 def _text(path: str, data: bytes) -> str | None:
     """None for what is no text: bytes with zeros under a name that promises none."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", "replace").replace("\r\n", "\n")
-    if b"\x00" in data[:4096] and not (data.startswith(b"#!") or is_named_text(path)):
+    if b"\x00" in data[:4096] and not (data.startswith(_WIDE) or _is_text(path, data)):
         return None
-    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return data.decode(_encoding(data), "replace").replace("\r\n", "\n")
+
+
+def _is_text(path: str, data: bytes) -> bool:
+    return data.startswith(b"#!") or is_named_text(path)
+
+
+def _encoding(data: bytes) -> str:
+    return "utf-16" if data.startswith(_WIDE) else "utf-8"
+
+
+def _is_decoded(data: bytes) -> bool:
+    try:
+        data.decode(_encoding(data))
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _lowered(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from navigator_kernel.text import pattern
@@ -11,6 +12,7 @@ from navigator_kernel.text import pattern
 Kind = Literal["code", "prose", "fence", "config", "comment"]
 
 _ABOVE = 16  # lines above a passage in which somebody may warn of it
+_BLOCK = 65_536  # characters that are looked through for line breaks
 _PROSE = (".md", ".markdown", ".mdx", ".txt", ".rst", ".html", ".htm", ".adoc")
 _CONFIG = (".json", ".jsonc", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".plist", ".env", ".xml", ".service")
 _DATA = (".csv", ".tsv", ".svg", ".css", ".po", ".ics", ".geojson", ".lock", ".sum", ".map", ".log")
@@ -72,7 +74,7 @@ class Passage(NamedTuple):
 
     def line(self, at: int) -> int:
         """The line of the file, from 1, of place `at` in the body."""
-        return self.text.count("\n", 0, self.start + at) + 1
+        return line_at(self.text, self.start + at)
 
 
 def passages(path: str, text: str) -> Iterator[Passage]:
@@ -103,14 +105,34 @@ def warned_of(passage: Passage, at: int) -> bool:
     """Whether what stands at `at` is quoted by somebody who warns of it, by the words on its line and above it."""
     if passage.kind == "comment":
         return False  # who warns of something lets it be seen
-    warns = _WARNS_IN_CODE if passage.kind == "code" else _WARNS
     place = passage.start + at
-    begin, end = place, passage.text.find("\n", place)
+    low, high = max((place // _BLOCK - 1) * _BLOCK, 0), (place // _BLOCK + 2) * _BLOCK  # of a very long line
+    begin, end = place, passage.text.find("\n", place, high)
     for _ in range(_ABOVE):
-        begin = passage.text.rfind("\n", 0, begin)
+        begin = passage.text.rfind("\n", low, begin)
         if begin < 0:
             break
-    return bool(warns.search(passage.text, max(begin, 0), end if end >= 0 else len(passage.text)))
+    return _warns_between(passage.text, max(begin, low), end if end >= 0 else high, passage.kind)
+
+
+@lru_cache(maxsize=64)  # of one long line the same is asked again and again
+def _warns_between(text: str, begin: int, end: int, kind: Kind) -> bool:
+    return bool((_WARNS_IN_CODE if kind == "code" else _WARNS).search(text, begin, end))
+
+
+def line_at(text: str, at: int) -> int:
+    """The line of `text`, from 1, of place `at`."""
+    block = at // _BLOCK
+    return _breaks_before(text)[block] + text.count("\n", block * _BLOCK, at) + 1
+
+
+@lru_cache(maxsize=1)
+def _breaks_before(text: str) -> Sequence[int]:
+    """How many line breaks lie before each block."""
+    before = [0]
+    for begin in range(0, len(text), _BLOCK):
+        before.append(before[-1] + text.count("\n", begin, begin + _BLOCK))
+    return before
 
 
 def _of_prose(path: str, text: str) -> Iterator[Passage]:

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -22,7 +21,7 @@ _ADDRESS = pattern(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
 REACH = 4000  # characters over which a pattern of several lines may reach
 BEFORE, LONG = 300, 1_000  # characters of a line before a needle, and from it on, that are looked at together
 FEW = 4  # lines that are looked at one by one
-MANY = 20  # findings of one rule in one file; the rest of them say nothing new
+MANY = 20  # findings of one pattern and level in one passage; the rest of them say nothing new
 
 
 class Hit(NamedTuple):
@@ -57,9 +56,16 @@ class Rule(NamedTuple):
         for source, needed in zip(self.any, self.needs, strict=True) if lines else ():
             if not all(any(word in lowered for word in words) for words in needed):
                 continue
-            found = _found(source, passage.body, lines)
-            for hit in islice((hit for hit in found if not self.near or self._is_near(passage.body, hit)), MANY):
-                yield Hit(self.code, hit.start(), self._level(passage, hit), self.says)
+            left: dict[Level, int] = {"error": MANY, "warning": MANY}
+            for hit in _found(source, passage.body, lines):
+                if self.near and not self._is_near(passage.body, hit):
+                    continue
+                level = self._level(passage, hit)
+                left[level] -= 1
+                if left[level] >= 0:
+                    yield Hit(self.code, hit.start(), level, self.says)
+                if not left["error"]:
+                    break
 
     def _is_near(self, body: str, hit: re.Match[str]) -> bool:
         begin, end = max(hit.start() - self.within, 0), hit.end() + self.within
@@ -83,7 +89,7 @@ def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:
         while at >= 0:
             end = lowered.find("\n", at, at + LONG)
             end = min(at + LONG, len(lowered)) if end < 0 else end
-            found[max(lowered.rfind("\n", 0, at) + 1, at - BEFORE)] = end
+            found[max(lowered.rfind("\n", max(at - BEFORE, 0), at) + 1, at - BEFORE)] = end
             at = lowered.find(needle, end)
     return sorted(found.items())
 

@@ -38,15 +38,20 @@ _NEEDLES = ("curl", "wget", "fetch", "iwr", "invoke-webrequest", "base64", "xxd"
 
 
 def hits(passage: Passage, lowered: str) -> Iterator[Hit]:
-    """One for each kind of deed; `lowered` is the passage's body in lower case."""
+    """The first of each level for each kind of deed; `lowered` is the passage's body in lower case."""
     if passage.kind not in _KINDS or not any(needle in lowered for needle in _NEEDLES):
         return
     last = {_name(hit): hit.start("file") for hit in _RUN.finditer(passage.body)}
     for held, code, how in _DEEDS:
-        made = (hit for hit in held.finditer(passage.body) if last.get(_name(hit), -1) > hit.end())
-        if hit := next(made, None):
-            level: Level = "warning" if warned_of(passage, hit.start()) else "error"
-            yield Hit(code, hit.start(), level, f"it runs a file that it has just {how}")
+        seen: set[Level] = set()
+        for hit in held.finditer(passage.body):
+            if last.get(_name(hit), -1) > hit.end():
+                level: Level = "warning" if warned_of(passage, hit.start()) else "error"
+                if level not in seen:
+                    yield Hit(code, hit.start(), level, f"it runs a file that it has just {how}")
+                seen.add(level)
+                if level == "error":
+                    break
 
 
 def _name(hit: re.Match[str]) -> str:

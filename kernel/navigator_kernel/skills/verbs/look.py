@@ -34,6 +34,8 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
     from navigator_kernel.skills.reading import Reader
 
     source, wanted = ground.sourced(params)
+    if wanted:
+        ground.doors.prepare()
     with opened(source, ground.doors, ground.options(params)) as tree:
         from navigator_kernel.skills.info import analyse  # most of it was imported while git worked
 

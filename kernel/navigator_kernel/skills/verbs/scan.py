@@ -26,6 +26,7 @@ def _scan(ground: Lifecycle, params: Params) -> Answer:
     findings}], exit_code}`. `source` is the name of an installed skill, or a source as `install` takes it; `all` stands
     for every installed skill. Nothing is written but the cache of repositories.
     """
+    ground.doors.prepare()
     if params.get("all"):
         if params.get("source"):
             raise UsageProblem("--all is for what is installed", hint="name a source, or say --all")
