@@ -354,7 +354,8 @@ class Dispatcher(Protocol):
 
 class Kernel(Struct, frozen=True, kw_only=True):
     """Every part that a turn needs, put together once by `assemble`. `files` reads paths from where the person is,
-    `root_files` from the project's root."""
+    `root_files` from the project's root; `keep(run, name, data)` puts a file beside what a run leaves and gives its
+    place."""
 
     root: Path
     settings: Settings
@@ -371,6 +372,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     lessons: Lessons
     run_log: RunLog
     writer: Writer
+    keep: Callable[[str, str, bytes], str]
     clock: Clock
     ids: Ids
     scripts: Mapping[str, Path]
