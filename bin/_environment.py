@@ -17,11 +17,12 @@ NEEDED = ("navigator_kernel", "click", "msgspec")
 
 def main(argv: "Sequence[str] | None" = None) -> None:
     """The command line `argv`, by this Python or by the environment's; else says how that is made, exit code 1."""
-    inside = Path(sys.prefix).resolve() == VENV
+    inside = Path(sys.prefix).resolve() == VENV.resolve()
     if _can_run() and (inside or not _is_made() or _is_of_this_tree()):
         from navigator_kernel.cli.main import main as run
 
-        return run(argv)
+        run(argv)
+        return
     if inside or not _is_made():
         _offer()
     os.execv(str(PYTHON), [str(PYTHON), *sys.argv])  # noqa: S606 - the same command line, by another Python
@@ -45,7 +46,7 @@ def _offer() -> None:
     from shlex import quote
 
     if not (TOP / "Makefile").exists():
-        sys.exit("error: this Python has no navigator_kernel; use the one that it was installed with")
+        sys.exit("error: this Python lacks navigator_kernel; use the one that has it")
     line = f"make -C {quote(str(TOP))} .venv/made"
     missing = f"error: the environment is not made yet; make it with: {line}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -200,6 +200,9 @@ class Catalogue(Protocol):
     def count(self) -> int:
         """How many skills there are, by directory state only, under 5 ms (STA-2, X-13)."""
 
+    def count_own(self) -> int:
+        """The same for those that the person installed and has switched on (X-44)."""
+
     def diagnostics(self) -> Sequence[Diagnostic]: ...
 
     def is_shipped(self, skill: SkillDef) -> bool: ...

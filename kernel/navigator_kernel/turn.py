@@ -83,7 +83,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
             request=request,
             asked=_asked(resumed, request, course),
             session=resumed.session,
-            notice=notice,
+            notice=notice if message.attended else None,
             elapsed=elapsed,
             rounds=resumed.rounds,
             workflow=course.view,
@@ -243,7 +243,8 @@ def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
         emit(ApprovalRequested(subject=reply.session.approval.subject, detail=reply.question or reply.report.summary))
     if not reply.report.by_model:  # what a model says is told as it comes
         emit(RunContent(text=reply.report.summary))
-    emit(RunCompleted(state=reply.report.state, summary=reply.report.summary))
+    sections = {name: held for name, held in reply.sections.to_dict().items() if held}
+    emit(RunCompleted(state=reply.report.state, summary=reply.report.summary, sections=sections))
     kernel.finish_hook(reply)
 
 
