@@ -232,7 +232,7 @@ def test_the_style_that_is_asked_for_is_kept_through_a_conversation(here: Place)
     with terminal(here, "--style", "ascii") as screen:
         screen.wait_for("> ")
         screen.type("/word-count one two\n")
-        screen.wait_for("[OK] skills 2 words")
+        screen.wait_for("[OK] 2 words")
 
 
 @pytest.mark.parametrize(
