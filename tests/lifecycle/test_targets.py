@@ -38,7 +38,6 @@ def test_a_copy_has_its_folder_receipt_database_and_lock_below_agents(tmp_path: 
     held = {name for name in content(project.root) if "mybox" not in name}
     inner = ".agents/skills/.navigator"
     assert held == {
-        ".agents/skills/.gitignore",
         ".agents/skills.lock.json",
         ".agents/skills/alpha/SKILL.md",
         ".agents/skills/alpha/run.py",
