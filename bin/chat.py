@@ -2,7 +2,9 @@
 
 import sys
 
-from navigator_kernel.cli.main import main
+try:
+    from _environment import main
+except ImportError:  # the sandbox starts Python without this folder (-I -P)
+    from navigator_kernel.cli.main import main
 
-if __name__ == "__main__":
-    main(["chat", *sys.argv[1:]])
+main(["chat", *sys.argv[1:]])

@@ -3,7 +3,8 @@
 import os
 import sys
 
-from navigator_kernel.cli.main import main
-
-if __name__ == "__main__":
-    sys.exit("error: not from inside a run") if "NAVIGATOR_PROCESS" in os.environ else main()
+try:
+    from _environment import main
+except ImportError:  # the sandbox starts Python without this folder (-I -P)
+    from navigator_kernel.cli.main import main
+sys.exit("error: not from inside a run") if "NAVIGATOR_PROCESS" in os.environ else main()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
-from navigator_kernel.settings import PROJECT_FILE, SCALARS, checked, load_settings, user_file, user_state
+from navigator_kernel.settings import PROJECT_FILE, SCALARS, checked, field_of, load_settings, user_file, user_state
 
 LEVELS = ("flag", "environment", "project", "user")
 VALUES = {"flag": "11", "environment": "22", "project": "33", "user": "44"}
@@ -36,7 +36,7 @@ def test_a_flag_wins_over_the_environment_over_the_project_over_the_person(
 @pytest.mark.parametrize("key", list(SCALARS))
 def test_nothing_set_is_the_default(tmp_path: Path, key: str) -> None:
     held = load_settings(tmp_path, {"HOME": str(tmp_path)})
-    assert (getattr(held, key), held.origins[key]) == (SCALARS[key][1], "default")
+    assert (getattr(held, field_of(key)), held.origins[key]) == (SCALARS[key][1], "default")
 
 
 @pytest.mark.requirement("SAF-1")

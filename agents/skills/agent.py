@@ -79,6 +79,7 @@ class SkillsAgent(Struct, frozen=True, kw_only=True):
             wants=executor.wants,
             packages=executor.packages,
             reads=self._reads(executor, packet),
+            project=self.ports.root,
             env={**_environment(packet), "SKILL_ROOT": str(skill.folder or skill.path.parent)},
         )
         return await self.ports.sandbox.run(job)

@@ -140,6 +140,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             shipped=shipped,
             wants=("project",),
             reads=(self.ports.root, *reads),
+            project=self.ports.root,
             env={"NAVIGATOR_ROOT": str(self.ports.root)},
         )
         return _answer(await self.ports.sandbox.run(job), packet, subject)

@@ -50,8 +50,11 @@ class UICommand(Struct, frozen=True, kw_only=True):
 
 
 class RunCompleted(Struct, frozen=True, kw_only=True):
+    """`sections` are the reply's in full, by name (X-41)."""
+
     state: str
     summary: str
+    sections: Mapping[str, Json] = field(default_factory=dict)
 
 
 class RunError(Struct, frozen=True, kw_only=True):

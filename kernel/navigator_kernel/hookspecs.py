@@ -75,7 +75,8 @@ def kernel_scan_skill(skill: Mapping[str, bytes]) -> Iterable[Diagnostic]:
 
 @hookspec(firstresult=True)
 def kernel_precheck(count: int) -> Notice | None:
-    """A notice for the first turn of a session, given how many skills there are. The first that is not None wins."""
+    """A notice for the first turn of a session, given how many skills the person installed. The first that is not None
+    wins."""
 
 
 @hookspec

@@ -200,6 +200,9 @@ class Catalogue(Protocol):
     def count(self) -> int:
         """How many skills there are, by directory state only, under 5 ms (STA-2, X-13)."""
 
+    def count_own(self) -> int:
+        """The same for those that the person installed and has switched on (X-44)."""
+
     def diagnostics(self) -> Sequence[Diagnostic]: ...
 
     def is_shipped(self, skill: SkillDef) -> bool: ...
@@ -354,7 +357,8 @@ class Dispatcher(Protocol):
 
 class Kernel(Struct, frozen=True, kw_only=True):
     """Every part that a turn needs, put together once by `assemble`. `files` reads paths from where the person is,
-    `root_files` from the project's root."""
+    `root_files` from the project's root; `keep(run, name, data)` puts a file beside what a run leaves and gives its
+    place."""
 
     root: Path
     settings: Settings
@@ -371,6 +375,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     lessons: Lessons
     run_log: RunLog
     writer: Writer
+    keep: Callable[[str, str, bytes], str]
     clock: Clock
     ids: Ids
     scripts: Mapping[str, Path]

@@ -26,6 +26,13 @@ def nearest(start: str) -> str:
     return start
 
 
+def is_project(root: str) -> bool:
+    """Whether `root` looks like a project. The home folder and the file system's root do where a person made them one:
+    what else lies there is of other programs."""
+    apart = root in {os.path.realpath(os.path.expanduser("~")), os.path.dirname(root)}
+    return any(os.path.lexists(f"{root}/{mark}") for mark in (MARKS[:2] if apart else MARKS))
+
+
 def is_usable(root: str) -> bool:
     """Whether the project's files may be read as the person's: they are, or the person said so for this path."""
     return not foreign(root) or project_subject(root) in _recorded()

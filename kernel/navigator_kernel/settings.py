@@ -19,11 +19,24 @@ if TYPE_CHECKING:
 PROJECT_FILE = "navigator.toml"
 MOST = 1e9  # of any number
 
+SHAPES = ("auto", "summary", "detail", "raw", "protocol")  # of an answer
+
 # Every setting: allowed words, or the type; default; one line of help. A project may set only what grants nothing.
 SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, str, bool]] = {
     "language": (("auto", "en", "zh"), "auto", "language of messages; auto follows the message", True),
     "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
-    "format": (("summary", "detail", "raw"), "detail", "how much of a report is shown", True),
+    "format": (
+        SHAPES,
+        "auto",
+        "how an answer is shown; auto: a sentence on a terminal, detail elsewhere; protocol: with the three sections",
+        True,
+    ),
+    "output.sections": (
+        ("compact", "full", "off"),
+        "compact",
+        "the three sections after an answer on a terminal: a line each, in full, or none",
+        True,
+    ),
     "timeout": (float, 60.0, "seconds that one step may take", True),
     "encoder": (("auto", "off"), "auto", "auto: choose by meaning, too, where the extra `semantic` is installed", True),
     "router": (
@@ -34,6 +47,7 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     ),
     "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; more than 3 is warned of", True),
 }
+_OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # words of a project's file
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
@@ -87,7 +101,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     language: str = "auto"
     style: str = "auto"
-    format: str = "detail"
+    format: str = "auto"
+    sections: str = "compact"
     timeout: float = 60.0
     encoder: str = "auto"
     router: str = "cascade"
@@ -108,14 +123,15 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for key in SCALARS:
-        levels = {"flag": (flags or {}).get(key), "environment": env.get(f"NAVIGATOR_{key.upper()}")}
-        levels |= {"project": project.get(key), "user": user.get(key)}
+        variable = f"NAVIGATOR_{key.upper().replace('.', '_')}"
+        levels = {"flag": (flags or {}).get(key), "environment": env.get(variable)}
+        levels |= {"project": _scalar(project, key), "user": _scalar(user, key)}
         origin = next((name for name, value in levels.items() if value is not None), "default")
-        values[key] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
+        values[field_of(key)] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
         origins[key] = origin
     hosts = _table(user, "hosts")
     servers, missed = _servers(root, env, _table(user, "mcp", "servers"))
-    notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in SCALARS)
+    notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in _OWN)
     return Settings(
         **values,
         models=_models(user, env),
@@ -126,6 +142,16 @@ def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mappi
         origins=origins,
         notes=(*notes, *missed),
     )
+
+
+def field_of(key: str) -> str:
+    """The field of Settings that holds the setting `key`."""
+    return key.rpartition(".")[2]
+
+
+def _scalar(table: Mapping[str, Any], key: str) -> Any:
+    *above, last = key.split(".")
+    return _table(table, *above).get(last)
 
 
 def _servers(

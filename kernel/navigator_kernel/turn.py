@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from typing import TYPE_CHECKING
 
@@ -84,7 +83,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
             request=request,
             asked=_asked(resumed, request, course),
             session=resumed.session,
-            notice=notice,
+            notice=notice if message.attended else None,
             elapsed=elapsed,
             rounds=resumed.rounds,
             workflow=course.view,
@@ -217,12 +216,9 @@ def delivery_of(kernel: Kernel, specialist: Specialist | None) -> Delivery:
     """The doors through which orders are delivered."""
 
     def offload(packet: Packet, text: str) -> str:
-        """Where the whole output of a step is kept, relative to the project."""
-        path = kernel.root / "mybox" / "workspace" / packet.context.run / f"step-{packet.context.step}.json"
-        data, told = text.encode("utf-8", "replace"), str(path.relative_to(kernel.root))
-        kernel.audit.record("wrote", run=packet.context.run, path=told, sha256=hashlib.sha256(data).hexdigest())
-        kernel.writer.write(path, data)
-        return told
+        """Where the whole output of a step is kept."""
+        name = f"step-{packet.context.step}.json"
+        return kernel.keep(packet.context.run, name, text.encode("utf-8", "replace"))
 
     def describe(namespace: str) -> tuple[str, str]:
         """Kind and digest of what is about to be used; the agent says what is wrong with one that is not there."""
@@ -247,7 +243,8 @@ def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
         emit(ApprovalRequested(subject=reply.session.approval.subject, detail=reply.question or reply.report.summary))
     if not reply.report.by_model:  # what a model says is told as it comes
         emit(RunContent(text=reply.report.summary))
-    emit(RunCompleted(state=reply.report.state, summary=reply.report.summary))
+    sections = {name: held for name, held in reply.sections.to_dict().items() if held}
+    emit(RunCompleted(state=reply.report.state, summary=reply.report.summary, sections=sections))
     kernel.finish_hook(reply)
 
 

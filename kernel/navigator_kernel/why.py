@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.text import shorten
-from navigator_kernel.values.wording import because_of
+from navigator_kernel.values.wording import because_of, say
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
@@ -24,6 +24,8 @@ def told(event: Event) -> list[str]:
         held = data["decision"]
         why = because_of(held["reason"], "en", name=held["entity"] or "", confidence=f"{held['confidence']:.2f}")
         return [f"  decided    {held['kind']} {held['entity'] or ''} by {held['tier']}: {why}"]
+    if event.type == "RunCompleted":
+        return [_shortened(_ENDED.format(**data)), *_sections(data.get("sections", {}))]
     form = _FORMS.get(event.type)
     return [] if form is None else [_shortened(form.format(**data))]
 
@@ -37,10 +39,21 @@ _FORMS: Mapping[str, str] = {
     "ToolCallCompleted": "  called     {tool}: {state}",
     "ApprovalRequested": "  asked      {detail}",
     "ClarificationAsked": "  asked      {question}",
-    "RunCompleted": "  ended      {state}: {summary}",
     "RunError": "  ended      with an error: {error}",
     "RunCancelled": "  ended      cancelled: {reason}",
 }
+
+
+_ENDED = "  ended      {state}: {summary}"
+
+
+def _sections(held: Mapping[str, Sequence[str]]) -> list[str]:
+    """OUT-1..3 in full."""
+    return [
+        line
+        for name, body in held.items()
+        for line in (f"  {say(f'section.{name}', 'en')}", *(f"    {one}" for one in body))
+    ]
 
 
 def _shortened(line: str, limit: int = 160) -> str:

@@ -49,7 +49,9 @@ def test_every_silenced_check_gives_its_reason() -> None:
 
 
 def test_a_script_of_bin_has_at_most_10_lines() -> None:
+    """But for the one module that they share, which finds the environment and has to stay small, too."""
     scripts = {path.name: line_count(path) for path in python_files("bin")}
+    assert scripts.pop("_environment.py") <= 85
     assert {name: size for name, size in scripts.items() if size > 10} == {}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +60,21 @@ class Place:
         out, err = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
         assert "Traceback (most recent" not in out + err, out + err
         return Done(code=done.returncode, out=out, err=err)
+
+    def on_terminal(self, *words: str, env: Mapping[str, str] | None = None) -> str:
+        """What the command line `navigator <words>` shows on a terminal of its own, both streams as they come."""
+        master, slave = pty.openpty()
+        argv = [*self.program, *words]
+        process = subprocess.Popen(
+            argv, cwd=self.root, env=environment(env), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        )
+        os.close(slave)
+        seen = b""
+        with os.fdopen(master, "rb", buffering=0) as screen, suppress(OSError):  # EIO: nobody has it open any more
+            while part := screen.read(65_536):
+                seen += part
+        process.wait(LIMIT)
+        return seen.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def json(self, *words: str, **given: Any) -> Any:
         """The document of a `--json` command, whose exit code is the process's."""

@@ -94,10 +94,51 @@ def test_a_summary_is_one_line(here: Place) -> None:
     assert here.said("ask", "--format", "summary", COUNT) == "✅ skills 2 words, 11 characters, 1 lines\n"
 
 
-def test_a_detail_has_state_data_meta_and_the_sections(here: Place) -> None:
-    out = here.said("ask", "--format", "detail", COUNT)
+@pytest.mark.requirement("X-41", "OUT-1", "OUT-2", "OUT-3")
+def test_the_protocol_has_state_data_meta_and_the_sections(here: Place) -> None:
+    out = here.said("ask", "--format", "protocol", COUNT)
     parts = ["  state: success", "  data: {", "  meta: {", "[Logic Trace]", "[Action Vector]", "[State Update]"]
     assert [part for part in parts if part not in out] == []
+
+
+@pytest.mark.requirement("X-41")
+def test_redirected_there_is_the_report_and_no_section(here: Place) -> None:
+    done = here.run("ask", COUNT, env={"NAVIGATOR_OUTPUT_SECTIONS": "full"})
+    assert ("  state: success" in done.out, "[Logic Trace]" in done.out + done.err) == (True, False)
+
+
+@pytest.mark.requirement("X-41")
+def test_a_person_reads_a_sentence_and_a_dim_line_for_each_section(here: Place) -> None:
+    told = here.on_terminal("ask", COUNT, env={"TERM": "xterm"}).splitlines()
+    assert "✅ 2 words, 11 characters, 1 lines" in told
+    assert not any(line.lstrip().startswith(("state:", "meta:", "data:")) for line in told)
+    dim = [line for line in told if line.startswith("\x1b[2m")]
+    assert [line[4:].split("]")[0] for line in dim] == ["[Logic Trace", "[Action Vector", "[State Update"]
+    assert dim == told[-3:] and "word-count" in dim[0]
+
+
+@pytest.mark.requirement("X-41")
+@pytest.mark.parametrize(("how", "lines"), [("off", 0), ("compact", 3), ("full", 9)])
+def test_the_sections_are_shown_as_they_are_set(here: Place, how: str, lines: int) -> None:
+    here.said("config", "set", "output.sections", how)
+    told = here.on_terminal("ask", COUNT, env={"TERM": "xterm"})
+    assert told.count("\x1b[2m") == lines, told
+
+
+@pytest.mark.requirement("X-41")
+def test_a_question_is_asked_without_the_protocol(here: Place) -> None:
+    told = here.on_terminal("ask", "/word-count", env={"NO_COLOR": "1"})
+    assert "word-count needs: " in told and "required" not in told and "\x1b" not in told
+
+
+@pytest.mark.requirement("X-41")
+def test_why_and_the_run_log_hold_the_sections_in_full(here: Place) -> None:
+    here.said("config", "set", "output.sections", "off")
+    here.said("ask", COUNT)
+    held = here.runs()[-1][-1]["data"]["sections"]
+    assert list(held) == ["logic_trace", "action_vector", "state_update"]
+    told = here.said("why")
+    assert all(f"    {line}\n" in told for body in held.values() for line in body)
 
 
 def test_raw_is_what_the_skill_printed(here: Place) -> None:
@@ -131,9 +172,9 @@ def test_a_chinese_message_is_answered_in_chinese(here: Place) -> None:
 
 
 def test_every_line_about_a_chinese_message_is_chinese(here: Place, lean: Env) -> None:
-    done = here.run("ask", "--format", "detail", ZH_COUNT, env=lean)
-    assert "[Logic Trace] 路由逻辑" in done.out
-    assert "仅安装了" in done.err
+    told = here.on_terminal("ask", ZH_COUNT, env=lean)
+    assert "[Logic Trace] 路由逻辑" in told
+    assert "自行安装的技能：2 个" in told
 
 
 def test_the_language_that_is_asked_for_wins_over_the_messages(here: Place) -> None:
@@ -160,17 +201,29 @@ def words(line: str) -> set[str]:
 def test_few_skills_are_remarked_on_whatever_is_asked_and_block_nothing(
     here: Place, lean: Env, message: str, code: int
 ) -> None:
-    done = here.run("ask", message, env=lean)
-    assert (done.code, "docs/skills-mapping.md" in done.err, "only 6 skills" in done.err) == (code, True, True)
-    assert here.run("ask", message, "--json", env=lean).document["notice"] == {"code": "few_skills", "count": 6}
+    told = here.on_terminal("ask", message, env=lean)
+    assert told.count("docs/skills-mapping.md") == 1 and "skills of your own: 2;" in told.splitlines()[0]
+    assert here.run("ask", message, env=lean).code == code
 
 
-@pytest.mark.requirement("STA-3")
-@pytest.mark.parametrize(("more", "reminded"), [(3, True), (4, False)])
-def test_ten_skills_are_enough(here: Place, lean: Env, more: int, reminded: bool) -> None:
+@pytest.mark.requirement("STA-4", "X-44")
+def test_nobody_is_reminded_where_no_person_reads(here: Place, lean: Env) -> None:
+    assert "skills-mapping" not in here.run("ask", COUNT, env=lean).err
+    assert here.json("ask", COUNT, env=lean)["notice"] is None
+    assert "skills-mapping" not in here.on_terminal("ask", COUNT, "--json", env=lean)
+
+
+@pytest.mark.requirement("STA-3", "X-44")
+@pytest.mark.parametrize(("more", "off", "reminded"), [(7, 0, True), (8, 0, False), (8, 1, True)])
+def test_ten_skills_of_the_persons_own_are_enough_and_shipped_ones_do_not_count(
+    here: Place, more: int, off: int, reminded: bool
+) -> None:
+    """Two are there already; those that are switched off do not count."""
     for number in range(more):
         here.write(below(f".claude/skills/s{number}", {"SKILL.md": f"---\nname: s{number}\ndescription: x\n---\nx\n"}))
-    assert ("skills-mapping" in here.run("ask", COUNT, env=lean).err) is reminded
+    for number in range(off):
+        here.said("skill", "disable", f"s{number}")
+    assert ("skills-mapping" in here.on_terminal("ask", COUNT)) is reminded
 
 
 def test_why_tells_the_way_of_a_choice(here: Place) -> None:

@@ -79,11 +79,6 @@ def test_follow_ups_go_back_until_they_are_released(run: Any) -> None:
     assert [reply["route"]["entity"] for reply in told["replies"]] == ["code-review", "code-review", None, None]
 
 
-@pytest.mark.requirement("STA-3")
-def test_the_reminder_is_shown_once_a_session(run: Any, lean: dict[str, str]) -> None:
-    assert run("chat", typed="/code-review x\n/code-review y\n", env=lean).err.count("docs/skills-mapping.md") == 1
-
-
 @pytest.mark.parametrize(
     "typed", ["/word-count one \\\ntwo\n", '"""\n/word-count\none\ntwo\n"""\n', '"""\n/word-count\none\ntwo\n']
 )

@@ -16,6 +16,7 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
     "language": ("en", "zh", "auto"),
     "style": ("ascii", "emoji", "auto"),
     "format": ("summary", "raw", "detail"),
+    "output.sections": ("compact", "full", "off"),
     "timeout": (5.0, 7.5, 9.0),
     "encoder": ("off", "auto", "off"),
     "router": ("local_only", "cascade", "llm_only"),

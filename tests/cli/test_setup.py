@@ -55,9 +55,14 @@ KEPT = {
 }
 
 
-def test_init_writes_the_pages_that_host_agents_read(empty: Place) -> None:
-    out = empty.said("init")
-    written = {"mybox/README.md", ".claude/skills/.gitkeep", *(f"docs/{page}" for page in PAGES)}
+@pytest.mark.requirement("X-42")
+@pytest.mark.parametrize(
+    ("words", "more"), [([], []), (["--workstation"], [f"docs/{page}" for page in PAGES])], ids=["plain", "workstation"]
+)
+def test_init_writes_pages_for_host_agents_only_where_they_are_asked_for(
+    empty: Place, words: list[str], more: list[str]
+) -> None:
+    out, written = empty.said("init", *words), {"mybox/.gitignore", *more}
     assert set(empty.files()) == written
     assert set(out.splitlines()[:-1]) == written
 
@@ -71,7 +76,7 @@ def test_a_second_init_writes_nothing(empty: Place) -> None:
 
 def test_init_leaves_a_page_of_the_persons_own_alone(empty: Place) -> None:
     empty.write({"docs/commands.md": "mine\n"})
-    empty.said("init")
+    empty.said("init", "--workstation")
     assert empty.files()["docs/commands.md"] == b"mine\n"
 
 
@@ -84,7 +89,7 @@ def test_a_dry_run_of_init_tells_and_writes_nothing_at_all(empty: Place) -> None
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_pages_bear_no_marks_of_their_generator(empty: Place, page: str) -> None:
-    empty.said("init")
+    empty.said("init", "--workstation")
     text = (empty.root / "docs" / page).read_text("utf-8")
     assert re.search(r"\[\[\[|\]\]\]|\bcog\b|import sys", text) is None
     assert text.strip()
@@ -94,7 +99,7 @@ def test_init_works_in_the_folder_that_root_names(empty: Place, tmp_path: Path) 
     other = tmp_path / "other"
     other.mkdir()
     empty.said("--root", str(other), "init")
-    assert (other / "docs" / "commands.md").is_file()
+    assert (other / "mybox" / ".gitignore").is_file()
     assert list(empty.root.iterdir()) == []
 
 

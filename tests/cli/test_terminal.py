@@ -133,6 +133,19 @@ def test_the_prompt_appears_and_ctrl_d_leaves_with_0(here: Place) -> None:
         assert screen.end() == 0
 
 
+@pytest.mark.requirement("STA-3", "X-44", "X-41")
+def test_the_reminder_is_shown_once_a_session_and_the_sections_after_each_answer(here: Place) -> None:
+    with terminal(here) as screen:
+        screen.wait_for("> ")
+        screen.type("/word-count one\n")
+        first = screen.wait_for("\n> ")
+        screen.type("/word-count one two\n")
+        second = screen.wait_for("\n> ")
+        assert [told.count("docs/skills-mapping.md") for told in (first, second)] == [1, 0]
+        assert [told.count("[Logic Trace] ") for told in (first, second)] == [1, 1]
+        assert screen.end() == 0
+
+
 def test_ctrl_d_leaves_with_0_after_a_failure(here: Place) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")
@@ -219,7 +232,7 @@ def test_the_style_that_is_asked_for_is_kept_through_a_conversation(here: Place)
     with terminal(here, "--style", "ascii") as screen:
         screen.wait_for("> ")
         screen.type("/word-count one two\n")
-        screen.wait_for("[OK] skills 2 words")
+        screen.wait_for("[OK] 2 words")
 
 
 @pytest.mark.parametrize(

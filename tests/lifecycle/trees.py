@@ -21,5 +21,7 @@ def tree(root: Path) -> Tree:
 
 
 def content(root: Path) -> dict[str, tuple[int, bytes]]:
-    """The same without times and without folders, which a change may make and leave empty."""
-    return {name: (mode, data) for name, (mode, _, data) in tree(root).items() if not stat.S_ISDIR(mode)}
+    """The same without times, without folders, which a change may make and leave empty, and without the list of what
+    git ignores, which like the lock between processes is made before a change is."""
+    held = {name: (mode, data) for name, (mode, _, data) in tree(root).items() if not stat.S_ISDIR(mode)}
+    return {name: file for name, file in held.items() if not name.endswith("skills/.gitignore")}

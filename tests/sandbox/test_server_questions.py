@@ -61,6 +61,13 @@ def test_the_folder_that_a_program_lies_in_is_named(clone: Place, outside: Path)
     assert f"(it reads {outside})" in question(clone)
 
 
+def test_to_approve_a_server_of_the_project_shows_what_it_starts_first(clone: Place, tmp_path: Path) -> None:
+    brings(clone, "/usr/bin/env", "touch", str(tmp_path / "started"))
+    done = clone.run("mcp", "approve", "srv")
+    assert done.code == 9 and f"touch {tmp_path / 'started'}" in done.err and "mcp approve srv --yes" in done.err
+    assert clone.run("log").out.count("started") == 0
+
+
 SERVER = Path(__file__).parents[1] / "mcp_client" / "hostile_server.py"
 
 
@@ -69,7 +76,7 @@ def test_a_yes_ends_where_a_link_leads_elsewhere(clone: Place, outside: Path) ->
     link = clone.root / "link"
     link.write_text("harmless")
     brings(clone, sys.executable, str(SERVER), "reads", "/proc/self/cwd/link")
-    clone.said("mcp", "approve", "srv")
+    clone.said("mcp", "approve", "srv", "--yes")
     assert clone.run("mcp", "tools", "srv").code == 0
     link.unlink()
     link.symlink_to(outside / "diary")
@@ -100,3 +107,14 @@ def test_it_sees_the_file_that_was_named_and_nothing_else(
     brings(clone, sys.executable, str(clone.root / "server.py"), word, PLACE=str(outside))
     said = clone.run("mcp", "tools", "srv", "--yes", env={"SECRET_PLACE": str(outside)}).err
     assert ("hunter2" in said) == named and "Error" in said and "beside-it" not in said, said
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_server_of_the_person_that_reads_the_project_sees_no_file_of_secrets(clone: Place, rung: str) -> None:
+    use(rung)
+    clone.write({"diary": "shown-text", ".env": "hunter2", "mybox/logs/x": "logged-text"})
+    program = clone.root.parent / "server.py"
+    program.write_text(READS.replace('("diary", "beside")', '("diary", ".env", "mybox/logs/x")'))
+    clone.said("mcp", "add", "own", "--env", f"PLACE={clone.root}", "--", sys.executable, str(program), str(clone.root))
+    said = clone.run("mcp", "tools", "own", "--yes").err
+    assert "shown-text" in said and "hunter2" not in said and "logged-text" not in said, said

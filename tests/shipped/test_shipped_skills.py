@@ -74,10 +74,10 @@ def test_the_samples_are_prompts_with_the_importance_that_the_documents_give_the
     assert skill("master-orchestrator").tags == ("orchestration", "workflow", "meta")
 
 
-@pytest.mark.requirement("FMT-11", "STA-3")
-def test_a_new_project_has_enough_skills(place: Place) -> None:
-    assert place.talk().say("/code-review x").notice is None
-    assert place.talk().say("hello there").notice is None
+@pytest.mark.requirement("FMT-11", "STA-3", "X-44")
+def test_what_is_shipped_is_nothing_that_the_person_installed(place: Place) -> None:
+    notice = place.talk().say("/code-review x").notice
+    assert notice is not None and notice.count == 0
 
 
 def test_what_is_shipped_is_listed_everywhere_it_must_be() -> None:

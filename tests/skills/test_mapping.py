@@ -174,6 +174,15 @@ def test_a_second_look_up_does_not_read_the_file(tmp_path: Path, monkeypatch: py
     assert sorted(reads) == sorted(held._paths)
 
 
+@pytest.mark.requirement("X-42")
+def test_a_row_that_several_pages_have_is_listed_once(tmp_path: Path) -> None:
+    own = tmp_path / "own.md"
+    own.write_text(TABLE)
+    held = mapping(tmp_path, TABLE, TABLE + OLD)
+    listed = [known.row.name for known in SkillMapping(held._paths, named=own).rows()]
+    assert listed == ["pdf-tools", "web", "xlsx", "docx"]
+
+
 # The page that is shipped
 
 

@@ -23,7 +23,7 @@ def base(tmp_path: Path) -> Path:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
-    folder.mkdir()
+    (folder / ".git").mkdir(parents=True)
     return folder
 
 
@@ -37,7 +37,20 @@ def mark(root: Path) -> Path:
 
 def test_looking_writes_nothing(base: Path, root: Path) -> None:
     state(base, root)
-    assert not base.exists() and list(root.iterdir()) == []
+    assert not base.exists() and [path.name for path in root.iterdir()] == [".git"]
+
+
+@pytest.mark.requirement("X-42")
+def test_a_folder_that_is_no_project_gets_no_id_and_keeps_its_state_when_it_becomes_one(base: Path, root: Path) -> None:
+    (root / ".git").rmdir()
+    first = state(base, root)
+    first.claim()
+    (first.folder / "kept").write_text("x")
+    assert list(root.iterdir()) == []
+    (root / "mybox").mkdir()
+    again = state(base, root)
+    again.claim()
+    assert (again.folder / "kept").read_text() == "x"
 
 
 def test_a_claim_makes_private_folders_and_the_same_id_twice(base: Path, root: Path) -> None:
@@ -100,9 +113,18 @@ def test_an_id_that_a_clone_brings_is_replaced(base: Path, root: Path) -> None:
     assert mark(root).read_text().strip() != "f" * 32
 
 
+@pytest.mark.requirement("X-42")
 def test_git_ignores_the_id(base: Path, root: Path) -> None:
     state(base, root).claim()
-    assert (mark(root).parent / ".gitignore").read_text() == "*\n"
+    assert "\n*\n!/workflows/\n" in (root / "mybox" / ".gitignore").read_text()
+
+
+@pytest.mark.requirement("X-42")
+def test_a_persons_own_list_of_what_git_ignores_stays(base: Path, root: Path) -> None:
+    (root / "mybox").mkdir()
+    (root / "mybox" / ".gitignore").write_text("mine\n")
+    state(base, root).claim()
+    assert (root / "mybox" / ".gitignore").read_text() == "mine\n"
 
 
 def test_a_project_that_cannot_be_written_to_keeps_its_state(base: Path, root: Path) -> None:

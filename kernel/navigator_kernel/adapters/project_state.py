@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,16 @@ from typing import Any
 from navigator_kernel.adapters.files import PRIVATE, FolderWriter, make_private, read_bounded
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import KernelError
+from navigator_kernel.project_root import is_project
 
+BOX = "mybox"
 _ID_LIMIT = 4096  # bytes of either file
-_IGNORED = b"*\n"
+IGNORED = b"""\
+# Made by navigator. What lies here is of this machine, but for the workflows, which a team shares.
+*
+!/workflows/
+!/workflows/**
+"""
 
 
 class ProjectState:
@@ -61,19 +68,20 @@ class ProjectState:
         writer.move(fresh, self.folder)
 
     def _mark(self, made: str) -> bool:
-        """Whether the project's own copy could be written; without it the path and the inode must do."""
-        folder = self.root / "mybox" / "state"
-        writer = FolderWriter([folder], within=self.root)
+        """Whether the project's own copy could be written; without it the path and the inode must do. A folder that is
+        no project gets none."""
+        if not is_project(str(self.root)):
+            return False
+        folder = self.root / BOX / "state"
         try:
-            writer.write(folder / ".gitignore", _IGNORED)
-            writer.write(folder / "project-id", f"{made}\n".encode())
+            BoxWriter([folder], self.root).write(folder / "project-id", f"{made}\n".encode())
         except KernelError:
             return False
         return True
 
     def _marked(self) -> str:
         with suppress(OSError, KernelError):
-            data = read_bounded(self.root / "mybox" / "state" / "project-id", _ID_LIMIT)
+            data = read_bounded(self.root / BOX / "state" / "project-id", _ID_LIMIT)
             return data.decode("ascii", "replace").strip()
         return ""
 
@@ -90,6 +98,23 @@ class ProjectState:
             if self.folder.is_dir() and self._recorded() != self._marked():
                 aside = self.folder.with_name(f"{self.folder.name}.aside-{secrets.token_hex(4)}")
                 FolderWriter([self.folder.parent]).move(self.folder, aside)
+
+
+class BoxWriter(FolderWriter):
+    """Writes below one project. Before the first write below its `mybox`, git is told to ignore what is written there,
+    but for the workflows (X-42); a `.gitignore` that is there stays as it is."""
+
+    def __init__(self, roots: Sequence[Path], root: Path) -> None:
+        super().__init__(roots, within=root)
+        self._box: Path | None = Path(os.path.realpath(root)) / BOX
+
+    def _checked(self, path: Path) -> Path:
+        real, box = super()._checked(path), self._box
+        if box is not None and real.is_relative_to(box):
+            self._box = None
+            if not os.path.lexists(box / ".gitignore"):
+                FolderWriter([box]).create(box / ".gitignore", IGNORED, mode=0o644)
+        return real
 
 
 class PrivateWriter(FolderWriter):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -16,6 +17,7 @@ from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.assembly.models import open_desk, open_judge, open_models, open_specialist
 from navigator_kernel.assembly.parts import (
+    box_writer,
     open_audit,
     open_catalogue,
     open_journal,
@@ -28,7 +30,14 @@ from navigator_kernel.assembly.parts import (
     state_writer,
     writer_for,
 )
-from navigator_kernel.assembly.places import preference_pages, project_state, scripts, shipped_digests, shipped_home
+from navigator_kernel.assembly.places import (
+    box_of,
+    preference_pages,
+    project_state,
+    scripts,
+    shipped_digests,
+    shipped_home,
+)
 from navigator_kernel.assembly.servers import open_pins, open_servers
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.model_ports import Encoder
@@ -89,6 +98,7 @@ def assemble(
         lessons=open_lessons(root, redact),
         run_log=open_run_log(root),
         writer=writer,
+        keep=partial(_keep, root, audit),
         clock=clock,
         ids=TimedIds(clock),
         scripts=allowed,
@@ -148,7 +158,7 @@ def _ports(
 ) -> AgentPorts:
     """What agents may ask for; whatever they start goes through the gate."""
     workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
-    fresh = partial(fresh_folder, writer_for("turn", root))
+    fresh = partial(fresh_folder, partial(box_writer, root))
     gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit, fresh)
     return AgentPorts(
         root=root,
@@ -198,18 +208,25 @@ def _made(requirements: Sequence[str]) -> Path:
 
 
 def _workspace(root: Path) -> Callable[[str], Path]:
-    writer = writer_for("turn", root)
-
     def workspace(run: str) -> Path:
         """`mybox/workspace/<run>`, made when it is first asked for."""
-        path = root / "mybox" / "workspace" / run
-        writer.make_folder(path)
+        path = box_of(root) / "workspace" / run
+        box_writer(root).make_folder(path)
         return path
 
     return workspace
 
 
-def fresh_folder(writer: FolderWriter, folder: Path) -> Path:
+def _keep(root: Path, audit: AuditLog, run: str, name: str, data: bytes) -> str:
+    """The path as it is told: relative to the project where it lies in it."""
+    path = box_of(root) / "workspace" / run / name
+    told = str(path.relative_to(root) if path.is_relative_to(root) else path)
+    audit.record("wrote", run=run, path=told, sha256=hashlib.sha256(data).hexdigest())
+    box_writer(root).write(path, data)
+    return told
+
+
+def fresh_folder(writer: Callable[[], FolderWriter], folder: Path) -> Path:
     """`folder` where nothing is in it yet, else a new one within: no process writes among what another one left."""
     with os.scandir(folder) as entries:
         if next(entries, None) is None:
@@ -217,7 +234,7 @@ def fresh_folder(writer: FolderWriter, folder: Path) -> Path:
     number = 2
     while os.path.lexists(folder / str(number)):
         number += 1
-    writer.make_folder(folder / str(number))
+    writer().make_folder(folder / str(number))
     return folder / str(number)
 
 

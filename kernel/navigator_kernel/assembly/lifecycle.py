@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter, make_private
 from navigator_kernel.assembly.consents import open_consents
-from navigator_kernel.assembly.parts import Agreed, open_audit, open_mapping, state_writer
+from navigator_kernel.assembly.parts import MAPPING, Agreed, open_audit, open_mapping, state_writer, writer_for
 from navigator_kernel.assembly.places import (
     HOSTS,
     private_writer,
@@ -19,6 +19,7 @@ from navigator_kernel.assembly.places import (
     standing_places,
 )
 from navigator_kernel.assembly.scanners import Scanners
+from navigator_kernel.errors import NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import load_settings, user_cache, user_state
 from navigator_kernel.skills.doors import Doors
@@ -67,6 +68,20 @@ def open_lifecycle(root: Path) -> Lifecycle:
         agreed=Agreed(),
         others=others,
     )
+
+
+def write_seen(root: Path) -> dict[str, Any]:
+    """Adds the rows of the person's own page to the project's. NotFound where the project has none (X-42)."""
+    from navigator_kernel.skills.mapping import SkillMapping
+
+    page = root / "docs" / MAPPING
+    if not page.is_file():
+        raise NotFound("the project has no docs/skills-mapping.md", hint="navigator init --workstation writes one")
+    own = SkillMapping([page])
+    before = len(list(own.rows()))
+    if (grown := own.grown(open_mapping(root).seen())) is not None:
+        writer_for("setup", root).write(page, grown)
+    return {"path": str(page), "added": len(list(own.rows())) - before, "changed": grown is not None}
 
 
 def _cache() -> RepoCache:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from navigator_kernel.adapters.files import FolderWriter, Stamp, stamp
-from navigator_kernel.adapters.project_state import PrivateWriter
+from navigator_kernel.adapters.project_state import BOX, BoxWriter, PrivateWriter
 from navigator_kernel.assembly.places import (
+    box_of,
     installed_plugins,
     private_writer,
     project_state,
@@ -52,7 +53,13 @@ def state_writer(state: ProjectState) -> PrivateWriter:
 
 def writer_for(actor: str, root: Path) -> FolderWriter:
     """The write port of one row of the authority table."""
-    return FolderWriter(writable(actor, root, standing_places()), within=root)
+    return BoxWriter(writable(actor, root, standing_places()), root)
+
+
+def box_writer(root: Path) -> FolderWriter:
+    """The write port of what a turn leaves, in the project or in the person's state."""
+    inside = box_of(root) == root / BOX
+    return writer_for("turn", root) if inside else state_writer(project_state(root))
 
 
 def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalogue:
@@ -97,7 +104,7 @@ def open_mapping(root: Path) -> SkillMapping:
 def open_run_log(root: Path) -> JsonLinesLog:
     from navigator_kernel.adapters.run_log import JsonLinesLog
 
-    return JsonLinesLog(root / "mybox" / "logs" / "runs", writer_for("turn", root))
+    return JsonLinesLog(box_of(root) / "logs" / "runs", box_writer(root))
 
 
 def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSessions:

@@ -14,9 +14,9 @@ from msgspec import Struct
 import navigator_kernel
 from navigator_kernel.adapters.entry_points import entry_points
 from navigator_kernel.adapters.files import make_private
-from navigator_kernel.adapters.project_state import PrivateWriter, ProjectState
+from navigator_kernel.adapters.project_state import BOX, PrivateWriter, ProjectState
 from navigator_kernel.errors import NotFound, Refused
-from navigator_kernel.project_root import foreign, is_usable, nearest
+from navigator_kernel.project_root import foreign, is_project, is_usable, nearest
 from navigator_kernel.settings import user_file, user_state
 from navigator_kernel.skills.roots import Root
 from navigator_kernel.text import clean, pattern
@@ -98,6 +98,12 @@ def project_state(root: Path) -> ProjectState:
     from navigator_kernel.adapters.clock import SystemClock
 
     return ProjectState(user_state(), root, SystemClock().now)
+
+
+def box_of(root: Path) -> Path:
+    """Where work in `root` leaves its logs and files: the project's `mybox`, or the person's own state of a folder that
+    is no project, in which nothing is written (X-42)."""
+    return root / BOX if is_project(os.path.realpath(root)) else project_state(root).folder / BOX
 
 
 def private_writer(folder: Path) -> PrivateWriter:

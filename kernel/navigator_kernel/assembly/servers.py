@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.mcp_client.servers import Servers
 from navigator_kernel.adapters.tool_book import kept_tools
-from navigator_kernel.assembly.parts import open_sandbox, state_writer, writer_for
-from navigator_kernel.assembly.places import project_state
+from navigator_kernel.assembly.parts import box_writer, open_sandbox, state_writer
+from navigator_kernel.assembly.places import box_of, project_state
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import request, starter
 from navigator_kernel.sandbox.tool_pins import ToolPins
@@ -38,7 +38,7 @@ def open_servers(
         folder = workspace(run)
         taken = sum(1 for _ in folder.glob(f"mcp-{server}-*.json"))
         file = folder / f"mcp-{server}-{taken + 1}.json"
-        writer_for("turn", root).write(file, body, mode=0o600)
+        box_writer(root).write(file, body, mode=0o600)
         return file
 
     def folder(name: str) -> Path:
@@ -50,7 +50,7 @@ def open_servers(
 
     return Servers(
         servers=settings.servers,
-        started=starter(gate.check, contained.argv, secret_named),
+        started=starter(gate.check, contained.argv, secret_named, root),
         workspace=folder,
         approve=pins.require,
         secret=secret_named,
@@ -70,8 +70,8 @@ def servers_of(root: Path, settings: Settings, consents: Consents, audit: Audit,
     """The client alone, without the rest of a kernel."""
 
     def workspace(run: str) -> Path:
-        path = root / "mybox" / "workspace" / run
-        writer_for("turn", root).make_folder(path)
+        path = box_of(root) / "workspace" / run
+        box_writer(root).make_folder(path)
         return path
 
     contained, pins = open_sandbox(unsafe=unsafe), open_pins(settings, consents, audit)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.assembly.parts import open_journal
+from navigator_kernel.assembly.places import box_of
 from navigator_kernel.errors import KernelError
 
 KEEP_DAYS = 30
@@ -16,17 +17,17 @@ _AGED = ("logs/runs", "workspace")
 
 
 def tidy(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> list[str]:
-    """What was (or would be) removed, relative to the project."""
-    box = root / "mybox"
+    """What was (or would be) removed, relative to the project where it lies in it."""
+    box = box_of(root)
     gone = list(_all(box / "temp"))
     before = time.time() - days * 86_400
     aged = [path for name in _AGED for path in _all(box / name) if path.lstat().st_mtime < before]
     held = _open_runs(root) if aged else frozenset()
     gone += [path for path in aged if path.name not in held]
-    writer = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=root)
+    writer = FolderWriter([box / "temp", *(box / name for name in _AGED)], within=box.parent)
     if not dry_run:
         gone = [path for path in gone if _removed(path, writer)]
-    return [path.relative_to(root).as_posix() for path in gone]
+    return [(path.relative_to(root) if path.is_relative_to(root) else path).as_posix() for path in gone]
 
 
 def _removed(path: Path, writer: FolderWriter) -> bool:

@@ -7,14 +7,16 @@ import sys
 import click
 
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
+from navigator_kernel.cli.output import is_attended
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.settings import SHAPES
 
 
 @click.command("ask")
 @click.argument("words", nargs=-1, required=False)
 @click.option("-y", "--yes", is_flag=True, help="Agree to what the message asks for.")
-@click.option("--format", "form", type=click.Choice(["summary", "detail", "raw"]), help="How much of the report.")
+@click.option("--format", "form", type=click.Choice(SHAPES), help="How the answer is shown.")
 @click.option("--session", help="A session's name: go on with it, or begin it.")
 @unsafe_option
 @json_option
@@ -31,8 +33,10 @@ def command(
     from navigator_kernel.values.report import FORMATS
     from navigator_kernel.values.request import Message
 
-    wanted = FORMATS[form or app.settings.format]
-    message = Message(text=text, consent=yes, format=wanted, language=app.language)
+    wanted = form or app.settings.format
+    attended = is_attended() and not as_json
+    asked = FORMATS.get(wanted, "detail")
+    message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
     from navigator_kernel.cli.replies import show
 
     reply = take_turn(app, message, open_session(app, session), listeners=(), keep=session is not None)

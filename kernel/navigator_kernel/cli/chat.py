@@ -8,7 +8,7 @@ import click
 
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.chat_stream import Shown
-from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.output import document, is_attended, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
 from navigator_kernel.values.reply import Reply
@@ -116,15 +116,15 @@ def _block() -> str:
 def _turn(app: App, text: str, session: Session, shown: Shown) -> Reply:
     from navigator_kernel.cli.replies import show
     from navigator_kernel.cli.turns import take_turn
-    from navigator_kernel.values.report import FORMATS
 
-    message = Message(text=text, interactive=True, language=app.language)
+    attended = is_attended() and not shown.quiet
+    message = Message(text=text, interactive=True, language=app.language, attended=attended)
     try:
         reply = take_turn(app, message, session, listeners=(shown,), keep=True)
     finally:
         streamed = shown.end()
     if not shown.quiet:
-        show(app, reply, form=FORMATS[app.settings.format], as_json=False, streamed=streamed)
+        show(app, reply, form=app.settings.format, as_json=False, streamed=streamed)
     return reply
 
 

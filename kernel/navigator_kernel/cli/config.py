@@ -10,7 +10,7 @@ import click
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.settings import PROJECT_FILE, SCALARS, TABLES, checked, user_file
+from navigator_kernel.settings import PROJECT_FILE, SCALARS, TABLES, checked, field_of, user_file
 
 user_option = click.option("--user", is_flag=True, help="At user level instead of the project's.")
 
@@ -26,7 +26,7 @@ def command() -> None:
 def listed(app: App, *, as_json: bool) -> None:
     """List every setting with its value and where that comes from."""
     held = app.settings
-    rows = [(key, getattr(held, key), held.origins[key], SCALARS[key][2]) for key in SCALARS]
+    rows = [(key, getattr(held, field_of(key)), held.origins[key], SCALARS[key][2]) for key in SCALARS]
     if as_json:
         values = {key: {"value": value, "origin": origin} for key, value, origin, _ in rows}
         tables = {"aliases": dict(held.models.aliases), "servers": sorted(held.servers)}
@@ -43,7 +43,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @pass_app
 def get(app: App, *, key: str, as_json: bool) -> None:
     """Print one setting."""
-    value, origin = getattr(app.settings, key), app.settings.origins[key]
+    value, origin = getattr(app.settings, field_of(key)), app.settings.origins[key]
     document({"key": key, "value": value, "origin": origin}) if as_json else lines(str(value))
 
 
@@ -86,4 +86,4 @@ def path_(app: App, *, as_json: bool) -> None:
 def _change(app: App, key: str, value: Any, *, user: bool) -> Path:
     from navigator_kernel.cli.settings_file import changed
 
-    return changed(user_file() if user else app.root / PROJECT_FILE, [key], value, app.root)
+    return changed(user_file() if user else app.root / PROJECT_FILE, key.split("."), value, app.root)

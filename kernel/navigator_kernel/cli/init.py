@@ -7,30 +7,28 @@ from pathlib import Path
 
 import click
 
+from navigator_kernel.adapters.project_state import BOX, IGNORED
 from navigator_kernel.assembly.parts import writer_for
 from navigator_kernel.assembly.places import shipped_home
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.cli.project import App
 
-_BOX = b"# mybox\n\nRunning work writes here and nowhere else; see docs/filesystem.md.\n"
 _PAGES = ("commands.md", "filesystem.md", "skills-mapping.md")
 
 
 @click.command("init")
+@click.option("--workstation", is_flag=True, help="With the pages in docs/ that host agents read.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be written.")
 @json_option
 @pass_app
-def command(app: App, *, dry_run: bool, as_json: bool) -> None:
-    """Make the current folder (or --root) a project: mybox/, .claude/skills/ and the pages that host agents read."""
+def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> None:
+    """Make the current folder (or --root) a project: mybox/, which git ignores but for its workflows."""
     root = Path(app.root_flag).resolve() if app.root_flag else Path.cwd()
-    wanted = {root / "mybox" / "README.md": _BOX, root / ".claude" / "skills" / ".gitkeep": b""}
-    home = shipped_home()
-    wanted |= {
-        root / "docs" / page: _plain((home.docs / page).read_text("utf-8"))
-        for page in _PAGES
-        if (home.docs / page).is_file()
-    }
+    wanted = {root / BOX / ".gitignore": IGNORED}
+    if workstation:
+        docs = shipped_home().docs
+        wanted |= {root / "docs" / page: _plain((docs / page).read_text("utf-8")) for page in _PAGES}
     fresh = {path: data for path, data in wanted.items() if not path.exists()}
     writer = writer_for("setup", root)
     for path, data in fresh.items():

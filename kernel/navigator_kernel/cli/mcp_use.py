@@ -80,22 +80,24 @@ def tools(app: App, *, name: str, yes: bool, timeout: float | None, as_json: boo
 @click.command("approve")
 @click.argument("name")
 @click.argument("only", metavar="[TOOL]...", nargs=-1)
+@click.option("--yes", is_flag=True, help="Agree to start one that the project's own file names.")
 @seconds_option
 @unsafe_option
 @json_option
 @pass_app
-def approve(app: App, *, name: str, only: Sequence[str], timeout: float | None, as_json: bool) -> None:
+def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: float | None, as_json: bool) -> None:
     """Agree to start the server NAME, and to its tools as they are now; or to these TOOLs alone.
 
-    One that changed, has the name of another, or is written suspiciously has to be named.
+    A tool that changed, has the name of another, or is written suspiciously has to be named. What the project's own
+    file starts is shown first.
     """
     from navigator_kernel.adapters.files import FolderWriter
     from navigator_kernel.adapters.tool_book import keep_tools
     from navigator_kernel.assembly.servers import tool_file
     from navigator_kernel.settings import user_state
 
-    with _asked(app, name, timeout, yes=True) as server:
-        offered = server.tools()
+    with _asked(app, name, timeout, yes=yes or not _is_brought(app, name)) as server:
+        offered = _tools_after_question(server, as_json=as_json)
     parts = server.parts
     before, by_name = parts.pins.standings(offered), {tool.name: tool for tool in offered}
     by_name |= {tool.full_name: tool for tool in offered}
@@ -122,6 +124,29 @@ def approve(app: App, *, name: str, only: Sequence[str], timeout: float | None, 
     for one in rows:
         if one["state"] != "approved" and one["why"]:
             note(f"{one['tool']} is off: {one['why']}; navigator mcp approve {name} {one['tool']} turns it on")
+
+
+def _is_brought(app: App, name: str) -> bool:
+    """Whether a file of the project names the server: the person may not have seen what it starts."""
+    from navigator_kernel.sandbox.servers import PROJECT
+
+    held = app.settings.servers.get(name)
+    return held is not None and held.origin == PROJECT
+
+
+def _tools_after_question(server: _Server, *, as_json: bool) -> list[OfferedTool]:
+    """The tools of a server that is started once the person has seen what that runs; ConsentNeeded where nobody can be
+    asked."""
+    try:
+        return server.tools()
+    except ConsentNeeded as error:
+        error.hint = f"to agree to it: navigator mcp approve {server.name} --yes"
+        if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        if not click.confirm(f"{error.message}?", err=True):
+            raise
+        server.app.consents.allow_orders(server.run)
+        return server.tools()
 
 
 @click.command("call")

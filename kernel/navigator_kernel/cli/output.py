@@ -33,9 +33,19 @@ def lines(text: str | Iterable[str]) -> None:
         sys.stdout.write(clean(line, lines=False) + "\n")
 
 
-def note(text: str) -> None:
-    """A line beside the data, which stays one whatever it names."""
-    sys.stderr.write(clean(text, lines=False) + "\n")
+def note(text: str, *, dim: bool = False) -> None:
+    """A line beside the data, which stays one whatever it names; a `dim` one is cut to the terminal."""
+    line = clean(text, lines=False)
+    if dim and sys.stderr.isatty():
+        line = _cut(line, os.get_terminal_size(sys.stderr.fileno()).columns or None)
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        line = line if plain else f"\x1b[2m{line}\x1b[0m"
+    sys.stderr.write(line + "\n")
+
+
+def is_attended() -> bool:
+    """Whether a person reads what is shown: nothing of it goes into a pipe or a file."""
+    return sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from navigator_kernel.cli.output import document, lines, note, style_of
+from navigator_kernel.cli.output import document, is_attended, lines, note, style_of
 from navigator_kernel.text import clean
-from navigator_kernel.values.rendering import render_report
+from navigator_kernel.values.rendering import render_report, render_sentence
+from navigator_kernel.values.report import FORMATS
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.workflow import MAX_STEPS, REPEAT, WorkflowView, outline
 
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
     from navigator_kernel.text import Language
     from navigator_kernel.values.reply import Reply, Sections
-    from navigator_kernel.values.report import Format, Report, Style
+    from navigator_kernel.values.report import Report, Style
 
 
-def show(app: App, reply: Reply, *, form: Format, as_json: bool, streamed: bool = False) -> None:
-    """The report on stdout; notice and, below `detail`, the sections on stderr where they are not asked for. With
-    `streamed` a model's answer is there already."""
+def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = False) -> None:
+    """The report on stdout, as the setting `format` has it. Where a person reads, notice and sections are beside it
+    (X-41, X-44); `protocol` has the sections on stdout. With `streamed` a model's answer is there already."""
     if as_json:
         document(reply.to_dict())
         return
@@ -34,14 +35,20 @@ def show(app: App, reply: Reply, *, form: Format, as_json: bool, streamed: bool 
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
     _asked(reply, language)
-    if form == "detail":
+    if form == "protocol":
         lines(sections(reply.sections, language))
+    elif form in {"auto", "detail"} and is_attended():
+        _beside(reply.sections, app.settings.sections, language)
 
 
-def _answer(report: Report, form: Format, style: Style, language: Language, *, streamed: bool) -> None:
-    """What a model wrote is shown as it wrote it, with what it took beside; all else as a report."""
-    if form != "detail" or not report.by_model or report.raw is None:
-        lines(render_report(report, form, style))
+def _answer(report: Report, form: str, style: Style, language: Language, *, streamed: bool) -> None:
+    """What a model wrote is shown as it wrote it, with what it took beside; all else as a report, or to a person as a
+    sentence."""
+    if form not in {"auto", "detail"} or not report.by_model or report.raw is None:
+        if form == "auto" and is_attended():
+            lines(render_sentence(report, style, say("sentence.prompt", language)))
+        else:
+            lines(render_report(report, FORMATS.get(form, "detail"), style))
         return
     if not streamed:
         lines(clean(report.raw))
@@ -57,16 +64,21 @@ def _answer(report: Report, form: Format, style: Style, language: Language, *, s
 
 def sections(held: Sections, language: Language) -> list[str]:
     """OUT-1..3: only those that say something (X-24)."""
-    parts = {
-        "section.logic_trace": held.logic_trace,
-        "section.action_vector": held.action_vector,
-        "section.state_update": held.state_update,
-    }
-    found: list[str] = []
-    for key, body in parts.items():
-        if body:
-            found += [say(key, language), *(f"  {line}" for line in body)]
-    return found
+    return [line for key, body in _titled(held) for line in (say(key, language), *(f"  {one}" for one in body))]
+
+
+def _titled(held: Sections) -> list[tuple[str, list[str]]]:
+    return [(f"section.{name}", body) for name, body in held.to_dict().items() if body]
+
+
+def _beside(held: Sections, how: str, language: Language) -> None:
+    """X-41: a dim line for each section, or all of it, beside the answer."""
+    if how == "full":
+        for line in sections(held, language):
+            note(line, dim=True)
+    elif how == "compact":
+        for key, body in _titled(held):
+            note(f"{say(key, language)} {'; '.join(body)}", dim=True)
 
 
 def _workflow(view: WorkflowView, language: Language) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from navigator_kernel.assembly.lifecycle import open_lifecycle
+from navigator_kernel.assembly.lifecycle import open_lifecycle, write_seen
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill_work import busy, dry_option, filter_options, place_options, reach_options
+from navigator_kernel.errors import UsageProblem
 
 
 @click.command("export")
@@ -119,10 +120,17 @@ def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
 
 @click.command("mapping")
 @click.argument("word", required=False)
+@click.option("--write", is_flag=True, help="Add what was seen in sources to the project's docs/skills-mapping.md.")
 @json_option
 @pass_app
-def mapping(app: App, *, word: str | None, as_json: bool) -> None:
+def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
     """List skills of known repositories that match WORD, with the command that installs each."""
+    if write:
+        if word:
+            raise UsageProblem("--write adds every row that was seen", hint="leave WORD out")
+        told = write_seen(app.root)
+        document(told) if as_json else lines(f"{told['added']} rows added to {told['path']}")
+        return
     found = open_lifecycle(app.root).perform("mapping", {"word": word})
     if as_json:
         document(found)

@@ -8,7 +8,7 @@ import click
 
 from navigator_kernel.assembly.parts import open_journal
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
-from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.output import document, is_attended, lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
 
@@ -182,8 +182,9 @@ def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int
     from navigator_kernel.values.report import FORMATS
     from navigator_kernel.values.request import Message
 
-    form = FORMATS[app.settings.format]
-    message = Message(text=said, consent=yes, format=form, language=app.language)
+    form, attended = app.settings.format, is_attended() and not as_json
+    asked = FORMATS.get(form, "detail")
+    message = Message(text=said, consent=yes, format=asked, language=app.language, attended=attended)
     reply = take_turn(app, message, session, listeners=(), keep=session.turn > 0)
     show_reply(app, reply, form=form, as_json=as_json)
     return reply.report.exit_code

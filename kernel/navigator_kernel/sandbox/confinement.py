@@ -80,9 +80,11 @@ def confinement(job: Job) -> Confinement:
         limits["RLIMIT_NPROC"] = _processes_of_user() + PROCESSES
     writes = Path(os.path.realpath(job.cwd))
     named = [Path(os.path.realpath(path)) for path in job.reads if path.exists()]
-    hidden = tuple(folder for folder in writes.parents if folder.name == KERNELS and covers(named, folder))
-    for kernels in hidden:  # the whole project is read
-        hidden += secret_paths(kernels.parent, (kernels, *_system()))
+    root, hidden = project_of(job), tuple[Path, ...]()
+    if root is not None and covers(named, root):  # the whole project is read
+        box = root / KERNELS
+        hidden = (box,) if box.is_dir() else ()
+        hidden += secret_paths(root, (*hidden, *_system()))
     return Confinement(
         reads=tuple(_outermost([*_system(), *named], hidden)),
         hidden=hidden,
@@ -91,6 +93,14 @@ def confinement(job: Job) -> Confinement:
         network="network" in job.wants,
         limits=limits,
     )
+
+
+def project_of(job: Job) -> Path | None:
+    """The real root of the project that a job is for."""
+    if job.project is not None:
+        return Path(os.path.realpath(job.project))
+    boxes = (folder for folder in Path(os.path.realpath(job.cwd)).parents if folder.name == KERNELS)
+    return next((folder.parent for folder in boxes), None)
 
 
 @cache

@@ -15,7 +15,7 @@ from navigator_kernel.adapters.project_files import refuse_named
 from navigator_kernel.adapters.tree import listed
 from navigator_kernel.errors import Refused
 from navigator_kernel.ports import Unrecorded
-from navigator_kernel.sandbox.confinement import KERNELS
+from navigator_kernel.sandbox.confinement import project_of
 from navigator_kernel.sandbox.policy import GIVEN, refusal
 from navigator_kernel.sandbox.traces import MOST, left_since
 from navigator_kernel.settings import Policy
@@ -97,8 +97,7 @@ class ConsentGate(Struct, frozen=True):
 
     def _refuse_secrets(self, job: Job) -> None:
         """A file of secrets is handed to nobody by its name, as it is not by `@` (PRE-8); a link has two."""
-        cwd = Path(os.path.realpath(job.cwd))
-        root = next((folder.parent for folder in cwd.parents if folder.name == KERNELS), cwd)
+        root = project_of(job) or Path(os.path.realpath(job.cwd))
         for path in job.reads:
             real = Path(os.path.realpath(path))
             names = [one.relative_to(root).parts for one in (path, real) if one.is_relative_to(root)]

@@ -32,11 +32,14 @@ SECONDS = 600  # of processor time for one connection, times the processors
 
 
 def starter(
-    check: Callable[[Job], None], contained: Callable[[Job], tuple[str, ...]], secret: Callable[[str], str | None]
+    check: Callable[[Job], None],
+    contained: Callable[[Job], tuple[str, ...]],
+    secret: Callable[[str], str | None],
+    project: Path | None = None,
 ) -> Start:
     """What starts a server once `check` lets it, in a scratch folder that is this process's alone: its argv as
-    `contained` has it, and its environment; `secret` knows the values of references. For one with an address both are
-    empty."""
+    `contained` has it, and its environment; `secret` knows the values of references. A server that may read all of
+    `project` does not see the files of secrets in it. For one with an address both are empty."""
 
     def start(name: str, server: McpServer, run: str, cwd: Path, scratch: Path) -> Started:
         asked = request(name, server, run, cwd)
@@ -44,7 +47,7 @@ def starter(
         if server.url:
             return (), {}
         held = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
-        job = replace(server_job(name, held, run, cwd), scratch=scratch)
+        job = replace(server_job(name, held, run, cwd), scratch=scratch, project=project)
         if server.origin == PROJECT:  # what a reference in its arguments stands for was in no question
             job = replace(job, reads=asked.reads)
         return contained(job), environment(job, "")

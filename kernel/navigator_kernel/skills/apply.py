@@ -15,7 +15,7 @@ from navigator_kernel.skills.change import Change, held_bytes
 from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.skills.links import link_text, own_links
 from navigator_kernel.skills.lockfile import lock_bytes, read_lock
-from navigator_kernel.skills.place import Place, refuse_escape
+from navigator_kernel.skills.place import Place, prepare, refuse_escape
 from navigator_kernel.skills.receipts import read_receipts, receipt_bytes
 from navigator_kernel.skills.records import records_bytes
 
@@ -52,7 +52,7 @@ def apply(
     agreement to it (DESIGN, who may do what); a lock file or a receipt that a clone brought never is (X-43).
     """
     refuse_escape(place)
-    doors.writer.make_folder(place.inner)
+    prepare(place, doors.writer)
     with locked(place.guard), Change(place, doors.writer) as change:
         refuse_damage(place)
         before = read_receipts(place)

@@ -136,6 +136,13 @@ class ResourceCatalogue(Struct):
         listings = [self._listings[root] for root in self.roots if root.type == "skill"]
         return len({name for listing in listings for name in listing.names()})
 
+    def count_own(self) -> int:
+        """How many skills the person installed and has switched on (X-44): as `count`, without those that are switched
+        off, and without the names that this release ships, wherever they lie."""
+        levels = (self._listings[root] for root in self.roots if root.type == "skill" and root.level != "shipped")
+        names = {name for listing in levels for name in listing.names()}
+        return len(names - self.disabled() - self.shipped.keys())
+
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What the reader noticed, files that could not be used first."""
         held = self._all().values()

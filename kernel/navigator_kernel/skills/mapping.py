@@ -98,9 +98,17 @@ class SkillMapping:
         return tuple(sub for _, sub in self._indexed().values())
 
     def rows(self) -> Iterator[Known]:
-        """Every row of every page, in their order."""
+        """Every row of every page once, in their order."""
+        seen: set[_Key] = set()
         for page in (*([self._named] if self._named is not None else []), *self._paths):
-            yield from self._page(page)
+            for known in self._page(page):
+                if (key := _key(known.row)) not in seen:
+                    seen.add(key)
+                    yield known
+
+    def seen(self) -> list[Row]:
+        """The rows of the person's page."""
+        return [known.row for known in self._page(self.path)]
 
     def _page(self, page: Path) -> Iterator[Known]:
         head, _, rest = _text(page).partition(BEGIN)
@@ -137,13 +145,17 @@ class SkillMapping:
 
 
 def _keyed(rows: Iterable[Row]) -> dict[_Key, Row]:
-    return {(row.repo, row.subpath, fold(row.name)): row for row in rows}
+    return {_key(row): row for row in rows}
+
+
+def _key(row: Row) -> _Key:
+    return row.repo, row.subpath, fold(row.name)
 
 
 def _learned(known: dict[_Key, Row], rows: Iterable[Row]) -> Iterator[Row]:
     """Adds to `known` those of `rows` that say more than it does; each as it is kept."""
     for row in rows:
-        key = (row.repo, row.subpath, fold(row.name))
+        key = _key(row)
         if NAME.fullmatch(row.name) and (row.description or key not in known):
             kept = row._replace(description=_plain(_cell(row.description)))
             if known.get(key) != kept:

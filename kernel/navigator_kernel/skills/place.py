@@ -10,9 +10,21 @@ from navigator_kernel.errors import Refused
 from navigator_kernel.skills.listing import INNER
 
 if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
     from navigator_kernel.values.resource import Level
 
 Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
+
+
+# Receipts go with the folders that they are of; all else is made again, or is of this machine
+_IGNORED = b"""\
+# Made by navigator: these files are of this machine, or are made again when they are needed.
+/.gitignore
+/skills.db
+/.navigator-*.tmp
+/.navigator/*
+!/.navigator/*.json
+"""
 
 
 class Place(NamedTuple):
@@ -64,6 +76,15 @@ def place_at(level: Level, skills: Path, root: Path, *, target: Target = "claude
     if target == "agents":
         return Place(level=level, base=root, skills=skills, lock=skills.parent / "skills.lock.json", target=target)
     return Place(level=level, base=root, skills=skills, lock=root / "skills.lock.json", shared=shared)
+
+
+def prepare(place: Place, writer: Writer) -> None:
+    """Makes the folder of records; in a project git is told first to ignore what is only of this machine (X-42). A
+    `.gitignore` that is there stays as it is."""
+    ignored = place.skills / ".gitignore"
+    if place.level == "project" and not os.path.lexists(ignored):
+        writer.create(ignored, _IGNORED, mode=0o644)
+    writer.make_folder(place.inner)
 
 
 def refuse_escape(place: Place) -> None:

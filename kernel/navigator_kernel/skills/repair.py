@@ -11,7 +11,7 @@ from navigator_kernel.errors import Damaged
 from navigator_kernel.skills.change import INTENT, Change, settle, sweep
 from navigator_kernel.skills.links import dangling, link_path
 from navigator_kernel.skills.lockfile import Entries, lock_bytes, read_lock
-from navigator_kernel.skills.place import Place, refuse_escape
+from navigator_kernel.skills.place import Place, prepare, refuse_escape
 from navigator_kernel.skills.receipts import read_receipts
 from navigator_kernel.skills.records import records_bytes
 
@@ -36,7 +36,7 @@ def repair(place: Place, doors: Doors, *, dry_run: bool = False) -> Mapping[str,
     else:
         with suppress(Damaged):  # what cannot be finished is swept away
             settle(place, doors.writer)
-        doors.writer.make_folder(place.inner)
+        prepare(place, doors.writer)
         with locked(place.guard):
             swept = sweep(place, doors.writer)
             receipts, rewritten, unlinked = read_receipts(place), _rewritten(place), dangling(place)

@@ -1,4 +1,4 @@
-"""Stage 0: looks at how many skills there are, and reminds once a session where they are few (STA-1..4, X-13, X-34)."""
+"""Stage 0: looks at how many skills the person installed, and reminds where they are few (STA-1..4, X-34, X-44)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def precheck(catalogue: Catalogue, session: Session, hook: Callable[[int], objec
     """The reminder that is due, or None. A plugin's own notice goes first."""
     if session.notice_shown:
         return None
-    count = catalogue.count()
+    count = catalogue.count_own()
     told = hook(count)
     if isinstance(told, Notice):
         return told

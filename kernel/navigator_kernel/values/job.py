@@ -24,6 +24,7 @@ class Job(Struct, frozen=True, kw_only=True):
     """`argv` is never joined into a shell line. `digest` and `origin` are what a consent is bound to; `shipped` work
     needs none for what it does, and one for each of `wants` that is asked about.
 
+    `project` is the root of the person's project, by default the one in whose `mybox` its `cwd` lies.
     `cwd` is the folder for what it leaves, `scratch` its own for its home, temporary files and bytecode; it writes
     nowhere else. `reads` are the paths it may see besides, `packages` the Python packages that it is to find.
     """
@@ -42,6 +43,7 @@ class Job(Struct, frozen=True, kw_only=True):
     reads: tuple[Path, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     scratch: Path | None = None
+    project: Path | None = None
 
     @property
     def consent(self) -> str:

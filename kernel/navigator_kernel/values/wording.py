@@ -10,8 +10,8 @@ from navigator_kernel.values.route import RouteDecision
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
     "notice.few_skills": (
-        "only {count} skills are installed: give the link of a GitHub repository with skills, or see docs/skills-mapping.md",
-        "仅安装了 {count} 个技能：提供 GitHub 仓库 Skills 项目链接安装，或查看 docs/skills-mapping.md 参考",
+        "skills of your own: {count}; give the link of a GitHub repository, or see docs/skills-mapping.md (navigator skill mapping)",
+        "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
     ),
     "notice.resume": (
         'to answer: navigator ask --session {session} "…"',
@@ -51,6 +51,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         'a yes is for this once; "for this session" or "always" is for longer',
         "“是”仅限本次；回复“本次会话”或“总是”可延长授权",
     ),
+    "sentence.prompt": ("the prompt is ready; --format raw prints it", "提示词已就绪；--format raw 可打印"),
     "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
     "ask.which": ("which of these: {options}?", "请选择：{options}？"),
