@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -296,3 +297,19 @@ def test_a_task_that_nobody_submitted_is_not_found() -> None:
         held.heartbeat("nothing")
     with pytest.raises(NotFound):
         asyncio.run(held.result("nothing"))
+
+
+def test_the_thread_of_a_dispatcher_ends_with_it() -> None:
+    def agents() -> int:
+        return sum(thread.name == "navigator-agents" for thread in threading.enumerate())
+
+    before = agents()
+    held = dispatcher(speaker=speaker())
+    asyncio.run(sent(held, order("speaker")))
+    assert agents() == before + 1
+    del held
+    deadline = time.monotonic() + 10
+    while agents() > before and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.01)
+    assert agents() == before

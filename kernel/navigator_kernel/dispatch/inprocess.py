@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 
 from msgspec import Struct, field
 
@@ -121,11 +123,12 @@ class InProcessDispatcher(Struct):
 
 
 class _AgentLoop:
-    """An event loop in a daemon thread."""
+    """An event loop in a daemon thread, which ends when nothing refers to this object any more."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="navigator-agents", daemon=True).start()
+        threading.Thread(target=_run, args=(self._loop,), name="navigator-agents", daemon=True).start()
+        weakref.finalize(self, _stop, self._loop).atexit = False
 
     def start(self, agent: Agent, packet: Packet) -> Future[object]:
         return asyncio.run_coroutine_threadsafe(_handled(agent, packet.to_yaml()), self._loop)
@@ -135,6 +138,18 @@ class _AgentLoop:
         turned = threading.Event()
         self._loop.call_soon_threadsafe(turned.set)
         return turned.wait(0.2)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _stop(loop: asyncio.AbstractEventLoop) -> None:
+    with suppress(RuntimeError):  # it was closed
+        loop.call_soon_threadsafe(loop.stop)
 
 
 async def _handled(agent: Agent, prompt: str) -> object:
