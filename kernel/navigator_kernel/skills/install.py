@@ -76,7 +76,7 @@ def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Optio
     if refused and not several:
         raise refused[0][1]
     left = [*picked.left, *(failed(skill, error) for skill, error in refused)]
-    if wanted and not made:
+    if not made and (wanted or not several):
         raise _none(left)
     return Coming(made, left, observed(reader), reader.tree.commit, reader.source.label, several)
 
@@ -133,10 +133,10 @@ def _counts(told: Sequence[Mapping[str, Any]], left: Sequence[LeftOut]) -> dict[
 
 def _none(left: Sequence[LeftOut]) -> KernelError:
     """What to raise where nothing of what was asked for can be installed."""
+    if len(left) == 1:
+        return left[0].error
     errors = [one.error for one in left if one.is_failure] or [UsageProblem("nothing is left to install")]
     first = errors[0]
-    if len(left) == 1:
-        return first
     others = "; ".join(error.message for error in errors[1:4])
     message = f"nothing was installed: {first.message}" + (f"; {others}" if others else "")
     return type(first)(message, hint=first.hint, **{**first.data, "left_out": [one.to_dict() for one in left]})

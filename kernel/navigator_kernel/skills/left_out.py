@@ -16,6 +16,8 @@ State = Literal["skipped", "blocked"]
 # What a reason means, for many skills at once. Those of `_MEANT` are as it should be, all others are failures.
 _WHY: Mapping[str, str] = {
     "ambiguous": "the name of several skills",
+    "broken-copy": "a broken link in place of a copy of another one",
+    "broken-link": "a link of it leads to nothing",
     "copy": "a copy of another one",
     "edited": "changed here since it was installed",
     "example": "an example",
@@ -34,8 +36,9 @@ _WHY: Mapping[str, str] = {
     "too-large": "too large",
     "unsafe-files": "its files may not lie here",
 }
-_MEANT = frozenset({"copy", "example", "excluded", "hidden", "no-text", "placeholder", "test"})
+_MEANT = frozenset({"broken-copy", "copy", "example", "excluded", "hidden", "no-text", "placeholder", "test"})
 _BLOCKS = frozenset({"lookalike", "reserved", "scanner", "too-large", "unsafe-files"})
+DANGLING = ("link-dangling",)  # the codes of files of which only links are wrong, and harm nobody
 _BY_CODE = {"not_loadable": "manifest", "skill_not_found": "not-found", "usage": "ambiguous"}
 _BY_REASON = {"empty": "no-text", "no-description": "no-text"}
 
@@ -79,10 +82,12 @@ def failed(skill: Found, error: KernelError) -> LeftOut:
 def told_of(name: str, path: str, error: KernelError) -> LeftOut:
     data = error.data
     if findings := data.get("findings"):
-        codes = {str(finding["code"]) for finding in findings if finding["level"] == "error"}
-        return LeftOut(name, path, "scanner", error, tuple(sorted(codes)))
+        rules = {str(finding["code"]) for finding in findings if finding["level"] == "error"}
+        return LeftOut(name, path, "scanner", error, tuple(sorted(rules)))
     given = str(data.get("reason", ""))
     if isinstance(error, NotLoadable):
         return LeftOut(name, path, _BY_REASON.get(given, "manifest"), error, (given,) if given else ())
-    reason = given or _BY_CODE.get(error.code, error.code)
-    return LeftOut(name, path, reason, error, tuple(data.get("codes", ())))
+    reason, codes = given or _BY_CODE.get(error.code, error.code), tuple(data.get("codes", ()))
+    if codes == DANGLING:
+        return LeftOut(name, path, "broken-link", error)
+    return LeftOut(name, path, reason, error, codes)

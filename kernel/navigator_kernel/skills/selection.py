@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from navigator_kernel.errors import KernelError, SkillNotFound, UsageProblem
-from navigator_kernel.skills.discover import choose, inner_path, unknown
+from navigator_kernel.skills.discover import LINK, choose, inner_path, unknown
 from navigator_kernel.skills.left_out import LeftOut, failed, left_out, told_of
 from navigator_kernel.skills.plans import safe_files
 from navigator_kernel.skills.twins import Label, all_copies, labels, originals
@@ -107,12 +107,12 @@ class Selection(Struct, dict=True):
 
     @cached_property
     def _known(self) -> _Known:
-        """Examples, tests and hidden skills count only where there is nothing else."""
+        """Examples, tests, hidden skills and placeholders count only where there is nothing else."""
         reader = self.reader
-        only_examples = all(skill.role != "skill" for skill in reader.found)
+        alone = len(reader.found) == 1 or all(skill.role != "skill" for skill in reader.found)
         others: dict[str, LeftOut] = {}
         for skill in reader.found:
-            if why := _no_skill(skill, reader, any_role=only_examples):
+            if why := _no_skill(skill, reader, any_role=alone):
                 others[skill.folder] = why
         refused: list[tuple[Found, KernelError]] = []
         files = safe_files([skill for skill in reader.found if skill.folder not in others], reader, refused)
@@ -124,7 +124,13 @@ class Selection(Struct, dict=True):
 
         copies = all_copies(safe, reader.named, contents)
         kept = [skill for skill in safe if skill.folder not in copies]
-        return _Known(labels(kept, reader.named, reader.source.base_name), copies, files, others)
+        held = labels(kept, reader.named, reader.source.base_name)
+        names = {fold(reader.named(skill)): skill for skill in kept}
+        for skill in reader.found:
+            if skill.manifest.mode == LINK and skill.folder in others and (one := names.get(fold(skill.name))):
+                message = f"its manifest is a link that leads nowhere; {one.shown!r} has the name"
+                others[skill.folder] = left_out(skill, "broken-copy", message, copy_of=one.shown)
+        return _Known(held, copies, files, others)
 
     def _hindered(self, skill: Found) -> LeftOut | None:
         """Why a skill is none of "all"."""
@@ -174,10 +180,10 @@ def _no_skill(skill: Found, reader: Reader, *, any_role: bool) -> LeftOut | None
     if skill.role != "skill" and not any_role:
         return left_out(skill, skill.role, _ROLES[skill.role])
     manifest = reader.manifest(skill)
-    if fold(skill.name) in _PLACEHOLDERS or fold(reader.named(skill)) in _PLACEHOLDERS:
+    if not any_role and {fold(skill.name), fold(reader.named(skill))} & _PLACEHOLDERS:
         return left_out(skill, "placeholder", "its name says that it is to be read or copied, not used")
     if isinstance(manifest, KernelError):
         return failed(skill, manifest)
-    if not manifest.sop.strip() and not manifest.command:
+    if not any_role and not manifest.sop.strip() and not manifest.command:
         return left_out(skill, "no-text", "it has neither a text nor a command")
     return None

@@ -115,6 +115,11 @@ def _qualified(skill: Found, name: str, top: str) -> Iterator[Label]:
 
 def _joined(owner: str, name: str) -> Label | None:
     """None where the two are too long together, or the owner has no letter that a folder's name may have."""
-    word = re.sub(r"[^a-z0-9]+", "-", fold(owner)).strip("-")
-    joined = f"{word}-{name}"
+    word = _plain(owner)
+    joined = f"{word}-{_plain(name) if name.isascii() else name}"
     return Label(joined, f"{owner}/{name}") if word and NAME.fullmatch(joined) else None
+
+
+def _plain(name: str) -> str:
+    """`name` in the letters that the specification has for names."""
+    return re.sub(r"[^a-z0-9]+", "-", fold(name)).strip("-")
