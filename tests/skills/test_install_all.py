@@ -92,8 +92,10 @@ def test_where_nothing_can_be_installed_nothing_is_written(maker: Any, tmp_path:
     bad = Diagnostic(code="bad", level="error", path="SKILL.md", message="it is bad")
     project = maker(scan=lambda _skill, _contents: [bad])
     repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in "ab"})
+    answer = every(project, repo)
+    assert (answer["counts"]["blocked"], answer["changed"], answer["exit_code"]) == (2, False, 1)
     with pytest.raises(Refused, match="nothing was installed") as caught:
-        project.run("install", source=f"file://{repo}", all=True)
+        project.run("install", source=f"file://{repo}", skill=["a", "b"])
     assert len(caught.value.data["left_out"]) == 2
     assert not [path for path in project.skills.glob("*") if path.name != ".navigator"]
 

@@ -31,7 +31,7 @@ TAKEN = "name-taken"  # the reason of a Refused
 
 class Coming(NamedTuple):
     """The plans of the skills that can be installed, those that cannot, and what was seen beside them. `several` says
-    that a problem of one skill is told and not raised."""
+    that a problem of one skill is told and not raised, `named` that the skills were: if none of them comes, that is."""
 
     made: Sequence[Plan]
     left: Sequence[LeftOut]
@@ -39,6 +39,7 @@ class Coming(NamedTuple):
     commit: str
     label: str
     several: bool = False
+    named: bool = False
 
 
 def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Optio
     left = [*picked.left, *(failed(skill, error) for skill, error in refused)]
     if not made and (wanted or not several):
         raise _none(left)
-    return Coming(made, left, observed(reader), reader.tree.commit, reader.source.label, several)
+    return Coming(made, left, observed(reader), reader.tree.commit, reader.source.label, several, bool(wanted))
 
 
 def landed(coming: Coming, place: Place, doors: Doors, options: Options) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def landed(coming: Coming, place: Place, doors: Doors, options: Options) -> dict
             known.setdefault(skeleton(plan.receipt.name), []).append(plan.receipt.name)
             bringing += [plan] if is_new else []
             links.extend([plan.receipt.name] if options.link else [])  # of `apply`, which reads them after this
-        if left and not made:
+        if coming.named and not made:
             raise _none(left)
         fresh.update(plan.receipt.name for plan in bringing)
         fresh.update(set(links) - linked)

@@ -47,15 +47,6 @@ class Plan(NamedTuple):
         return (install_subject(name, origin, digest), *command)
 
 
-def plans(chosen: Sequence[Found], reader: Reader, clock: Clock, rename: str = "") -> list[Plan]:
-    """What `drafts` makes; UsageProblem where two skills have one name."""
-    made = drafts(chosen, reader, clock, rename)
-    seen: dict[str, Plan] = {}
-    for plan in made:
-        refuse_twin(plan, seen)
-    return made
-
-
 def drafts(
     chosen: Sequence[Found],
     reader: Reader,

@@ -131,7 +131,9 @@ class Reader(Struct):
 
     def manifest_from(self, skill: Found, data: bytes) -> SkillDef:
         """The manifest in `data`; NotLoadable where it cannot be used."""
-        held = self._held.setdefault(skill.folder, _read(skill, data))
+        if skill.folder not in self._held:
+            self._held[skill.folder] = _read(skill, data)
+        held = self._held[skill.folder]
         if isinstance(held, KernelError):
             raise held
         return held

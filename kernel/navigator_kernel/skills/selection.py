@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -99,11 +100,15 @@ class Selection(Struct, dict=True):
         otherwise, or another one is called so.
         """
         own = plan.receipt.name
-        alike = any(fold(other.name) == fold(own) and other.folder != skill.folder for other in self.reader.found)
-        if fold(skill.name) == fold(own) and not alike:
+        if fold(skill.name) == fold(own) and self._called[fold(own)] == 1:
             return ""
         label = self._known.labels.get(skill.folder)
         return label.name if label and label.qualified else ""
+
+    @cached_property
+    def _called(self) -> Counter[str]:
+        """How many folders have a name."""
+        return Counter(fold(skill.name) for skill in self.reader.found)
 
     @cached_property
     def _known(self) -> _Known:
