@@ -112,7 +112,7 @@ def test_something_elses_in_the_links_place_is_refused_and_nothing_is_installed(
     foreign(project.agents / "alpha", kind, project)
     before = content(project.root)
     with pytest.raises(Refused, match="no link to") as caught:
-        project.run("install", source=f"file://{repo}", all=True, dry_run=dry_run, **LINK)
+        project.run("install", source=f"file://{repo}", skill="alpha", dry_run=dry_run, **LINK)
     assert caught.value.hint
     assert content(project.root) == before
 

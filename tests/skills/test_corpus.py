@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.git import TreeEntry
-from navigator_kernel.errors import NotLoadable, Refused, UsageProblem
-from navigator_kernel.skills.discover import Found, Tree, choose, distinct, find_skills, leads
+from navigator_kernel.errors import NotLoadable, Refused
+from navigator_kernel.skills.discover import Found, Tree, choose, find_skills, leads
 from navigator_kernel.skills.gate import passed, unread_links
 from navigator_kernel.skills.layouts import canonical
 from navigator_kernel.skills.lookalike import refuse_lookalike
 from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.skills.plugin_manifests import read_plugins
+from navigator_kernel.skills.twins import labels
 from navigator_kernel.skills.validate import validate
+from navigator_kernel.text import fold
 from navigator_kernel.values.resource import SkillDef
 
 COUNT = 2_400
@@ -348,19 +350,15 @@ def test_every_skill_of_the_repository_is_found_with_its_role_and_its_plugin(
     assert sum(bool(skill.also) for skill in found) == 20
 
 
-def test_every_skill_can_be_chosen_and_only_skills_are_meant_by_all(found: tuple[Found, ...]) -> None:
+def test_every_skill_can_be_chosen_by_its_path_and_has_a_name_of_its_own(found: tuple[Found, ...]) -> None:
+    def different(skill: Found) -> frozenset[object]:
+        return frozenset({skill.folder})
+
     paths = [skill.folder for skill in found if "/" in skill.folder]
-    assert [skill.folder for skill in choose(found, paths[:300], lambda s: s.name, lambda s: s.folder)] == paths[:300]
-    chosen = distinct(found, lambda skill: skill.folder, skills_only=True)
-    assert {skill.role for skill in chosen} == {"skill"}
-    with pytest.raises(UsageProblem):
-        distinct(
-            [
-                *found,
-                found[0].__class__(folder="z", name=found[0].name, manifest=found[0].manifest, entries=(), tree=""),
-            ],
-            lambda skill: skill.folder,
-        )
+    assert [skill.folder for skill in choose(found, paths[:300], lambda s: s.name, different)] == paths[:300]
+    twins = [*found, *(skill._replace(folder=f"more/{skill.folder}") for skill in found[:300])]
+    told = labels(twins, lambda skill: skill.name, "repo")
+    assert len({fold(label.name) for label in told.values()}) == len(told) == len(twins)
 
 
 def test_every_skill_passes_the_gate_or_has_a_code(found: tuple[Found, ...], entries: list[TreeEntry]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from navigator_kernel.adapters.git import TreeEntry
 from navigator_kernel.errors import SkillNotFound, UsageProblem
-from navigator_kernel.skills.discover import Found, choose, distinct, find_skills, leads
+from navigator_kernel.skills.discover import Found, choose, find_skills, leads
 from navigator_kernel.skills.plugin_manifests import Plugins
 
 
@@ -28,12 +28,12 @@ def linked(*paths: str, links: Mapping[str, str], subpath: str = "") -> tuple[Fo
     return find_skills(entries, top="repo", subpath=subpath, links=read(entries))
 
 
-def same(skill: Found) -> object:
-    return tuple((skill.inner(entry), "x") for entry in skill.entries)
+def same(skill: Found) -> frozenset[object]:
+    return frozenset(skill.inner(entry) for entry in skill.entries)
 
 
-def different(skill: Found) -> object:
-    return skill.folder
+def different(skill: Found) -> frozenset[object]:
+    return frozenset({skill.folder})
 
 
 def folder_name(skill: Found) -> str:
@@ -113,26 +113,6 @@ def test_examples_tests_and_hidden_folders_are_told_apart(folder: str, role: str
 def test_what_lies_in_a_folder_that_was_named_is_no_example() -> None:
     (found,) = find_skills(tree("examples/pdf/SKILL.md"), top="repo", subpath="examples")
     assert found.role == "skill"
-
-
-def test_all_means_no_examples_tests_and_hidden_ones_but_all_are_listed() -> None:
-    found = find_skills(tree("a/SKILL.md", "examples/b/SKILL.md", "tests/a/SKILL.md", ".x/c/SKILL.md"), top="repo")
-    assert len(found) == 4
-    assert [skill.folder for skill in distinct(found, different, skills_only=True)] == ["a"]
-
-
-def test_all_of_a_repository_that_has_only_examples_is_a_question() -> None:
-    found = find_skills(tree("examples/b/SKILL.md"), top="repo")
-    with pytest.raises(UsageProblem, match="examples"):
-        distinct(found, different, skills_only=True)
-
-
-def test_identical_skills_are_one_and_different_ones_are_shown_with_their_paths() -> None:
-    found = find_skills(tree("x/a/SKILL.md", "a/SKILL.md", "b/SKILL.md"), top="repo")
-    assert [skill.folder for skill in distinct(found, same)] == ["a", "b"]
-    with pytest.raises(UsageProblem) as raised:
-        distinct(found, different)
-    assert raised.value.data["paths"] == ["a", "x/a"]
 
 
 # Links
@@ -219,11 +199,33 @@ def test_a_name_means_the_skill_before_an_example_of_that_name() -> None:
     assert chosen(found, "examples/a") == ["examples/a"]
 
 
-def test_a_name_of_several_skills_is_a_question() -> None:
+def test_a_name_of_several_skills_that_are_equally_near_is_a_question() -> None:
     found = find_skills(tree("x/a/SKILL.md", "y/a/SKILL.md"), top="repo")
     with pytest.raises(UsageProblem) as raised:
         chosen(found, "a")
     assert raised.value.data["paths"] == ["x/a", "y/a"]
+
+
+def test_a_name_of_several_skills_means_the_nearest_one() -> None:
+    found = find_skills(tree("x/y/a/SKILL.md", "x/a/SKILL.md", ".gemini/a/SKILL.md"), top="repo")
+    assert chosen(found, "a") == ["x/a"]
+
+
+def test_a_name_means_the_skill_that_a_plugin_names_wherever_it_lies() -> None:
+    plugins = Plugins(owners={"x/y/a": "p"}, declared=frozenset({"x/y/a"}))
+    found = find_skills(tree("x/y/a/SKILL.md", "a/SKILL.md"), top="repo", plugins=plugins)
+    assert chosen(found, "a") == ["x/y/a"]
+
+
+def test_copies_are_one_skill() -> None:
+    found = find_skills(tree("x/a/SKILL.md", "y/a/SKILL.md", "z/a/SKILL.md", "z/a/more.md"), top="repo")
+    assert [skill.folder for skill in choose(found, ["a"], folder_name, same)] == ["z/a"]
+
+
+def test_a_skill_that_cannot_be_used_is_meant_by_its_name_only_where_it_is_alone() -> None:
+    found = find_skills(tree("a/SKILL.md", "x/a/SKILL.md", "b/SKILL.md"), top="repo")
+    good = choose(found, ["a", "b"], folder_name, different, lambda skill: skill.folder == "x/a")
+    assert [skill.folder for skill in good] == ["x/a", "b"]
 
 
 @pytest.mark.parametrize(("word", "near"), [("pdff", ["pdf"]), ("code_revew", ["code-review"]), ("zzz", [])])

@@ -225,20 +225,13 @@ def test_identical_duplicates_count_as_one(project: Any, tmp_path: Path) -> None
     assert json.loads((project.inner / "twin.json").read_text())["subpath"] == "twin"
 
 
-@pytest.mark.parametrize("wanted", ["twin", ""])
-def test_different_skills_of_one_name_are_named_by_their_paths(project: Any, tmp_path: Path, wanted: str) -> None:
+def test_a_name_of_different_skills_is_a_question_with_their_paths(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"a/twin/SKILL.md": skill_text("twin"), "b/twin/SKILL.md": skill_text("twin", "other")})
     with pytest.raises(UsageProblem) as caught:
-        project.run("install", source=f"file://{repo}", skill=wanted, all=not wanted)
+        project.run("install", source=f"file://{repo}", skill="twin")
     assert caught.value.data["paths"] == ["a/twin", "b/twin"]
     project.run("install", source=f"file://{repo}", skill="b/twin")
     assert "other" in (project.skills / "twin" / "SKILL.md").read_text()
-
-
-def test_two_folders_that_declare_one_name_are_refused_together(project: Any, tmp_path: Path) -> None:
-    repo = make_repo(tmp_path, {"a/SKILL.md": skill_text("same"), "b/SKILL.md": skill_text("same", "other")})
-    with pytest.raises(UsageProblem, match="call themselves 'same'"):
-        project.run("install", source=f"file://{repo}", all=True)
 
 
 @pytest.mark.requirement("LIF-2")

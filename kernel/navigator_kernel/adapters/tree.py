@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from msgspec import Struct
 ENTRIES, SECONDS, DEPTH = 20_000, 5.0, 64  # of one listing
 DEEPEST = 512  # folders within each other that are measured; a deeper tree counts as too large
 ENTRY = 4096  # bytes that an empty file counts for, so that a measure looks at no more entries than it is worth
+MANY, REMOVING = 64, 4  # entries of a folder that several threads remove, and how many threads
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode
@@ -143,8 +144,7 @@ def remove_tree(folder: Path) -> list[str]:
         return [f"{str(folder)!r} cannot be opened"]
     try:
         while (names := _all(top)) and not problems:
-            for name in names:
-                _remove(name, top, problems)
+            _remove_all(names, top, problems)
     finally:
         os.close(top)
     if not problems:
@@ -153,6 +153,25 @@ def remove_tree(folder: Path) -> list[str]:
         except OSError as error:
             problems.append(str(error))
     return problems
+
+
+def _remove_all(names: Sequence[str], top: int, problems: list[str]) -> None:
+    """Many entries by several threads: a file that was just made durable is removed no faster than the disk answers."""
+    if len(names) < MANY:
+        for name in names:
+            _remove(name, top, problems)
+        return
+    from threading import Thread
+
+    def work(part: Sequence[str]) -> None:
+        for name in part:
+            _remove(name, top, problems)
+
+    threads = [Thread(target=work, args=(names[at::REMOVING],)) for at in range(REMOVING)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _remove(name: str, top: int, problems: list[str]) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 import click
 
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.install_report import report, unscanned
+from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill_work import busy, dry_option, filter_options, place_options, reach_options
 from navigator_kernel.errors import FetchFailed, UsageProblem
@@ -18,10 +20,15 @@ from navigator_kernel.errors import FetchFailed, UsageProblem
 @click.argument("source", required=False)
 @click.option("--skill", "skills", multiple=True, help="A skill of it, by name, folder, path or glob; may be repeated.")
 @click.option("--all", "everything", is_flag=True, help="Every skill of the source.")
+@click.option(
+    "--exclude", multiple=True, help="With --all: not this skill, by its exact name or path; may be repeated."
+)
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--as", "rename", help="Install the one skill under this name.")
 @click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
 @click.option("--link", is_flag=True, help="With --target agents: in .claude/skills, and a link in .agents/skills.")
+@click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+@click.option("-v", "--verbose", is_flag=True, help="A line for every skill, every finding and everything left out.")
 @dry_option
 @reach_options
 @place_options
@@ -34,24 +41,21 @@ def install(
     if given.pop("frozen"):
         if source or skills:
             raise UsageProblem("--frozen restores the whole lock file", hint="leave the source and --skill out")
-        _returned(busy("restoring skills", app, "frozen", given, quiet=as_json), as_json=as_json)
+        silent = bool(given["quiet"] or as_json)
+        _returned(busy("restoring skills", app, "frozen", given, quiet=silent), as_json=as_json)
         return 0
     if not source:
         raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
+    quiet, verbose = given.pop("quiet"), given.pop("verbose")
     params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
-    found = busy(f"installing from {source}", app, "install", params, quiet=as_json)
+    params["exclude"] = list(given["exclude"])
+    begin = monotonic()
+    found = busy(f"installing from {source}", app, "install", params, quiet=as_json or quiet)
+    seconds = monotonic() - begin
     if as_json:
-        document(found)
-        return int(found["exit_code"])
-    done = "would install" if found["dry_run"] else "installed"
-    for one in found["skills"]:
-        what = f"{done if one['changed'] else 'already there'} {one['name']} ({found['commit'] or 'no commit'})"
-        lines(what + "".join(f", linked from {link}" for link in one["links"]))
-        for finding in one["findings"]:
-            note(f"{finding['level']}: {finding['code']}: {finding['message']}")
-        _note_unscanned(one)
-    for one in found["refused"]:
-        note(f"left out {one['path']}: {one['msg']}")
+        document({**found, "seconds": round(seconds, 2)})
+    else:
+        report(found, seconds, quiet=quiet, verbose=verbose)
     return int(found["exit_code"])
 
 
@@ -95,13 +99,8 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
         for one in found["skills"]:
             done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
             lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
-            _note_unscanned(one)
+    unscanned([one for one in told["skills"] if one["changed"]])
     return code
-
-
-def _note_unscanned(one: Mapping[str, Any]) -> None:
-    if one["verdict"] == "not_scanned":
-        note(f"{one['name']} was not scanned, or not whole: it is not trusted, and is asked about before it runs")
 
 
 @click.command("outdated")

@@ -41,7 +41,7 @@ def _user(command: F) -> F:
 
 
 def busy(what: str, app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
-    """The answer, with a spinner on a terminal while it takes time."""
+    """The answer; on a terminal, while it takes time, a spinner, and how many skills were looked at."""
     import sys
 
     lifecycle = open_lifecycle(app.root)
@@ -52,5 +52,11 @@ def busy(what: str, app: App, operation: str, params: Mapping[str, Any], *, quie
 
     from navigator_kernel.text import clean
 
-    with Console(stderr=True).status(Text(clean(what, lines=False))):
+    with Console(stderr=True).status(Text(clean(what, lines=False))) as shown:
+
+        def told(done: int, of: int) -> None:
+            if of > 1:
+                shown.update(Text(clean(f"{what}: {done} of {of}", lines=False)))
+
+        lifecycle.doors = lifecycle.doors._replace(progress=told)
         return lifecycle.perform(operation, params)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.doors import Doors
     from navigator_kernel.skills.plans import Plan
     from navigator_kernel.values.receipt import Receipt
+    from navigator_kernel.values.resource import SkillDef
 
 KEPT_LOCKS = 50
 
@@ -69,18 +70,18 @@ def apply(
             change.write(f"link/{name}", None)
         for name in links:
             change.write(f"link/{name}", link_text(place, name).encode())
-        folders = {}
         with doors.writer.together():
             for plan in coming:
                 name = plan.receipt.name
-                folders[name] = _staged(plan, change.folder(name, keep=keep.get(name, "")), doors.writer)
+                _stage(plan, change.folder(name, keep=keep.get(name, "")), doors.writer)
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
                 change.write(
                     f"aliases/{name}", sidecar_bytes(plan.skill, name, held_bytes(sidecar_path(place.inner, name)))
                 )
                 receipts[name] = plan.receipt
         if coming or going:
-            _derive(place, change, receipts, folders, going if forget else (), doors)
+            new = {plan.receipt.name: plan.skill for plan in coming}
+            _derive(place, change, receipts, new, going if forget else (), doors)
         _recorded(place, coming, going, doors)
         changed = change.commit()
     _agreed(agreed, doors)
@@ -113,14 +114,14 @@ def _derive(
     place: Place,
     change: Change,
     receipts: Mapping[str, Receipt],
-    folders: Mapping[str, Path],
+    coming: Mapping[str, SkillDef],
     gone: Sequence[str],
     doors: Doors,
 ) -> None:
     """The lock and the database are written anew from the receipts; the lock as it was is kept for `rollback`."""
     lock = lock_bytes(read_lock(place.lock), receipts.values(), gone)
     change.write("lock", lock)
-    change.write("database", records_bytes(place, receipts, coming=folders))
+    change.write("database", records_bytes(place, receipts, coming=coming))
     before = held_bytes(place.lock)
     if before is not None and before != lock:
         stamp = doors.clock.now().replace(":", "").replace(".", "")
@@ -136,9 +137,8 @@ def _free(place: Place, stamp: str) -> str:
     return f"{stamp}-{at:03}"
 
 
-def _staged(plan: Plan, folder: Path, writer: Writer) -> Path:
-    """The skill's files in a folder of the same file system, proved to be what was read."""
+def _stage(plan: Plan, folder: Path, writer: Writer) -> None:
+    """Writes the skill's files in a folder of the same file system, proved to be what was read."""
     writer.write_new(folder, {file.path: (plan.contents[file.path], file.mode) for file in plan.receipt.files})
     if folder_digest(folder) != plan.receipt.digest:
         raise IntegrityMismatch(f"skill {plan.receipt.name!r} was not written as it was read", hint="check the disk")
-    return folder

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from navigator_kernel.adapters.git import TreeEntry
 from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.skills.plugin_manifests import Plugins, plugin_files
+from navigator_kernel.skills.twins import Contents, copies_in, nearness, originals
 from navigator_kernel.text import clean, fold
 
 Role = Literal["skill", "example", "test", "hidden"]
@@ -35,8 +36,8 @@ class Found(NamedTuple):
     """A folder with a manifest. `folder` is its path in the tree, empty for the top; `name` the folder's own name
     (the repository's for the top); `entries` all that lies below it. A manifest that is a link has its target's id.
 
-    `also` are links of the tree that lead to the folder, `plugin` the plugin that it belongs to, `role` what its place
-    says that it is: only a `skill` is meant by "all".
+    `also` are links of the tree that lead to the folder, `plugin` the plugin that it belongs to, `declared` whether a
+    plugin's manifest names it, `role` what its place says that it is: only a `skill` is meant by "all".
     """
 
     folder: str
@@ -47,6 +48,7 @@ class Found(NamedTuple):
     also: tuple[str, ...] = ()
     plugin: str = ""
     role: Role = "skill"
+    declared: bool = False
 
     @property
     def shown(self) -> str:
@@ -135,7 +137,6 @@ def _target(entry: TreeEntry, links: Mapping[str, bytes]) -> str:
 
 
 Named = Callable[[Found], str]  # the name that its manifest declares; empty where it cannot be read
-Alike = Callable[[Found], object]  # equal for equal contents
 
 
 def leads(entries: Iterable[TreeEntry]) -> tuple[str, ...]:
@@ -153,10 +154,12 @@ def find_skills(
     tree: str = "",
     links: Mapping[str, bytes] | None = None,
     plugins: Plugins | None = None,
+    label: str = "",
 ) -> tuple[Found, ...]:
     """Every skill below `subpath`, by path; `top` names the one at the top, whose git tree is `tree`.
 
-    `links` holds the texts of links by id; without it no link is followed. SkillNotFound where there is no skill.
+    `links` holds the texts of links by id; without it no link is followed. SkillNotFound, which names `label`, where
+    there is no skill.
     """
     whole = Tree(entries)
     scope = _scope(whole, subpath, links)
@@ -164,11 +167,11 @@ def find_skills(
     held: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
     held |= _linked(whole, scope, manifests, links or {})
     if not held:
-        raise SkillNotFound(f"no SKILL.md lies in {subpath or top!r}", hint="check the source and its path")
+        raise SkillNotFound(f"no SKILL.md lies in {subpath or label or top!r}", hint="check the source and its path")
     found = []
     for folder in sorted(held, key=lambda folder: folder.split("/")):
         at = whole.at(folder)
-        plugin, role = _standing((folder, *held[folder]), scope, plugins or Plugins())
+        plugin, role, declared = _standing((folder, *held[folder]), scope, plugins or Plugins())
         one = Found(
             folder=folder,
             name=folder.rpartition("/")[2] or top,
@@ -178,35 +181,32 @@ def find_skills(
             also=tuple(held[folder]),
             plugin=plugin,
             role=role,
+            declared=declared,
         )
         found.append(one)
     return tuple(found)
 
 
-def choose(found: Sequence[Found], wanted: Sequence[str], named: Named, alike: Alike) -> tuple[Found, ...]:
-    """The skills that `wanted` names, each by folder name, path, glob, `plugin:name` or declared name, in that order.
+def choose(
+    found: Sequence[Found],
+    wanted: Sequence[str],
+    named: Named,
+    contents: Contents,
+    usable: Callable[[Found], bool] = lambda _skill: True,
+) -> tuple[Found, ...]:
+    """The skills that `wanted` names, each by folder name, path, glob, `plugin:name`, `plugin/name` or declared name,
+    in that order. One that is not `usable` is meant only where nothing else is.
 
     SkillNotFound with suggestions for one that is not there, UsageProblem for one that means several.
     """
     chosen: dict[str, Found] = {}
     for word in wanted:
-        for skill in _meant(word, found, named, alike):
+        hits = _meant(word, found, named)
+        if not _is_glob(word):
+            hits = (_only(word, hits, contents, usable),)
+        for skill in originals(hits, contents):
             chosen.setdefault(skill.folder, skill)
     return tuple(chosen.values())
-
-
-def distinct(found: Iterable[Found], alike: Alike, *, skills_only: bool = False) -> tuple[Found, ...]:
-    """`found` with identical ones of the same name collapsed; UsageProblem where different ones share a name.
-
-    `skills_only` leaves examples, tests and hidden ones out; UsageProblem where nothing else is there.
-    """
-    held = [skill for skill in found if not skills_only or skill.role == "skill"]
-    if skills_only and not held:
-        raise UsageProblem("all that is here are examples, tests or hidden skills", hint="name the one that you want")
-    groups: dict[str, list[Found]] = {}
-    for skill in held:
-        groups.setdefault(fold(skill.name), []).append(skill)
-    return tuple(_only(group[0].name, group, alike) for group in groups.values())
 
 
 def suggestions(word: str, names: Iterable[str], k: int = 3) -> list[str]:
@@ -272,12 +272,13 @@ def _below(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
-def _standing(places: Sequence[str], scope: str, plugins: Plugins) -> tuple[str, Role]:
-    """The plugin and the role of a skill that lies at `places`; the most open of them counts."""
+def _standing(places: Sequence[str], scope: str, plugins: Plugins) -> tuple[str, Role, bool]:
+    """The plugin and the role of a skill that lies at `places`, the most open of which counts, and whether a plugin's
+    manifest names it."""
     roles = [_role(place[len(scope) :] if _below(place, scope) else place) for place in places]
     declared = any(map(plugins.declares, places))
     role = "skill" if declared or "skill" in roles else roles[0]
-    return next(filter(None, map(plugins.owner, places)), ""), role
+    return next(filter(None, map(plugins.owner, places)), ""), role, declared
 
 
 def _role(path: str) -> Role:
@@ -293,25 +294,39 @@ def _role(path: str) -> Role:
     return "skill"
 
 
-def _meant(word: str, found: Sequence[Found], named: Named, alike: Alike) -> tuple[Found, ...]:
-    path = re.sub(r"(?i)(^|/)skill\.md$", "", word.strip("/").removeprefix("./"))
-    if word in {".", "./"}:
-        path = ""
-    hits = [skill for skill in found if path in (skill.folder, *skill.also) and (path == "" or "/" in path)]
-    if not hits and re.search(r"[*?\[]", word) and (globbed := _globbed(path, word, found)):
-        return distinct(globbed, alike)
+def _meant(word: str, found: Sequence[Found], named: Named) -> Sequence[Found]:
+    path = inner_path(word)
+    if hits := [skill for skill in found if _lies_at(skill, path) and (path == "" or "/" in path)]:
+        return hits
+    if _is_glob(word) and (globbed := _globbed(path, word, found)):
+        return globbed
     folded = fold(path)
-    hits = hits or [skill for skill in found if fold(skill.name) == folded or path in (skill.folder, *skill.also)]
+    hits = [skill for skill in found if fold(skill.name) == folded or _lies_at(skill, path)]
     hits = hits or [skill for skill in found if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
-    if not hits and ":" in word:
-        plugin, _, own = word.partition(":")
+    mark = next((mark for mark in ":/" if mark in word), "")
+    if not hits and mark:
+        plugin, _, own = word.partition(mark)
         members = [skill for skill in found if skill.plugin and fold(skill.plugin) == fold(plugin)]
         if members:
-            return _meant(own, members, named, alike)
+            return _meant(own, members, named)
     hits = hits or [skill for skill in found if fold(named(skill)) == folded]
     if not hits:
-        raise _unknown(word, [name for skill in found for name in (named(skill), skill.name) if name])
-    return (_only(word, hits, alike),)
+        raise unknown(word, [name for skill in found for name in (named(skill), skill.name) if name])
+    return hits
+
+
+def inner_path(word: str) -> str:
+    """The folder in the tree that `word` names, if it names one by its path."""
+    path = re.sub(r"(?i)(^|/)skill\.md$", "", word.strip("/").removeprefix("./"))
+    return "" if word in {".", "./"} else path
+
+
+def _lies_at(skill: Found, path: str) -> bool:
+    return path in (skill.folder, *skill.also)
+
+
+def _is_glob(word: str) -> bool:
+    return re.search(r"[*?\[]", word) is not None
 
 
 def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
@@ -324,21 +339,23 @@ def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
     return [skill for skill in hits if skill.role == "skill"] or hits
 
 
-def _only(word: str, hits: Sequence[Found], alike: Alike) -> Found:
-    """The one that is meant: identical ones count once, and a skill before an example of its name."""
-    for group in (hits, [skill for skill in hits if skill.role == "skill"]):
-        if len(group) == 1 or (group and len({alike(skill) for skill in group}) == 1):
-            return min(group, key=_openness)
-    paths = sorted(skill.shown for skill in hits)
+def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable[[Found], bool]) -> Found:
+    """The one that is meant: copies count once, a skill comes before an example of its name, one that can be used
+    before one that cannot, and the one that is nearest before those further away."""
+    left = [skill for skill in hits if skill.role == "skill"] or hits
+    if len(left) > 1:
+        left = [skill for skill in left if usable(skill)] or left
+        copies = copies_in(left, contents)
+        left = sorted((skill for skill in left if skill.folder not in copies), key=nearness)
+    if len(left) == 1 or nearness(left[0])[:-1] < nearness(left[1])[:-1]:
+        return left[0]
+    paths = sorted(skill.shown for skill in left)
     hint = f"name one by its path: {clean(', '.join(paths), lines=False)}"
-    raise UsageProblem(f"{word!r} is the name of {len(hits)} skills", hint=hint, paths=paths)
+    raise UsageProblem(f"{word!r} is the name of {len(left)} skills", hint=hint, paths=paths)
 
 
-def _openness(skill: Found) -> tuple[bool, int, int, str]:
-    return skill.role != "skill", skill.folder.count("/"), len(skill.folder), skill.folder
-
-
-def _unknown(word: str, names: Sequence[str]) -> SkillNotFound:
+def unknown(word: str, names: Sequence[str]) -> SkillNotFound:
+    """What to raise for a name that none of `names` is."""
     near = suggestions(word, names)
     hint = f"did you mean {', '.join(near)}?" if near else "navigator skill info lists what is there"
     return SkillNotFound(f"no skill here is called {clean(word, lines=False)!r}", hint=hint, suggestions=near)

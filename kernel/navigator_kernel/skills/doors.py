@@ -26,7 +26,7 @@ class Doors(NamedTuple):
     started; `private` are hosts that may be asked with the person's own
     credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query;
     `consents` keep what the person agreed to by typing a command, `audit` what was done, `seen` writes the page
-    of skills that were seen in sources.
+    of skills that were seen in sources, `progress` is told of how many skills how many were looked at.
     """
 
     writer: Writer
@@ -42,6 +42,7 @@ class Doors(NamedTuple):
     consents: Callable[[], Consents | None] = lambda: None
     audit: Callable[[], Audit] = Unrecorded
     seen: Writer | None = None
+    progress: Callable[[int, int], object] = lambda _done, _all: None
 
     def observe(self, rows: Sequence[Row]) -> str:
         """Adds `rows` to the person's page of known skills; why not, where that failed: an install does not fail for
@@ -55,9 +56,9 @@ class Doors(NamedTuple):
 
 
 class Options(NamedTuple):
-    """`rename` is the name to install under, `dry_run` tells what would happen, `force` replaces edited files (a backup
-    is kept), `offline` asks no network, `auth` lets the person's own credentials in for this host, `link` also makes
-    links in `.agents/skills`."""
+    """`everything` means all skills but those that `exclude` names, `rename` is the name to install under, `dry_run`
+    tells what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
+    the person's own credentials in for this host, `link` also makes links in `.agents/skills`."""
 
     everything: bool = False
     rename: str = ""
@@ -66,6 +67,7 @@ class Options(NamedTuple):
     offline: bool = False
     auth: bool = False
     link: bool = False
+    exclude: tuple[str, ...] = ()
 
 
 def opened(source: Source, doors: Doors, options: Options, *, install: bool = False) -> Tree:

@@ -32,7 +32,7 @@ def analyse(reader: Reader, wanted: Sequence[str], doors: Doors) -> tuple[dict[s
     lone one.
     """
     found = reader.find()
-    chosen = choose(found, wanted, reader.named, reader.alike) if wanted else found
+    chosen = choose(found, wanted, reader.named, reader.contents) if wanted else found
     whole = bool(wanted) or len(found) == 1
     sizes, judged = (_sizes(chosen, reader), judge(chosen, reader, doors)) if whole else ({}, {})
     skills = [_told(skill, reader.manifest(skill), sizes, judged) for skill in chosen]

@@ -6,37 +6,45 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from navigator_kernel.errors import KernelError, Refused, UsageProblem
+from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
 from navigator_kernel.skills.apply import apply, dry
 from navigator_kernel.skills.digest import folder_digest
-from navigator_kernel.skills.discover import Found, choose, distinct
 from navigator_kernel.skills.doors import Doors, Options, opened
+from navigator_kernel.skills.left_out import LeftOut, failed, told_of
 from navigator_kernel.skills.links import own_links, refuse_unlinkable, told_links
-from navigator_kernel.skills.lookalike import refuse_lookalike
+from navigator_kernel.skills.lookalike import refuse_shape, shapes, skeleton
 from navigator_kernel.skills.mapping import Row
 from navigator_kernel.skills.names import NAME, refuse_rename
-from navigator_kernel.skills.plans import Plan, plans, scanned
+from navigator_kernel.skills.plans import Plan, drafts, refuse_twin, scanned, titled
 from navigator_kernel.skills.reading import Reader
+from navigator_kernel.skills.selection import Picked, Selection
 from navigator_kernel.text import clean, fold
 
 if TYPE_CHECKING:
+    from navigator_kernel.skills.discover import Found
     from navigator_kernel.skills.place import Place
     from navigator_kernel.skills.source import Source
     from navigator_kernel.values.receipt import Receipt
 
+TAKEN = "name-taken"  # the reason of a Refused
+
 
 class Coming(NamedTuple):
-    """The plans of the skills that can be installed, what is wrong with the others, and what was seen beside them."""
+    """The plans of the skills that can be installed, those that cannot, and what was seen beside them. `several` says
+    that a problem of one skill is told and not raised, `named` that the skills were: if none of them comes, that is."""
 
     made: Sequence[Plan]
-    refused: Sequence[tuple[Found, KernelError]]
+    left: Sequence[LeftOut]
     siblings: tuple[Row, ...]
     commit: str
     label: str
+    several: bool = False
+    named: bool = False
 
 
 def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, options: Options) -> dict[str, Any]:
-    """`{source, commit, level, target, changed, dry_run, skills: […]}`. All of it happens, or nothing does."""
+    """`{source, commit, level, target, changed, dry_run, counts, skills: […], left_out: […]}`. All that can be
+    installed is, together, or nothing."""
     refuse_rename(options.rename, wanted)
     with opened(source, doors, options, install=True) as tree:
         coming = gathered(Reader(source, tree), wanted, doors, options)
@@ -45,48 +53,109 @@ def install(source: Source, wanted: Sequence[str], place: Place, doors: Doors, o
 
 def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Options) -> Coming:
     """What an install brings, read to its end."""
-    chosen = _chosen(reader, wanted, options)
+    reader.find()
+    selection = Selection(reader)
+    picked = selection.named(wanted, options.exclude) if wanted else _everything(selection, options)
+    several = len(picked.skills) + len(picked.left) > 1
+    if options.rename and several:
+        refuse_rename(options.rename, [skill.name for skill in picked.skills])
     refused: list[tuple[Found, KernelError]] = []
-    left_out = None if wanted or len(chosen) < 2 else refused
+    drawn = drafts(picked.skills, reader, doors.clock, options.rename, refused, picked.files)
+    found = {skill.folder: skill for skill in picked.skills}
     made: list[Plan] = []
-    for plan in plans(chosen, reader, doors.clock, options.rename, left_out):
+    seen: dict[str, Plan] = {}
+    for at, plan in enumerate(drawn):
+        skill = found[plan.receipt.subpath]
         try:
+            if not options.rename and skill.folder not in picked.by_path:
+                plan = titled(plan, skill, reader, selection.name_for(plan, skill))
+            refuse_twin(plan, seen)
             made.append(scanned(plan, doors.scan))
-        except Refused as error:
-            if left_out is None:
-                raise
-            left_out += [(found, error) for found in chosen if found.folder == plan.receipt.subpath]
-    if refused and not made:
+        except (NotLoadable, Refused, UsageProblem) as error:
+            refused.append((skill, error))
+        doors.progress(at + 1, len(drawn))
+    if refused and not several:
         raise refused[0][1]
-    return Coming(made, refused, observed(reader), reader.tree.commit, reader.source.label)
+    left = [*picked.left, *(failed(skill, error) for skill, error in refused)]
+    if not made and (wanted or not several):
+        raise _none(left)
+    return Coming(made, left, observed(reader), reader.tree.commit, reader.source.label, several, bool(wanted))
 
 
 def landed(coming: Coming, place: Place, doors: Doors, options: Options) -> dict[str, Any]:
     """What `install` tells, once it is done."""
-    made, refused, siblings, commit, label = coming
+    made, left = list(coming.made), list(coming.left)
     fresh: set[str] = set()
-    linked, links = own_links(place), [plan.receipt.name for plan in made] if options.link else []
+    linked, links = own_links(place), list[str]()
 
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[Plan], Sequence[str]]:
-        coming = [plan for plan in made if not settled(plan, place, receipts)]
-        known = [*receipts, *doors.reserved(), *_names_in(place), *(plan.receipt.name for plan in coming)]
-        for plan in coming:
-            if plan.receipt.name not in receipts:
-                refuse_lookalike(plan.receipt.name, known)
-        refuse_unlinkable(place, links)
-        fresh.update(plan.receipt.name for plan in coming)
-        fresh.update(set(links) - own_links(place))
-        return coming, ()
+        bringing: list[Plan] = []
+        names = names_in(place)
+        there = (name.removesuffix(".md") for alike in names.values() for name in alike)
+        known = shapes([*receipts, *doors.reserved(), *filter(NAME.fullmatch, there)])
+        for plan in coming.made:
+            try:
+                is_new = _is_new(plan, place, receipts, names, known)
+                refuse_unlinkable(place, [plan.receipt.name] if options.link else [])
+            except Refused as error:
+                if not coming.several:
+                    raise
+                made.remove(plan)
+                left.append(told_of(plan.receipt.name, plan.receipt.subpath or ".", error))
+                continue
+            known.setdefault(skeleton(plan.receipt.name), []).append(plan.receipt.name)
+            bringing += [plan] if is_new else []
+            links.extend([plan.receipt.name] if options.link else [])  # of `apply`, which reads them after this
+        if coming.named and not made:
+            raise _none(left)
+        fresh.update(plan.receipt.name for plan in bringing)
+        fresh.update(set(links) - linked)
+        return bringing, ()
 
     if options.dry_run:
         dry(place, decide)
     else:
         apply(place, doors, decide, links=links, agrees=lambda _plan, _before: True)
-        doors.observe(siblings)
-    head = {"source": label, "commit": commit, "level": place.level, "target": place.target, "changed": bool(fresh)}
+        doors.observe(coming.siblings)
+    head = {"source": coming.label, "commit": coming.commit, "level": place.level, "target": place.target}
     told = [tell(plan, place, {*linked, *links}, changed=plan.receipt.name in fresh) for plan in made]
-    why = [{"name": skill.name, "path": skill.shown, **error.to_dict()} for skill, error in refused]
-    return {**head, "dry_run": options.dry_run, "skills": told, "refused": why, "exit_code": 1 if why else 0}
+    code = 1 if any(one.is_failure for one in left) else 0
+    others = [one.to_dict() for one in sorted(left, key=lambda one: (one.path, one.name))]
+    done = {"changed": bool(fresh), "dry_run": options.dry_run, "counts": _counts(told, left)}
+    return {**head, **done, "skills": told, "left_out": others, "exit_code": code}
+
+
+def _counts(told: Sequence[Mapping[str, Any]], left: Sequence[LeftOut]) -> dict[str, int]:
+    """`found` is the sum of the others; `there` are those that lay here just so."""
+    changed, blocked = sum(one["changed"] for one in told), sum(one.state == "blocked" for one in left)
+    found, skipped = len(told) + len(left), len(left) - blocked
+    return {"found": found, "installed": changed, "there": len(told) - changed, "skipped": skipped, "blocked": blocked}
+
+
+def _none(left: Sequence[LeftOut]) -> KernelError:
+    """What to raise where nothing of what was asked for can be installed."""
+    if len(left) == 1:
+        return left[0].error
+    errors = [one.error for one in left if one.is_failure] or [UsageProblem("nothing is left to install")]
+    first = errors[0]
+    others = "; ".join(error.message for error in errors[1:4])
+    message = f"nothing was installed: {first.message}" + (f"; {others}" if others else "")
+    return type(first)(message, hint=first.hint, **{**first.data, "left_out": [one.to_dict() for one in left]})
+
+
+def _is_new(
+    plan: Plan,
+    place: Place,
+    receipts: Mapping[str, Receipt],
+    names: Mapping[str, Sequence[str]],
+    known: Mapping[str, Sequence[str]],
+) -> bool:
+    """Whether there is anything to do. Refused where something that is here, or comes before, keeps it out."""
+    if settled(plan, place, receipts, names):
+        return False
+    if plan.receipt.name not in receipts:
+        refuse_shape(plan.receipt.name, known)
+    return True
 
 
 def observed(reader: Reader) -> tuple[Row, ...]:
@@ -100,40 +169,45 @@ def observed(reader: Reader) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def settled(plan: Plan, place: Place, receipts: Mapping[str, Receipt]) -> bool:
-    """Whether the skill lies here already just so. Refused where what lies here is not ours to replace."""
+def settled(
+    plan: Plan, place: Place, receipts: Mapping[str, Receipt], names: Mapping[str, Sequence[str]] | None = None
+) -> bool:
+    """Whether the skill lies here already just so. Refused where what lies here is not ours to replace. `names` is what
+    `names_in` told."""
     wanted, target = plan.receipt, place.skills / plan.receipt.name
-    refuse_taken(wanted.name, place)
+    refuse_taken(wanted.name, place, names)
     held = receipts.get(wanted.name)
     if held is None:
         if os.path.lexists(target):
             hint = "move the folder away, or choose another name with --as, or another level"
-            raise Refused(f"{str(target)!r} was not installed by navigator", hint=hint)
+            raise Refused(f"{str(target)!r} was not installed by navigator", hint=hint, reason=TAKEN)
         return False
     if (held.source, held.subpath) != (wanted.source, wanted.subpath):
         origin = f"{held.source} {held.subpath}".strip()
         hint = f"install it under another name with --as, or navigator skill uninstall {wanted.name} first"
-        raise Refused(f"skill {wanted.name!r} is installed from another source: {origin!r}", hint=hint)
+        raise Refused(f"skill {wanted.name!r} is installed from another source: {origin!r}", hint=hint, reason=TAKEN)
     if not os.path.lexists(target):
         return False
     if target.is_symlink() or folder_digest(target) != held.digest:
         hint = f"navigator skill verify {wanted.name} names the changes; uninstall it to start afresh"
-        raise Refused(f"skill {wanted.name!r} was changed since it was installed", hint=hint)
+        raise Refused(f"skill {wanted.name!r} was changed since it was installed", hint=hint, reason="edited")
     return held.digest == wanted.digest
 
 
-def _names_in(place: Place) -> list[str]:
-    """What lies in the place's folder, by the names that skills have."""
-    found = place.skills.iterdir() if place.skills.is_dir() else ()
-    return [name for path in found if NAME.fullmatch(name := path.name.removesuffix(".md"))]
-
-
-def refuse_taken(name: str, place: Place) -> None:
-    """Refused where the folder has one that reads like `name` and is written otherwise."""
+def names_in(place: Place) -> dict[str, list[str]]:
+    """What lies in the place's folder by the form in which names are compared; a page `x.md` is called `x`."""
+    found: dict[str, list[str]] = {}
     for path in place.skills.iterdir() if place.skills.is_dir() else ():
-        other = path.stem if path.suffix == ".md" else path.name
-        if fold(other) == fold(name) and path.name != name:
-            raise Refused(f"{path.name!r} is there already and reads like {name!r}", hint="move it away first")
+        found.setdefault(fold(path.name.removesuffix(".md")), []).append(path.name)
+    return found
+
+
+def refuse_taken(name: str, place: Place, names: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Refused where the folder has one that reads like `name` and is written otherwise."""
+    for other in (names_in(place) if names is None else names).get(fold(name), ()):
+        if other != name:
+            message = f"{other!r} is there already and reads like {name!r}"
+            raise Refused(message, hint="move it away first", reason=TAKEN)
 
 
 def tell(plan: Plan, place: Place, linked: Collection[str], *, changed: bool) -> dict[str, Any]:
@@ -152,16 +226,13 @@ def tell(plan: Plan, place: Place, linked: Collection[str], *, changed: bool) ->
     }
 
 
-def _chosen(reader: Reader, wanted: Sequence[str], options: Options) -> Sequence[Found]:
-    found = reader.find()
-    if wanted:
-        return choose(found, wanted, reader.named, reader.alike)
-    found = distinct(found, reader.alike, skills_only=any(skill.role == "skill" for skill in found))
-    if options.everything or len(found) == 1:
-        if options.rename and len(found) > 1:
-            refuse_rename(options.rename, [skill.name for skill in found])
-        return found
-    names = sorted(clean(skill.name, lines=False) for skill in found)
+def _everything(selection: Selection, options: Options) -> Picked:
+    """All skills, where that was said or there is one only; UsageProblem otherwise."""
+    if options.everything or selection.is_lone:
+        return selection.everything(options.exclude)
+    reader = selection.reader
+    meant = [skill for skill in reader.found if skill.role == "skill"] or reader.found
+    names = sorted({fold(skill.name): clean(skill.name, lines=False) for skill in meant}.values())
     listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     message = f"{reader.source.label!r} holds {len(names)} skills and none is named"
     raise UsageProblem(message, hint=f"add --skill NAME or --all; it has: {listed}", skills=names)

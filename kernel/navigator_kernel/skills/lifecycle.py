@@ -121,6 +121,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             offline=bool(params.get("offline")),
             auth=bool(params.get("auth")),
             link=bool(params.get("link")),
+            exclude=tuple(words(params.get("exclude"))),
         )
 
     def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:

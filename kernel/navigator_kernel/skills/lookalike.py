@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from navigator_kernel.errors import Refused
@@ -36,16 +36,29 @@ _OTHERS = {
 _LATIN = pattern(r"LATIN (?:(SMALL|CAPITAL) LETTER(?: [A-Z]+)*?|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?")
 
 
+def shapes(names: Iterable[str]) -> dict[str, list[str]]:
+    """`names` by their skeletons."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(skeleton(name), []).append(name)
+    return found
+
+
 def refuse_lookalike(name: str, known: Iterable[str]) -> str:
     """`name` in NFC. Refused, with the reason `lookalike`, where it hides characters, looks like one of `known` or of
     RESERVED without being it, or mixes scripts within a word that reads as Latin; with `reserved` for one of RESERVED.
     """
+    return refuse_shape(name, shapes(known))
+
+
+def refuse_shape(name: str, known: Mapping[str, Sequence[str]]) -> str:
+    """The same for many names, of whose `known` ones the `shapes` are made once."""
     composed = unicodedata.normalize("NFC", name)
     if clean(composed, lines=False) != composed:
         raise _refused(composed, "hides characters that cannot be seen")
     shape = skeleton(composed)
-    for other in known:
-        if skeleton(other) == shape and unicodedata.normalize("NFC", other) != composed:
+    for other in known.get(shape, ()):
+        if unicodedata.normalize("NFC", other) != composed:
             raise _refused(composed, f"looks like {clean(other, lines=False)!r}", other)
     for other in RESERVED:
         if skeleton(other) == shape:

@@ -24,6 +24,7 @@ _VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Valida
 _NESTED = 500  # lists and maps in one string
 _ESCAPED_CONTROL = pattern(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
 _SWITCHES = {"yes", "no", "on", "off", "true", "false", "null"}  # typed words; all else typed starts otherwise
+_SLASH = pattern(r"/[A-Za-z][\w.-]*(?::[\w.:-]+)?(?:\s|$)")  # a program has a second slash, or a folder before it
 _FALSE = {"false", "no", "off", "0", "否"}
 SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 OUR_KEYS = {
@@ -251,6 +252,16 @@ def _embedded(text: str) -> Any:
     return list(words_of(text))
 
 
+def _command(value: Any, parts: Parts, path: str) -> str:
+    """`/hub:board` is what a person types in another agent, and no program."""
+    text = text_of(value)
+    if _SLASH.match(text):
+        line = parts.lines.get("command")
+        parts.note("command-slash", f"{text[:64]!r} is a slash command of another agent; left out", path, line)
+        return ""
+    return text
+
+
 def _flag(value: Any, *, default: bool = False) -> bool:
     text = text_of(value).lower()
     return default if not text else text not in _FALSE
@@ -275,7 +286,6 @@ def _seconds(value: Any, parts: Parts, path: str) -> float | None:
 
 
 _TAKES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
-    "command": ("command", text_of),
     "tools": ("tools", words_of),
     "allowed-tools": ("allowed_tools", partial(words_of, spaces=True)),
     "tags": ("tags", words_of),
@@ -297,6 +307,7 @@ _TAKES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "license": ("license", text_of),
 }
 _JUDGES: Mapping[str, Callable[[Any, Parts, str], Any]] = {
+    "command": _command,
     "required_params": _params,
     "priority": _number,
     "timeout": _seconds,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import SkillNotFound
 from navigator_kernel.skills.doors import Doors, Options, opened
-from navigator_kernel.skills.plans import Plan, plans
+from navigator_kernel.skills.plans import Plan, drafts, titled
 from navigator_kernel.skills.reading import Reader
 from navigator_kernel.skills.source import Source, parse_source
 from navigator_kernel.text import fold
@@ -46,7 +46,8 @@ def found_again(receipt: Receipt, reader: Reader) -> Found | None:
 
 def planned(pairs: Sequence[tuple[Receipt, Found]], reader: Reader, doors: Doors) -> list[Plan]:
     """The plans of skills that are installed, each under the name that it has here."""
-    made: list[Plan] = []
-    for receipt, found in pairs:
-        made += plans([found], reader, doors.clock, receipt.name if receipt.declared else "")
-    return made
+    places = {found.folder: found for _, found in pairs}
+    drawn = {plan.receipt.subpath: plan for plan in drafts(list(places.values()), reader, doors.clock)}
+    return [
+        titled(drawn[found.folder], found, reader, receipt.name if receipt.declared else "") for receipt, found in pairs
+    ]

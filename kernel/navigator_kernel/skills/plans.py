@@ -47,49 +47,46 @@ class Plan(NamedTuple):
         return (install_subject(name, origin, digest), *command)
 
 
-def plans(
-    chosen: Sequence[Found],
-    reader: Reader,
-    clock: Clock,
-    rename: str = "",
-    refused: list[tuple[Found, KernelError]] | None = None,
-) -> list[Plan]:
-    """What `drafts` makes; UsageProblem where two skills have one name."""
-    made = drafts(chosen, reader, clock, rename, refused)
-    _refuse_twins(made)
-    return made
-
-
 def drafts(
     chosen: Sequence[Found],
     reader: Reader,
     clock: Clock,
     rename: str = "",
     refused: list[tuple[Found, KernelError]] | None = None,
+    files: Mapping[str, tuple[Planned, ...]] | None = None,
 ) -> list[Plan]:
     """Refused where files may not lie here, NotLoadable where a manifest cannot be used. `rename` is the name of the
-    one skill in `chosen`; with `refused` a skill that fails is added to it and left out.
+    one skill in `chosen`; with `refused` a skill that fails is added to it and left out. `files` is what `safe_files`
+    found of each, where that was asked before.
     """
-    files = _files(chosen, reader, refused)
-    blobs = reader.read(file.oid for planned in files.values() for file in planned)
+    left = [] if refused is None else refused
+    files = safe_files(chosen, reader, left) if files is None else files
+    if left and refused is None:
+        raise left[0][1]
+    blobs, large = reader.read_apart({folder: [file.oid for file in planned] for folder, planned in files.items()})
+    left += [(skill, large[skill.folder]) for skill in chosen if skill.folder in large]
     now = clock.now()
     made: list[Plan] = []
     for skill in chosen:
-        if skill.folder not in files:
+        if skill.folder not in files or skill.folder in large:
             continue
         contents = {file.path: blobs[file.oid] for file in files[skill.folder]}
         modes = {file.path: file.mode for file in files[skill.folder]}
         try:
-            made.append(_made(skill, contents, modes, reader, now, rename))
+            manifest = reader.manifest_from(skill, contents[skill.inner(skill.manifest)])
+            plan = _plan(manifest, skill, contents, modes, reader, now)
+            made.append(titled(plan, skill, reader, rename))
         except (NotLoadable, Refused) as error:
-            _left_out(skill, error, refused)
+            left.append((skill, error))
+    if left and refused is None:
+        raise left[0][1]
     return made
 
 
-def _files(
-    chosen: Sequence[Found], reader: Reader, refused: list[tuple[Found, KernelError]] | None
+def safe_files(
+    chosen: Sequence[Found], reader: Reader, refused: list[tuple[Found, KernelError]]
 ) -> dict[str, tuple[Planned, ...]]:
-    """What may be written of each skill, by its folder in the tree."""
+    """What may be written of each skill, by its folder in the tree; `refused` gets the others."""
     whole, links = Tree(reader.tree.entries), dict(reader.links)
     while ids := unread_links(chosen, links, whole):
         links |= reader.read(ids)
@@ -98,25 +95,27 @@ def _files(
         try:
             files[skill.folder] = passed(skill, links, whole)
         except Refused as error:
-            _left_out(skill, error, refused)
+            refused.append((skill, error))
     return files
 
 
-def _left_out(skill: Found, error: KernelError, refused: list[tuple[Found, KernelError]] | None) -> None:
-    if refused is None:
-        raise error
-    refused.append((skill, error))
+def titled(plan: Plan, skill: Found, reader: Reader, name: str) -> Plan:
+    """The plan of the same skill under `name`, as it is where that is empty or its own."""
+    if name in {"", plan.receipt.name}:
+        return plan
+    manifest, contents = _renamed(plan.skill, plan.contents, skill, name)
+    modes = {file.path: file.mode for file in plan.receipt.files}
+    made = _plan(manifest, skill, contents, modes, reader, plan.receipt.installed_at)
+    return made._replace(receipt=replace(made.receipt, declared=plan.receipt.name))
 
 
-def _made(
-    skill: Found, contents: Mapping[str, bytes], modes: Mapping[str, int], reader: Reader, now: str, rename: str
-) -> Plan:
-    manifest = reader.manifest_from(skill, contents[skill.inner(skill.manifest)])
-    declared = manifest.name if rename and rename != manifest.name else ""
-    if declared:
-        manifest, contents = _renamed(manifest, contents, skill, rename)
-    plan = _plan(manifest, skill, contents, modes, reader, now)
-    return plan._replace(receipt=replace(plan.receipt, declared=declared))
+def refuse_twin(plan: Plan, seen: dict[str, Plan]) -> None:
+    """UsageProblem where one of `seen`, to which the plan is added otherwise, has its name."""
+    first = seen.setdefault(fold(plan.receipt.name), plan)
+    if first is not plan:
+        paths = [first.receipt.subpath, plan.receipt.subpath]
+        hint = f"install one of them under another name with --as: {clean(', '.join(paths), lines=False)}"
+        raise UsageProblem(f"two skills call themselves {plan.receipt.name!r}", hint=hint, paths=paths)
 
 
 def scanned(plan: Plan, scan: Scan | None) -> Plan:
@@ -177,17 +176,7 @@ def _renamed(
     path = found.inner(found.manifest)
     line = re.compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
     data, count = line.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
-    if not count:
+    changed = read_manifest(data, path=manifest.path, folder=manifest.folder) if count else manifest
+    if changed.name != name:
         raise NotLoadable(f"skill {manifest.name!r} says its name nowhere", hint="leave --as out", reason="no-name")
-    changed = read_manifest(data, path=manifest.path, folder=manifest.folder)
     return replace(changed, name=name), {**contents, path: data}
-
-
-def _refuse_twins(made: Sequence[Plan]) -> None:
-    seen: dict[str, str] = {}
-    for plan in made:
-        first = seen.setdefault(fold(plan.receipt.name), plan.receipt.subpath)
-        if first != plan.receipt.subpath:
-            paths = [first, plan.receipt.subpath]
-            hint = f"name one by its path: {clean(', '.join(paths), lines=False)}"
-            raise UsageProblem(f"two skills call themselves {plan.receipt.name!r}", hint=hint, paths=paths)

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.folder import FolderSource
-from navigator_kernel.adapters.git import GitSource
+from navigator_kernel.adapters.git import GitSource, TreeEntry
 from navigator_kernel.errors import KernelError, Refused
 from navigator_kernel.skills.discover import Found, find_skills, leads
 from navigator_kernel.skills.gate import FILE_LIMIT
@@ -96,7 +96,13 @@ class Reader(Struct):
         plugins = read_plugins(entries, self.links)
         self.notes = plugins.diagnostics
         self.found = find_skills(
-            entries, top=top, subpath=subpath, tree=self.tree.tree, links=self.links, plugins=plugins
+            entries,
+            top=top,
+            subpath=subpath,
+            tree=self.tree.tree,
+            links=self.links,
+            plugins=plugins,
+            label=self.source.label,
         )
         return self.found
 
@@ -104,13 +110,20 @@ class Reader(Struct):
         """The manifest, or why it cannot be used."""
         if skill.folder not in self._held:
             missing = [found for found in self.found if found.folder not in self._held]
-            blobs = self.read(found.manifest.oid for found in missing)
-            self._held |= {found.folder: _read(found, blobs[found.manifest.oid]) for found in missing}
+            blobs, problems = self.read_apart({found.folder: [found.manifest.oid] for found in missing})
+            self._held |= problems
+            self._held |= {
+                found.folder: _read(found, blobs[found.manifest.oid])
+                for found in missing
+                if found.folder not in problems
+            }
         return self._held[skill.folder]
 
     def manifest_from(self, skill: Found, data: bytes) -> SkillDef:
         """The manifest in `data`; NotLoadable where it cannot be used."""
-        held = self._held.setdefault(skill.folder, _read(skill, data))
+        if skill.folder not in self._held:
+            self._held[skill.folder] = _read(skill, data)
+        held = self._held[skill.folder]
         if isinstance(held, KernelError):
             raise held
         return held
@@ -125,12 +138,40 @@ class Reader(Struct):
         held = self._held.get(skill.folder)
         return None if isinstance(held, KernelError) else held
 
-    def alike(self, skill: Found) -> object:
-        """Equal for skills with equal files."""
-        return tuple((skill.inner(e), e.mode, self.tree.fingerprint(e)) for e in skill.entries)
+    def is_usable(self, skill: Found) -> bool:
+        return not isinstance(self.manifest(skill), KernelError)
+
+    def contents(self, skill: Found) -> frozenset[object]:
+        """The paths, modes and bytes of its files in a form that is equal where they are."""
+        files = (skill.manifest if entry.path == skill.manifest.path else entry for entry in skill.entries)
+        return frozenset((skill.inner(entry), entry.mode, self.tree.fingerprint(entry)) for entry in files)
+
+    def fingerprint(self, oid: str) -> str:
+        """A word that is equal for equal bytes of a file."""
+        return self.tree.fingerprint(TreeEntry(oid, "100644", "blob", oid))
 
     def read(self, oids: Iterable[str]) -> Mapping[str, bytes]:
         return self.tree.contents(oids, each=FILE_LIMIT, total=TOTAL_LIMIT)
+
+    def read_apart(self, wanted: Mapping[str, Sequence[str]]) -> tuple[dict[str, bytes], dict[str, KernelError]]:
+        """The files of each of `wanted`, and for those that are too large, or that no longer fit, why they were not
+        read: one of them does not keep the others from being read."""
+        blobs: dict[str, bytes] = {}
+        problems: dict[str, KernelError] = {}
+        waiting = [list(wanted)] if wanted else []
+        room = TOTAL_LIMIT
+        while waiting:
+            names = waiting.pop()
+            try:
+                got = self.tree.contents((oid for name in names for oid in wanted[name]), each=FILE_LIMIT, total=room)
+            except Refused as error:
+                half = len(names) // 2
+                waiting += [names[half:], names[:half]] if half else []
+                problems |= {} if half else {names[0]: error}
+                continue
+            blobs |= got
+            room -= sum(map(len, got.values()))
+        return blobs, problems
 
 
 def _read(found: Found, data: bytes) -> SkillDef | KernelError:

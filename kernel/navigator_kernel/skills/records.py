@@ -24,10 +24,14 @@ _MARK = "tree_digest"  # a row without it is not ours, and stays as it is
 
 
 def records_bytes(
-    place: Place, receipts: Mapping[str, Receipt], *, coming: Mapping[str, Path] | None = None, rebuild: bool = False
+    place: Place,
+    receipts: Mapping[str, Receipt],
+    *,
+    coming: Mapping[str, SkillDef] | None = None,
+    rebuild: bool = False,
 ) -> bytes:
-    """What skills.db is to hold. `coming` says where a skill lies that is not in its place yet; `rebuild` leaves out
-    what the file held, which then need not be readable."""
+    """What skills.db is to hold. `coming` are skills that are not in their places yet; `rebuild` leaves out what the
+    file held, which then need not be readable."""
     others = [] if rebuild else [row for row in read_rows(place.database) if _MARK not in row]
     siblings = Counter(receipt.source for receipt in receipts.values())
     coming = coming or {}
@@ -54,9 +58,9 @@ def repository_of(source: str) -> str:
     return source.removeprefix(GITHUB).removesuffix(".git") if source.startswith(GITHUB) else ""
 
 
-def _row(receipt: Receipt, place: Place, siblings: Mapping[str, int], coming: Path | None) -> dict[str, Any]:
+def _row(receipt: Receipt, place: Place, siblings: Mapping[str, int], coming: SkillDef | None) -> dict[str, Any]:
     folder = place.skills / receipt.name
-    skill = manifest_in(coming or folder)
+    skill = coming or manifest_in(folder)
     repository = repository_of(receipt.source)
     child = bool(receipt.subpath)
     description = clean(skill.description, lines=False) if skill else ""

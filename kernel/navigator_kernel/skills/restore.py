@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
 from navigator_kernel.skills.apply import apply, dry
 from navigator_kernel.skills.digest import folder_digest, tree_digest
-from navigator_kernel.skills.install import refuse_taken
+from navigator_kernel.skills.install import names_in, refuse_taken
 from navigator_kernel.skills.links import own_links, refuse_unlinkable, told_links
 from navigator_kernel.skills.lockfile import Entries, read_lock
 from navigator_kernel.skills.names import NAME
@@ -80,9 +80,9 @@ def _returned(
 
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[Plan], Sequence[str]]:
         refuse_unlinkable(place, links)
-        for plan in coming:
-            _refuse_loss(plan.receipt.name, receipts, place, options)
-        for name in going:
+        names = names_in(place)
+        for name in (*(plan.receipt.name for plan in coming), *going):
+            refuse_taken(name, place, names)
             _refuse_loss(name, receipts, place, options)
         return coming, going
 
@@ -113,7 +113,6 @@ def _is_there(wanted: Receipt, held: Receipt | None, place: Place) -> bool:
 def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: Place, options: Options) -> None:
     """Refused where a folder would be replaced whose bytes nobody has elsewhere."""
     target, held = place.skills / name, receipts.get(name)
-    refuse_taken(name, place)
     if not os.path.lexists(target):
         return
     if held is None:

@@ -15,7 +15,7 @@ from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.text import clean, pattern
 
 GITHUB = "https://github.com/"
-FORMS = "owner/repo, owner/repo/path, owner/repo@ref, an https, ssh or file URL, ./folder or ./file.skill"
+FORMS = "owner/repo, owner/repo/path, owner/repo@ref, an https, ssh or file URL, ./folder, ./repo.git or ./file.skill"
 ARCHIVES = (".skill", ".zip", ".tar", ".tar.gz", ".tgz")
 
 _HELPER = pattern(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
@@ -84,6 +84,9 @@ def _parsed(text: str, base: Path) -> Source:
     packed = text.lower().endswith(ARCHIVES)
     if text in {".", ".."} or text.startswith(("./", "../", "/", "~/")) or (packed and not re.search("[/:]", text)):
         path = (base / Path(text).expanduser()).resolve()
+        if _is_repository(path):
+            quoted = re.sub("[%?#]", lambda mark: f"%{ord(mark[0]):02x}", str(path))  # git reads them in a URL
+            return _local("", quoted, "")
         kind: Literal["archive", "folder"] = "archive" if packed and not path.is_dir() else "folder"
         return Source(kind=kind, url=str(path), label=clean(str(path), lines=False))
     if "://" in text:
@@ -94,6 +97,11 @@ def _parsed(text: str, base: Path) -> Source:
         owner, name, below, ref = hit.groups(default="")
         return _on_github(owner, name, ref, subpath=below.strip("/"))
     raise UsageProblem(f"{text!r} is no source", hint=FORMS)
+
+
+def _is_repository(path: Path) -> bool:
+    """Whether the folder is a git repository without a work tree (gitrepository-layout(5))."""
+    return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
 
 
 def _from_url(text: str) -> Source:

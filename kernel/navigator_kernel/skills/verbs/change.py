@@ -17,7 +17,7 @@ Params = Mapping[str, Any]
 
 
 def _install(ground: Lifecycle, params: Params) -> Answer:
-    """`{source, skill, ref, all, as, dry_run, offline, auth, user, target, link}`."""
+    """`{source, skill, exclude, ref, all, as, dry_run, offline, auth, user, target, link}`."""
     source, wanted = ground.sourced(params)
     place, doors, options = ground.target(params), _doors(ground, params), ground.options(params)
     refuse_rename(options.rename, wanted)

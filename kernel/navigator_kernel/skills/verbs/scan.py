@@ -94,7 +94,7 @@ def _of_source(ground: Lifecycle, params: Params) -> Iterator[dict[str, Any]]:
 
     def chosen(reader: Reader) -> Sequence[Found]:
         found = reader.find()
-        return choose(found, wanted, reader.named, reader.alike) if wanted else found
+        return choose(found, wanted, reader.named, reader.contents) if wanted else found
 
     for name, verdict, findings in _judged(ground, source, params, chosen):
         yield _row(name.rpartition("/")[2] or source.base_name, f"{source.label} {name}".strip(), verdict, findings)
