@@ -35,7 +35,7 @@ def report(found: Mapping[str, Any], seconds: float, *, quiet: bool, verbose: bo
 
 def unscanned(skills: Sequence[Mapping[str, Any]]) -> None:
     """A line about those that scanners did not look at whole."""
-    if names := [str(one["name"]) for one in skills if one["verdict"] == "not_scanned"]:
+    if names := [str(one["name"]) for one in skills if one.get("verdict") == "not_scanned"]:
         what = "is not trusted, and is asked about before it runs"
         note(f"not scanned, or not whole: {_some(names)}; what was not scanned {what}")
 

@@ -99,7 +99,7 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
         for one in found["skills"]:
             done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
             lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
-    unscanned([one for one in told["skills"] if one["changed"]])
+        unscanned(found["skills"])
     return code
 
 
