@@ -213,9 +213,6 @@ def twins(ground: Ground) -> Order:
 RESERVED = frozenset({"navigator", "skill_manager", "mcp-agent"})
 LOOKALIKES = (
     alike("look-cyrillic", "c\u043ede-review", "code-review", "looks like"),
-    Case(
-        name="look-twins", build=twins, harm=lambda _, outcome: len(outcome.notes) == 2, code=REFUSED, said="looks like"
-    ),
     alike("look-greek", "w\u03bfrd-count", "word-count", "looks like"),
     alike("look-full-width", "\uff43\uff4f\uff44\uff45-review", "code-review", "looks like"),
     alike("look-mathematical", "\U0001d41c\U0001d428\U0001d41d\U0001d41e-review", "code-review", "looks like"),

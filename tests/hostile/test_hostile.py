@@ -15,7 +15,7 @@ import pytest
 
 from hostile.cases import CASES, HARMFUL
 from hostile.ground import HOST, Case, Ground, Order, skill
-from hostile.manifests import MANIFESTS
+from hostile.manifests import MANIFESTS, twins
 from hostile.trees import TREES, UNFETCHED
 from hostile.unguarded import install
 from navigator_kernel.cli.main import run
@@ -68,10 +68,11 @@ def home() -> dict[str, bytes]:
 
 
 def told(ground: Ground) -> dict[str, object]:
-    """The project, but for what was fetched and the lock between processes."""
+    """The project, but for what was fetched, the lock between processes and the list of what git ignores."""
     found = ground.seen(ground.naive, ground.upstream, ground.ours / "mybox" / "cache")
     inner = f"ours/{'/'.join(HOST)}/.navigator"
-    return {path: held for path, held in found.items() if path not in {inner, f"{inner}/lock", "ours/mybox/cache"}}
+    ours = {inner, f"{inner}/lock", "ours/.claude/skills/.gitignore", "ours/mybox/cache"}
+    return {path: held for path, held in found.items() if path not in ours}
 
 
 def message_of(document: Any) -> str:
@@ -146,14 +147,23 @@ def test_one_repository_of_them_all_still_gives_its_one_good_skill(ground: Groun
     sound(ground)
 
 
-def test_one_repository_of_them_all_is_listed_and_never_installed_as_a_whole(ground: Ground, ours: Run) -> None:
+def test_one_repository_of_them_all_is_listed_and_gives_only_what_does_no_harm(ground: Ground, ours: Run) -> None:
     url = all_of_them(ground)
     code, document = ours(Order(source="", words=("skill", "info", url, "--json")))
     assert (code, len(document["skills"]) > len(TOGETHER) // 2) == (0, True)
     assert not UNSEEN.search(json.dumps(document, ensure_ascii=False))
-    code, _ = ours(Order(source="", words=("skill", "install", "--all", "--json", url)))
-    assert (code != 0, ground.skills(ground.ours), ground.canary.exists()) == (True, set(), False)
+    code, document = ours(Order(source="", words=("skill", "install", "--all", "--json", url)))
+    left = {one["path"] for one in document["left_out"] if one["msg"] and one["reason"]}
+    assert (code, "fine" in ground.skills(ground.ours), ground.canary.exists()) == (1, True, False)
+    assert len(left) > len(TOGETHER) // 4 and document["counts"]["blocked"] > 0
+    assert ground.skills(ground.ours) == {one["name"] for one in document["skills"]}
     sound(ground)
+
+
+def test_of_two_skills_that_nobody_can_tell_apart_one_is_left_out(ground: Ground, ours: Run) -> None:
+    code, document = ours(twins(ground))
+    (left,) = document["left_out"]
+    assert (code, left["reason"], ground.skills(ground.ours)) == (1, "lookalike", {"coco"})
 
 
 BOMBS = [
