@@ -7,12 +7,16 @@ sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
+from msgspec.structs import replace
+
+from navigator_kernel.skills.scan.finding import finding, shortened
+from navigator_kernel.skills.scan.flows import hits as flows
 from navigator_kernel.skills.scan.hidden import findings as hidden
 from navigator_kernel.skills.scan.passages import is_named_text, passages
-from navigator_kernel.skills.scan.rule import rules
+from navigator_kernel.skills.scan.rule import Hit, rules
 from navigator_kernel.skills.scan.sequences import hits as sequences
 from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
 from navigator_kernel.text import pattern
@@ -20,19 +24,33 @@ from navigator_kernel.values.resource import Diagnostic
 
 TEXT_LIMIT = 1024 * 1024  # characters of one file that are looked at
 NOT_WHOLE = "scanned-in-part"
+LINE = 200  # characters of it that stand for a file that is looked at in part
+_RANK = {"note": 0, "warning": 1, "error": 2}
 _AS_ASCII = str.maketrans("ſıK", "sik")  # letters that a pattern takes for these
 _BLANK = pattern(r"[^\S\n ]")
 
 
 def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
-    """Each thing found once a line, by path; `error` blocks an installation."""
+    """Each thing found once a line, by path; `error` blocks an installation. Of one rule in one file only the first finding
+    of a level is more than a note: the others say nothing new."""
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
     for path, data in sorted(files.items()):
         for one in (*unwanted(path, data, files), *_of_text(path, data)):
             key = (one.path, one.line, one.code)
-            if key not in found or one.level == "error":
+            if key not in found or _RANK[one.level] > _RANK[found[key].level]:
                 found[key] = one
-    return tuple(found.values())
+    return tuple(_once(found.values()))
+
+
+def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    blocked = {(one.path, one.code) for one in found if one.level == "error"}
+    warned: set[tuple[str, str]] = set()
+    for one in found:
+        key = (one.path, one.code)
+        if one.level == "warning" and (key in warned or key in blocked):
+            one = replace(one, level="note")
+        warned |= {key} if one.level == "warning" else set()
+        yield one
 
 
 def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
@@ -41,16 +59,25 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
         return
     if len(text) > TEXT_LIMIT:
         message = f"only its first {TEXT_LIMIT:,} characters were looked at"
-        yield Diagnostic(code=NOT_WHOLE, level="warning", path=path, message=message)
+        yield finding(NOT_WHOLE, "warning", path, message, 1, text[:LINE])
         text = text[:TEXT_LIMIT]
     for hit in hidden(path, text):
-        line = text.count("\n", 0, hit.at) + 1
-        yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
+        yield _finding(path, text, data, hit, hit.at)
     for passage in passages(path, text):
         lowered = _lowered(passage.body)
-        for hit in chain(sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())):
-            line = passage.line(hit.at)
-            yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
+        made = chain(flows(passage, lowered), sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules()))
+        for hit in made:
+            yield _finding(path, text, data, hit, passage.start + hit.at)
+
+
+def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:
+    """With the line that it stands on; of a flow with all of its file."""
+    begin = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    line = text[begin : end if end >= 0 else len(text)]
+    shown = shortened(line, at - begin) or ascii(line[:40])
+    judged = data if hit.whole else line
+    return finding(hit.code, hit.level, path, hit.message, text.count("\n", 0, at) + 1, shown, judged=judged or shown)
 
 
 def _text(path: str, data: bytes) -> str | None:

@@ -9,7 +9,8 @@ import unicodedata
 from collections.abc import Iterator
 
 from navigator_kernel.skills.scan.passages import kind_of
-from navigator_kernel.skills.scan.rule import Hit, Level
+from navigator_kernel.skills.scan.finding import Level
+from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import pattern
 
 _FLAG = "\U0001f3f4"  # the one thing that tag characters are for: flags of regions

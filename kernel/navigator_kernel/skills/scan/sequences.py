@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from navigator_kernel.skills.scan.passages import Passage, warned_of
-from navigator_kernel.skills.scan.rule import Hit, Level
+from navigator_kernel.skills.scan.context import is_aside
+from navigator_kernel.skills.scan.finding import Level
+from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import pattern
 
 _KINDS = frozenset({"code", "fence", "config", "comment"})
@@ -45,8 +47,9 @@ def hits(passage: Passage, lowered: str) -> Iterator[Hit]:
     for held, code, how in _DEEDS:
         made = (hit for hit in held.finditer(passage.body) if last.get(_name(hit), -1) > hit.end())
         if hit := next(made, None):
-            level: Level = "warning" if warned_of(passage, hit.start()) else "error"
-            yield Hit(code, hit.start(), level, f"it runs a file that it has just {how}")
+            mild = how == "fetched" or is_aside(passage.path) or warned_of(passage, hit.start())
+            level: Level = "warning" if mild and passage.kind != "comment" else "error"
+            yield Hit(code, hit.start(), level, f"it runs a file that it has just {how}", whole=True)
 
 
 def _name(hit: re.Match[str]) -> str:

@@ -1,0 +1,103 @@
+"""What stands around a hit and takes its edge off: a warning of it, a quotation, a condition, a test, a place of nobody.
+
+Each lowers a level by one step at most once: an error becomes a warning, and a warning a note.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from navigator_kernel.skills.scan.passages import Passage, warned_of
+from navigator_kernel.text import pattern
+
+# Files that say what a program does, or try it, and are not what an agent follows
+_ASIDE = pattern(
+    r"(?:^|/)(?:tests?|__tests__|specs?|fixtures?|testdata|mocks?|__mocks__|templates?|node_modules|vendor|third[-_]party)/"
+    r"|(?:^|/)(?:test_[^/]*|[^/]*[._-](?:test|spec)s?\.\w+|conftest\.py|[^/]*\.template)$"
+    r"|(?:^|/)(?:change(?:s|log)|history|release[-_]notes|licen[cs]e|copying|notice|authors|contributing|security|[\w-]*OFL)"
+    r"(?:[.-][^/]*)?$|\.(?:lock|sum|map|snap|min\.js)$|(?:^|/)package-lock\.json$",
+    re.IGNORECASE,
+)
+_CONDITION = pattern(
+    r"\b(?:not|n[o’']t|cannot|never|avoid|until|unless|if|whether|when|once|after|before|refuse|reject|prevent\w*|against|instead of"
+    r"|rather than|ensure|confirm|verify|check|make sure|only|wait|ask(?:s|ed|ing)?|e\.g\.|such as|like|example|says?|said|says|claims?"
+    r"|attempts?|tries|detect\w*|flag|treat\w*)\b[^.!?\n]{0,90}$|(?:如果|除非|之前|之后|等到|是否|直到|当|切勿|禁止|避免)[^。！？\n]{0,30}$",
+    re.IGNORECASE,
+)
+_OPENING = "\"'“‘«`「『"
+_CLOSING = "\"'”’»`」』"
+_COMMENT = pattern(r"^\s*(?:#(?!!)|//|\*|/\*|--\s|;|::|rem\s|%|<!--)", re.IGNORECASE)
+_LATER = pattern(r"(?:^|\s)(?:#|//)\s")
+_SAYS = pattern(
+    r"^\s*@?(?:echo|printf|print|puts|cat\s*<<|type\s+[\"']|write-(?:host|output)|console\.\w+|log\w*[.(\s]|logger\.|warn|error|info|die"
+    r"|help\s*=|description\s*=|raise|throw|typer\.|click\.echo|sys\.exit|parser\.|say\b|note\b)",
+    re.IGNORECASE,
+)
+_LISTED = pattern(r"(?:[\[,({|:]|=>|=|\breturn|\bcase|\bin)\s*(?:re\.compile\(\s*)?[rbfu]{0,2}$", re.IGNORECASE)
+_RUNS = pattern(
+    r"\b(?:exec\w*|eval|spawn\w*|system|popen|run\w*|shell\w*|call|check_\w+|bash|sh|child_process|command|invoke-\w+|iex)\b\s*[(\[=\s]",
+    re.IGNORECASE,
+)
+# A machine that a reader has to name first, or that only this machine or network can reach
+_NOBODY = pattern(
+    r"\b(?:attacker|victim|target|your|my|listener|evil|malicious|lhost|rhost)[\w-]*|<[\w .-]{2,40}>|\{\{?\w+\}?\}"
+    r"|\b(?:127|10)(?:\.\d{1,3}){3}\b|\b192\.168(?:\.\d{1,3}){2}\b|\b172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2}\b"
+    r"|\blocalhost\b|\[::1\]|\b0\.0\.0\.0\b|\b(?:x|y)\.(?:x|y)\.|\b(?:AAAA\w*|xxx+)?\.\.\.",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def is_aside(path: str) -> bool:
+    return bool(_ASIDE.search(path))
+
+
+def excused(passage: Passage, hit: re.Match[str]) -> bool:
+    """Whether what stands around it makes it something else than a deed."""
+    return is_aside(passage.path) or warned_of(passage, hit.start()) or _is_said(passage, hit)
+
+
+def is_conditional(passage: Passage, at: int) -> bool:
+    """Whether the sentence forbids it, or says when it would hold: the opposite of what it says alone."""
+    return bool(_CONDITION.search(passage.body, max(at - 120, 0), at))
+
+
+def is_quoted(passage: Passage, hit: re.Match[str]) -> bool:
+    """Whether a pair of quotation marks is around it on its line."""
+    begin, end = _line(passage.body, hit.start())
+    before = passage.body[max(begin, hit.start() - 160) : hit.start()]
+    after = passage.body[hit.end() : min(end, hit.end() + 160)]
+    for opening, closing in zip(_OPENING, _CLOSING, strict=True):
+        inside = before.count(opening) % 2 == 1 if opening == closing else before.rfind(opening) > before.rfind(closing)
+        if inside and closing in after and not (opening == "'" and before[-1:].isalpha()):
+            return True
+    return False
+
+
+def names_nobody(passage: Passage, hit: re.Match[str]) -> bool:
+    """Whether the other machine is a place holder, or a private one."""
+    begin, _ = _line(passage.body, hit.start())
+    _, end = _line(passage.body, hit.end())
+    return bool(_NOBODY.search(passage.body, max(begin, hit.start() - 200), min(end, hit.end() + 300)))
+
+
+def _is_said(passage: Passage, hit: re.Match[str]) -> bool:
+    """A comment of code, or a string that is printed or compared and not run."""
+    if passage.kind not in {"code", "config"}:
+        return False
+    begin, end = _line(passage.body, hit.start())
+    line, before = passage.body[begin:end], passage.body[begin : hit.start()]
+    if _COMMENT.match(line) or _LATER.search(before):
+        return True
+    if not is_quoted(passage, hit):
+        return False
+    if _SAYS.match(line):
+        return True
+    mark = max(before.rfind('"'), before.rfind("'"), before.rfind("`"))
+    return bool(_LISTED.search(before, 0, mark)) and not _RUNS.search(before, 0, mark + 1)
+
+
+def _line(body: str, at: int) -> tuple[int, int]:
+    end = body.find("\n", at)
+    return body.rfind("\n", 0, at) + 1, len(body) if end < 0 else end
