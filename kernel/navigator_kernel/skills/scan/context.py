@@ -34,9 +34,13 @@ _SAYS = pattern(
     r"|help\s*=|description\s*=|raise|throw|typer\.|click\.echo|sys\.exit|parser\.|say\b|note\b)",
     re.IGNORECASE,
 )
-_LISTED = pattern(r"(?:[\[,({|:]|=>|=|\breturn|\bcase|\bin)\s*(?:re\.compile\(\s*)?[rbfu]{0,2}$", re.IGNORECASE)
+_LISTED = pattern(r"(?:[\[,({|:=-]|=>|\breturn|\bcase|\bin)\s*(?:re\.compile\(\s*)?[rbfu]{0,2}$", re.IGNORECASE)
 _RUNS = pattern(
     r"\b(?:exec\w*|eval|spawn\w*|system|popen|run\w*|shell\w*|call|check_\w+|bash|sh|child_process|command|invoke-\w+|iex)\b\s*[(\[=\s]",
+    re.IGNORECASE,
+)
+_COMMAND_KEY = pattern(
+    r"[\"']?(?:\w*install|\w*command|cmd|run|exec\w*|prepare|scripts?|args|shell|entrypoint|build|start)[\"']?\s*[:=]\s*(?:\[[^\]\n]{0,200})?[\"']?[^\"'\n]{0,300}$",
     re.IGNORECASE,
 )
 # A machine that a reader has to name first, or that only this machine or network can reach
@@ -53,9 +57,9 @@ def is_aside(path: str) -> bool:
     return bool(_ASIDE.search(path))
 
 
-def excused(passage: Passage, hit: re.Match[str]) -> bool:
-    """Whether what stands around it makes it something else than a deed."""
-    return is_aside(passage.path) or warned_of(passage, hit.start()) or _is_said(passage, hit)
+def excused(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
+    """Whether what stands around it makes it something else than a deed; with `strings` a string is one."""
+    return is_aside(passage.path) or warned_of(passage, hit.start()) or _is_said(passage, hit, strings)
 
 
 def is_conditional(passage: Passage, at: int) -> bool:
@@ -82,7 +86,7 @@ def names_nobody(passage: Passage, hit: re.Match[str]) -> bool:
     return bool(_NOBODY.search(passage.body, max(begin, hit.start() - 200), min(end, hit.end() + 300)))
 
 
-def _is_said(passage: Passage, hit: re.Match[str]) -> bool:
+def _is_said(passage: Passage, hit: re.Match[str], strings: bool) -> bool:
     """A comment of code, or a string that is printed or compared and not run."""
     if passage.kind not in {"code", "config"}:
         return False
@@ -90,8 +94,10 @@ def _is_said(passage: Passage, hit: re.Match[str]) -> bool:
     line, before = passage.body[begin:end], passage.body[begin : hit.start()]
     if _COMMENT.match(line) or _LATER.search(before):
         return True
-    if not is_quoted(passage, hit):
+    if strings or not is_quoted(passage, hit):
         return False
+    if passage.kind == "config":
+        return not _COMMAND_KEY.search(passage.body, max(hit.start() - 400, 0), hit.start())
     if _SAYS.match(line):
         return True
     mark = max(before.rfind('"'), before.rfind("'"), before.rfind("`"))

@@ -33,5 +33,12 @@ CHANGES = frozenset({
 READS = frozenset({
     "open", "read", "read_text", "read_bytes", "read_file", "readlines", "write", "load", "loads", "add", "copyfile", "iterdir", "parse",
 })  # fmt: skip
+WRITES = frozenset({"write", "write_text", "writelines"})
+PRIVATE_FILE = pattern(r"^\.env$|^\.?\*?\.(?:pem|p12|pfx|key|kdbx)$|^\.ssh$")
+STARTED = pattern(
+    r"\.(?:bashrc|zshrc|zshenv|bash_profile|zprofile|profile|config/fish)$|authorized_keys$|\.git/hooks/|/etc/cron|\.config/(?:systemd|autostart)"
+    r"|LaunchAgents|\.pth$|(?:site|user)customize\.py$|\.claude/settings(?:\.local)?\.json$|(?:^|/)CLAUDE\.md$"
+)
+ACTS = pattern(r"\b(?:curl|wget|urlopen|nc)\b|\bexec\s*\(|/dev/tcp/|NOPASSWD|ssh-(?:rsa|ed25519)\s|\bbypassPermissions\b|Bash\(\*\)|base64 -")
 KEPT_APART = frozenset({"headers", "auth", "cert", "verify", "env", "timeout", "proxies", "cookies"})
 TOKEN_NAME = pattern(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE|CREDENTIAL", re.IGNORECASE)

@@ -11,17 +11,21 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from navigator_kernel.skills.scan.python_calls import (
+    ACTS,
     CHANGES,
     DECODES,
     DROPS,
     FETCHES,
     KEPT_APART,
     LOOKS_UP,
+    PRIVATE_FILE,
     READS,
     RUNS,
     SENDS,
+    STARTED,
     STARTS,
     TOKEN_NAME,
+    WRITES,
 )
 from navigator_kernel.skills.scan.python_texts import names_of, text_of
 from navigator_kernel.skills.scan.rule import Hit
@@ -66,6 +70,8 @@ class _Flow:
         }
         self._texts: dict[str, ast.expr] = {}
         self._found: dict[tuple[int, str], tuple[str, str]] = {}
+        self._wraps: dict[str, set[str]] = defaultdict(set)
+        self._guards = 0
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 self._texts.setdefault(node.targets[0].id, node.value)
@@ -103,6 +109,7 @@ class _Flow:
                 marks = self._of(item.context_expr, scope)
                 if item.optional_vars is not None:
                     self._bind(item.optional_vars, marks, scope)
+                self._wrap(item.optional_vars, item.context_expr)
         elif isinstance(node, ast.Return):
             self._hold(("return", scope), self._of(node.value, scope) if node.value else NONE)
         elif isinstance(node, ast.Expr):
@@ -111,12 +118,23 @@ class _Flow:
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     self._of(child, scope)
+        guard = isinstance(node, ast.If) and any(
+            isinstance(one, ast.Constant) and isinstance(one.value, str) and PRIVATE_FILE.search(one.value)
+            for one in ast.walk(node.test)
+        )
+        self._guards += guard
         for name in ("body", "orelse", "finalbody"):
             self._block(getattr(node, name, []), scope)
+        self._guards -= guard
         for handler in getattr(node, "handlers", []):
             self._block(handler.body, scope)
         for case in getattr(node, "cases", []):
             self._block(case.body, scope)
+
+    def _wrap(self, name: ast.expr | None, made: ast.expr) -> None:
+        """What is written to the one is written to the other, too."""
+        if isinstance(name, ast.Name) and isinstance(made, ast.Call):
+            self._wraps[name.id] |= {one.id for one in made.args if isinstance(one, ast.Name)}
 
     def _hold(self, key: tuple[str, str], marks: Marks) -> None:
         if marks:
@@ -125,6 +143,8 @@ class _Flow:
     def _bind(self, target: ast.expr, marks: Marks, scope: str) -> None:
         if isinstance(target, ast.Name):
             self._hold((scope, target.id), marks)
+            for name in self._wraps.get(target.id, ()):
+                self._hold((scope, name), marks & {"secret", "environment"})
         elif isinstance(target, ast.Starred | ast.Subscript | ast.Attribute):
             self._bind(target.value, marks, scope)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -134,7 +154,10 @@ class _Flow:
     def _of(self, node: ast.expr, scope: str) -> Marks:
         marks = self._inner(node, scope)
         text = text_of(node, self._texts) if isinstance(node, ast.BinOp | ast.Call | ast.Constant | ast.JoinedStr) else ""
-        return marks | {"store"} if text and len(text) < LONG and STORE.search(text) else marks
+        if not text or len(text) >= LONG:
+            return marks
+        marks |= {"store"} if STORE.search(text) else NONE
+        return marks | {"started"} if STARTED.search(text) else marks
 
     def _inner(self, node: ast.expr, scope: str) -> Marks:
         if isinstance(node, ast.Name):
@@ -206,7 +229,7 @@ class _Flow:
             for key, marks in [*zip(names[-len(given) :] if given else [], given, strict=False), *named.items()]:
                 self._hold((function.name, key), marks)
             return self._held["return", function.name] | (everything & {"secret"})
-        if "store" in everything and last in READS:
+        if last in READS and ("store" in everything or (self._guards and last in {"open", "read_text", "read_bytes"})):
             everything |= {"secret"}
             given = [marks | {"secret"} for marks in given]
         if isinstance(node.func, ast.Attribute) and last in CHANGES:
@@ -254,7 +277,9 @@ class _Flow:
         elif LOOKS_UP.search(name) and NONE.union(*given) & {"secret", "environment", "token"}:
             self._tell(node, "lookup-leak", "error", "puts a secret into a name that it looks up")
         elif SENDS.search(name):
-            self._send(node, name, given, named)
+            self._send(node, given, named)
+        elif last in WRITES and "started" in receiver.union(*given):
+            self._write(node)
 
     def _run(self, node: ast.Call, marks: Marks, *, exact: bool) -> None:
         if "decoded" in marks:
@@ -263,7 +288,17 @@ class _Flow:
             level = "error" if exact else "warning"
             self._tell(node, "fetch-execute", level, "runs code that it fetches")
 
-    def _send(self, node: ast.Call, name: str, given: list[Marks], named: Mapping[str, Marks]) -> None:
+    def _write(self, node: ast.Call) -> None:
+        texts = [one.value for arg in node.args for one in ast.walk(self._meant(arg)) if isinstance(one, ast.Constant)]
+        bad = any(isinstance(text, str) and ACTS.search(text) for text in texts)
+        self._tell(node, "persistence", "error" if bad else "warning", "writes to what is started or read by itself later")
+
+    def _meant(self, node: ast.expr) -> ast.expr:
+        """What the names in it were set from, where that is known."""
+        names = [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and one.id in self._texts]
+        return ast.Tuple(elts=[node, *(self._texts[name] for name in names)], ctx=ast.Load())
+
+    def _send(self, node: ast.Call, given: list[Marks], named: Mapping[str, Marks]) -> None:
         texts = [text_of(one, self._texts) for one in node.args]
         if any(LOCAL.search(text.partition("://")[2]) for text in texts if "://" in text):
             return

@@ -53,6 +53,7 @@ class Rule(NamedTuple):
     malice: Sequence[str] = ()
     guarded: bool = False
     strangers: bool = False
+    strings: bool = False
     within: int = 0
 
     def hits(self, passage: Passage, lowered: str) -> Iterator[Hit]:
@@ -88,7 +89,7 @@ class Rule(NamedTuple):
             level = "error"
         if level == "error" and self.strangers and names_nobody(passage, hit):
             level = "warning"
-        return lowered(level) if passage.kind != "comment" and excused(passage, hit) else level
+        return lowered(level) if passage.kind != "comment" and excused(passage, hit, strings=self.strings or bool(self.malice)) else level
 
     def _is_malice(self, passage: Passage, hit: re.Match[str]) -> bool:
         begin, end = max(hit.start() - NEAR, 0), hit.end() + NEAR

@@ -22,7 +22,7 @@ SHELL_STORE = pattern(
     re.IGNORECASE,
 )
 ENVIRONMENT = pattern(
-    r"(?:^|[|;&\s(`!])(?:env|printenv)\s*(?:\||>|\)|$)|JSON\.stringify\s*\(\s*process\.env\s*[,)]|Object\.(?:entries|values)\s*\(\s*process\.env\s*\)"
+    r"(?:^|[|;&\s(`!\"'])(?:env|printenv)\s*(?:\||>|\)|$)|JSON\.stringify\s*\(\s*process\.env\s*[,)]|Object\.(?:entries|values)\s*\(\s*process\.env\s*\)"
     r"|\.\.\.process\.env\b|\bENV\.to_h\b|\bENV\.to_a\b|Get-ChildItem\s+env:",
     re.IGNORECASE | re.MULTILINE,
 )

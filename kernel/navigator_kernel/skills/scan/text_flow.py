@@ -25,7 +25,7 @@ _DECODES = pattern(
 )
 _FETCHES = pattern(r"\bfetch\s*\(\s*[^)\s]|\bhttps?\.get\s*\(|\baxios\b|\bURI\.open|\bfile_get_contents\s*\(\s*[\"']https?:|\bLWP::Simple|DownloadString")
 _RUNS = pattern(
-    r"(?<![.\w$])eval\s*\(\s*(?![\"'`]|\))|\bnew\s+Function\s*\(\s*(?![\"'`][^\"'`]*[\"'`]\s*\)|\))|(?<![.\w])Function\s*\(\s*(?![\"'`][^\"'`]*[\"'`]\s*\)|\))"
+    r"(?<![.\w$])eval\s*\(\s*(?![\"'`]|\))|\bnew\s+(?-i:Function)\s*\(\s*(?![\"'`][^\"'`]*[\"'`]\s*\)|\))|(?<![.\w])(?-i:Function)\s*\(\s*(?![\"'`][^\"'`]*[\"'`]\s*\)|\))"
     r"|\bvm\.run\w*\s*\(|\b(?:execSync|execFileSync)\s*\(\s*(?![\"'`])|(?<![.\w])exec\s*\(\s*(?![\"'`])|\binstance_eval\b|\bclass_eval\b"
     r"|\b(?:shell_exec|passthru|proc_open)\s*\(\s*(?![\"'])|\b(?:iex|invoke-expression)\b|\beval\s+[\"']?\$|\|\s*(?:ba|z|da)?sh\b",
     re.IGNORECASE,
@@ -96,7 +96,7 @@ def _run(one: _Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]
 
 def _is_code(run: str) -> bool:
     """Whether what is run is a text of the script's own language, and no program."""
-    return not run.lstrip("|").strip().endswith("sh") and "exec" not in run.lower().replace("invoke-expression", "")
+    return not re.search(r"sh$|exec|iex|invoke-", run.strip(), re.IGNORECASE)
 
 
 def _secret(text: str) -> tuple[bool, bool]:
