@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.assembly.places import installed_plugins
 from navigator_kernel.errors import KernelError
+from navigator_kernel.skills.scan.finding import finding
 from navigator_kernel.values.receipt import NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
@@ -48,14 +49,13 @@ def _content(files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
 def _secrets(files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     """One finding a line; what it is, and never the secret itself."""
     from navigator_kernel.adapters.redaction import found
+    from navigator_kernel.skills.scan.secrets import findings as secret_findings
 
     for path, data in sorted(files.items()):
         if b"\x00" in data[:4096]:
             continue
         text = data[:TEXT_LIMIT].decode("utf-8", "replace")
-        lines = {text.count("\n", 0, one.begin) + 1: one.kind for one in found(text)}
-        for line, kind in lines.items():
-            yield Diagnostic(code="secret", level="warning", path=path, message=f"it holds a secret: {kind}", line=line)
+        yield from secret_findings(path, text, found(text))
 
 
 def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
@@ -73,14 +73,16 @@ def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
 def _read(item: Mapping[str, Any]) -> Diagnostic:
     """A finding as a plugin said it; what its words hold is for whoever shows them to clean."""
     line = item["line"]
-    return Diagnostic(
-        code=str(item["code"]),
-        level="error" if item["level"] == "error" else "warning",
-        path=str(item["path"]),
-        message=str(item["message"]),
-        line=line if isinstance(line, int) else None,
+    text = str(item.get("text") or item["message"])
+    return finding(
+        str(item["code"]),
+        "error" if item["level"] == "error" else "note" if item["level"] == "note" else "warning",
+        str(item["path"]),
+        str(item["message"]),
+        line if isinstance(line, int) and line > 0 else None,
+        text,
     )
 
 
 def _failed(name: str, error: str, skill: str) -> Diagnostic:
-    return Diagnostic(code=NOT_SCANNED, level="warning", path=skill, message=f"{name}: {error}")
+    return finding(NOT_SCANNED, "warning", skill, f"{name}: {error}", None, name)

@@ -10,7 +10,16 @@ import click
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.skill_work import busy, dry_option, filter_options, place_options, reach_options
+from navigator_kernel.cli.skill_findings import accepting, note_lines
+from navigator_kernel.cli.skill_work import (
+    accept_option,
+    busy,
+    dry_option,
+    filter_options,
+    place_options,
+    reach_options,
+    verbose_option,
+)
 from navigator_kernel.errors import FetchFailed, UsageProblem
 
 
@@ -21,6 +30,8 @@ from navigator_kernel.errors import FetchFailed, UsageProblem
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--as", "rename", help="Install the one skill under this name.")
 @click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
+@accept_option
+@verbose_option
 @click.option("--link", is_flag=True, help="With --target agents: in .claude/skills, and a link in .agents/skills.")
 @dry_option
 @reach_options
@@ -28,7 +39,15 @@ from navigator_kernel.errors import FetchFailed, UsageProblem
 @json_option
 @pass_app
 def install(
-    app: App, /, *, source: str | None, skills: tuple[str, ...], rename: str | None, as_json: bool, **given: Any
+    app: App,
+    /,
+    *,
+    source: str | None,
+    skills: tuple[str, ...],
+    rename: str | None,
+    verbose: bool,
+    as_json: bool,
+    **given: Any,
 ) -> int:
     """Install from SOURCE: owner/repo, a URL, file://…, an archive, or a local folder."""
     if given.pop("frozen"):
@@ -39,7 +58,7 @@ def install(
     if not source:
         raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
     params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
-    found = busy(f"installing from {source}", app, "install", params, quiet=as_json)
+    found = accepting(f"installing from {source}", app, "install", params, quiet=as_json)
     if as_json:
         document(found)
         return int(found["exit_code"])
@@ -47,8 +66,7 @@ def install(
     for one in found["skills"]:
         what = f"{done if one['changed'] else 'already there'} {one['name']} ({found['commit'] or 'no commit'})"
         lines(what + "".join(f", linked from {link}" for link in one["links"]))
-        for finding in one["findings"]:
-            note(f"{finding['level']}: {finding['code']}: {finding['message']}")
+        note_lines(one["name"], one["findings"], notes=verbose)
     for one in found["refused"]:
         note(f"left out {one['path']}: {one['msg']}")
     return int(found["exit_code"])
@@ -77,6 +95,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @click.argument("names", nargs=-1)
 @click.option("--check", is_flag=True, help="Only tell what is new; the same as outdated.")
 @click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
+@accept_option
 @dry_option
 @reach_options
 @place_options
@@ -84,7 +103,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @pass_app
 def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
     """Bring installed skills to what their sources have now."""
-    found = busy("looking for news", app, "update", {"name": list(names), "check": check, **given}, quiet=as_json)
+    found = accepting("looking for news", app, "update", {"name": list(names), "check": check, **given}, quiet=as_json)
     code = _reached(found)
     if as_json:
         document({**found, "exit_code": code})

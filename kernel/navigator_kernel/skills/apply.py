@@ -59,6 +59,7 @@ def apply(
         receipts = dict(before)
         coming, going = decide(receipts)
         agreed = [subject for plan in coming if agrees(plan, before) for subject in plan.agreements]
+        granted = [subject for plan in coming for subject in plan.granted]
         keep = keep or {}
         for name in going:
             change.drop(name, keep=keep.get(name, ""))
@@ -83,7 +84,8 @@ def apply(
             _derive(place, change, receipts, folders, going if forget else (), doors)
         _recorded(place, coming, going, doors)
         changed = change.commit()
-    _agreed(agreed, doors)
+    _agreed(agreed, "installed by command", doors)
+    _agreed(granted, "accepted by command", doors)
     return changed
 
 
@@ -91,15 +93,20 @@ def _recorded(place: Place, coming: Sequence[Plan], going: Sequence[str], doors:
     """Before it happens: what cannot be recorded does not."""
     if coming or going:
         came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
+        for plan in coming:
+            for one in plan.receipt.accepted:
+                doors.audit().record(
+                    "accepted", skill=plan.receipt.name, digest_of_skill=plan.receipt.digest, **one.to_dict()
+                )
         doors.audit().record("changed", place=place.told(place.skills), came=came, went=list(going))
 
 
-def _agreed(subjects: Sequence[str], doors: Doors) -> None:
+def _agreed(subjects: Sequence[str], note: str, doors: Doors) -> None:
     """A record of consents that cannot be written undoes no change: what is not in it is asked about."""
     consents = doors.consents() if subjects else None
     with suppress(KernelError):
         if consents is not None:
-            consents.trust(*subjects, note="installed by command")
+            consents.trust(*subjects, note=note)
 
 
 def dry(place: Place, decide: Callable[[Mapping[str, Receipt]], object]) -> None:

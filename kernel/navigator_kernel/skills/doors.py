@@ -54,7 +54,7 @@ class Doors(NamedTuple):
 class Options(NamedTuple):
     """`rename` is the name to install under, `dry_run` tells what would happen, `force` replaces edited files (a backup
     is kept), `offline` asks no network, `auth` lets the person's own credentials in for this host, `link` also makes
-    links in `.agents/skills`."""
+    links in `.agents/skills`; `accept` are the rules whose block the person accepts, each `RULE` or `NAME:RULE`."""
 
     everything: bool = False
     rename: str = ""
@@ -63,6 +63,7 @@ class Options(NamedTuple):
     offline: bool = False
     auth: bool = False
     link: bool = False
+    accept: Sequence[str] = ()
 
 
 def opened(source: Source, doors: Doors, options: Options, *, install: bool = False) -> Tree:

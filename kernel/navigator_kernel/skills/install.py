@@ -51,7 +51,7 @@ def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Optio
     made: list[Plan] = []
     for plan in plans(chosen, reader, doors.clock, options.rename, left_out):
         try:
-            made.append(scanned(plan, doors.scan))
+            made.append(scanned(plan, doors, options.accept))
         except Refused as error:
             if left_out is None:
                 raise

@@ -118,6 +118,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             offline=bool(params.get("offline")),
             auth=bool(params.get("auth")),
             link=bool(params.get("link")),
+            accept=words(params.get("accept")),
         )
 
     def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:

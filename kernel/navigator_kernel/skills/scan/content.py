@@ -65,7 +65,9 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
         yield _finding(path, text, data, hit, hit.at)
     for passage in passages(path, text):
         lowered = _lowered(passage.body)
-        made = chain(flows(passage, lowered), sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules()))
+        made = chain(
+            flows(passage, lowered), sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())
+        )
         for hit in made:
             yield _finding(path, text, data, hit, passage.start + hit.at)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from navigator_kernel.skills.scan.passages import kind_of
 from navigator_kernel.skills.scan.finding import Level
+from navigator_kernel.skills.scan.passages import kind_of
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import pattern
 

@@ -101,7 +101,14 @@ def kind_of(path: str, text: str) -> Kind:
     name = path.rpartition("/")[2].lower()
     if text.startswith("#!"):
         return "code"
-    if (name.endswith((*_PROSE, *_DATA)) and not _REQUIREMENTS.search(name)) or name in {"license", "notice", "authors", "changelog", "readme", "copying"}:
+    if (name.endswith((*_PROSE, *_DATA)) and not _REQUIREMENTS.search(name)) or name in {
+        "license",
+        "notice",
+        "authors",
+        "changelog",
+        "readme",
+        "copying",
+    }:
         return "prose"
     return "config" if name.endswith(_CONFIG) or _REQUIREMENTS.search(name) else "code"
 
@@ -110,7 +117,11 @@ def warned_of(passage: Passage, at: int) -> bool:
     """Whether what stands at `at` is quoted by somebody who warns of it, by the words on its line and above it."""
     if passage.kind == "comment":
         return False  # who warns of something lets it be seen
-    if passage.kind == "fence" and (front := _FRONT.match(passage.text)) and _SUBJECT.search(passage.text, 0, front.end()):
+    if (
+        passage.kind == "fence"
+        and (front := _FRONT.match(passage.text))
+        and _SUBJECT.search(passage.text, 0, front.end())
+    ):
         return True
     warns = _WARNS_IN_CODE if passage.kind == "code" else _WARNS
     place = passage.start + at

@@ -14,7 +14,9 @@ FETCHES = pattern(
     r"^(?:requests|httpx)\.(?:get|post|request)$|(?:^|\.)urlopen$|^aiohttp\.|\.getresponse$|^urllib3\.|^http\.client\."
 )
 RUNS = pattern(r"^(?:builtins\.)?(?:exec|eval|execfile)$|(?:^|\.)FunctionType$|(?:^|\.)run_code$|^\.__class__$")
-STARTS = pattern(r"^os\.(?:system|popen|exec\w+|spawn\w+)$|^subprocess\.\w+$|(?:^|\.)create_subprocess_\w+$|^pty\.spawn$")
+STARTS = pattern(
+    r"^os\.(?:system|popen|exec\w+|spawn\w+)$|^subprocess\.\w+$|(?:^|\.)create_subprocess_\w+$|^pty\.spawn$"
+)
 SENDS = pattern(
     r"^(?:requests|httpx|session|client|http)\.(?:post|put|patch|request|get)$|(?:^|\.)(?:urlopen|sendall|sendto|sendmail|send_message|storbinary|storlines)$"
     r"|\.(?:post|put|patch|request|send)$"
@@ -39,6 +41,8 @@ STARTED = pattern(
     r"\.(?:bashrc|zshrc|zshenv|bash_profile|zprofile|profile|config/fish)$|authorized_keys$|\.git/hooks/|/etc/cron|\.config/(?:systemd|autostart)"
     r"|LaunchAgents|\.pth$|(?:site|user)customize\.py$|\.claude/settings(?:\.local)?\.json$|(?:^|/)CLAUDE\.md$"
 )
-ACTS = pattern(r"\b(?:curl|wget|urlopen|nc)\b|\bexec\s*\(|/dev/tcp/|NOPASSWD|ssh-(?:rsa|ed25519)\s|\bbypassPermissions\b|Bash\(\*\)|base64 -")
+ACTS = pattern(
+    r"\b(?:curl|wget|urlopen|nc)\b|\bexec\s*\(|/dev/tcp/|NOPASSWD|ssh-(?:rsa|ed25519)\s|\bbypassPermissions\b|Bash\(\*\)|base64 -"
+)
 KEPT_APART = frozenset({"headers", "auth", "cert", "verify", "env", "timeout", "proxies", "cookies"})
 TOKEN_NAME = pattern(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE|CREDENTIAL", re.IGNORECASE)

@@ -31,7 +31,9 @@ from navigator_kernel.skills.scan.python_texts import names_of, text_of
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.skills.scan.secret_places import LOCAL, STORE
 
-Marks = frozenset[str]  # decoded, fetched, saved (a file from the network), store (a path), secret, environment, token, runner
+Marks = frozenset[
+    str
+]  # decoded, fetched, saved (a file from the network), store (a path), secret, environment, token, runner
 
 NONE: Marks = frozenset()
 ROUNDS = 4  # times that the module is gone through; what takes longer ways is not followed
@@ -153,7 +155,9 @@ class _Flow:
 
     def _of(self, node: ast.expr, scope: str) -> Marks:
         marks = self._inner(node, scope)
-        text = text_of(node, self._texts) if isinstance(node, ast.BinOp | ast.Call | ast.Constant | ast.JoinedStr) else ""
+        text = (
+            text_of(node, self._texts) if isinstance(node, ast.BinOp | ast.Call | ast.Constant | ast.JoinedStr) else ""
+        )
         if not text or len(text) >= LONG:
             return marks
         marks |= {"store"} if STORE.search(text) else NONE
@@ -240,16 +244,26 @@ class _Flow:
             self._bind(node.args[1], frozenset({"saved"}), scope)
             return frozenset({"saved"})
         if last in {"write_bytes", "write_text", "write"} and "fetched" in everything:
-            self._bind(node.func.value if isinstance(node.func, ast.Attribute) else node.func, frozenset({"saved"}), scope)
-        if last == "getattr" and len(node.args) > 1 and text_of(node.args[1], self._texts) in {"exec", "eval", "system"}:
+            self._bind(
+                node.func.value if isinstance(node.func, ast.Attribute) else node.func, frozenset({"saved"}), scope
+            )
+        if (
+            last == "getattr"
+            and len(node.args) > 1
+            and text_of(node.args[1], self._texts) in {"exec", "eval", "system"}
+        ):
             return frozenset({"runner"})
-        if DECODES.search(name) or any(isinstance(one, ast.Name) and one.id == "chr" for one in node.args) or last == "chr":
+        if (
+            DECODES.search(name)
+            or any(isinstance(one, ast.Name) and one.id == "chr" for one in node.args)
+            or last == "chr"
+        ):
             return everything | {"decoded"}
         if FETCHES.search(name):
             return (everything - {"environment"}) | {"fetched"}
         return everything
 
-    def _judge(  # noqa: PLR0913 - all that is known of one call
+    def _judge(
         self, node: ast.Call, name: str, given: list[Marks], named: Mapping[str, Marks], receiver: Marks, scope: str
     ) -> None:
         last = name.rpartition(".")[2]
@@ -265,7 +279,7 @@ class _Flow:
                 self._run(node, first, exact=False)
             elif {"decoded", "fetched"} & self._of(parts[0], scope):
                 self._run(node, self._of(parts[0], scope), exact=False)
-            elif len(parts) > 2 and text_of(parts[1], self._texts) in {"-c", "-e"}:  # noqa: PLR2004 - a program, -c, code
+            elif len(parts) > 2 and text_of(parts[1], self._texts) in {"-c", "-e"}:
                 self._run(node, self._of(parts[2], scope), exact=False)
             elif any("saved" in self._of(one, scope) for one in parts):
                 self._tell(node, "fetch-execute", "warning", "runs a file that it has just fetched")
@@ -291,7 +305,9 @@ class _Flow:
     def _write(self, node: ast.Call) -> None:
         texts = [one.value for arg in node.args for one in ast.walk(self._meant(arg)) if isinstance(one, ast.Constant)]
         bad = any(isinstance(text, str) and ACTS.search(text) for text in texts)
-        self._tell(node, "persistence", "error" if bad else "warning", "writes to what is started or read by itself later")
+        self._tell(
+            node, "persistence", "error" if bad else "warning", "writes to what is started or read by itself later"
+        )
 
     def _meant(self, node: ast.expr) -> ast.expr:
         """What the names in it were set from, where that is known."""

@@ -82,14 +82,20 @@ class Rule(NamedTuple):
         adds to the first."""
         if self._is_known(hit.group()):
             return "note"
-        if self.guarded and (is_conditional(passage, hit.start()) or (passage.kind != "comment" and is_quoted(passage, hit))):
+        if self.guarded and (
+            is_conditional(passage, hit.start()) or (passage.kind != "comment" and is_quoted(passage, hit))
+        ):
             return "note"
         level: Level = "note" if passage.kind in self.notes else "warning"
         if passage.kind in self.blocks and self._is_malice(passage, hit):
             level = "error"
         if level == "error" and self.strangers and names_nobody(passage, hit):
             level = "warning"
-        return lowered(level) if passage.kind != "comment" and excused(passage, hit, strings=self.strings or bool(self.malice)) else level
+        return (
+            lowered(level)
+            if passage.kind != "comment" and excused(passage, hit, strings=self.strings or bool(self.malice))
+            else level
+        )
 
     def _is_malice(self, passage: Passage, hit: re.Match[str]) -> bool:
         begin, end = max(hit.start() - NEAR, 0), hit.end() + NEAR

@@ -16,7 +16,8 @@ _STORES = (
 STORE = pattern(_STORES, re.IGNORECASE)
 # In a shell a store may be named without the folder that it lies in
 SHELL_STORE = pattern(
-    _STORES + r"|(?:\$HOME|~|\$\{HOME\})[\"'/]*\s{1,4}(?:\S{1,40}\s{1,4}){0,4}\.(?:ssh|aws|gnupg|kube)\b|[\"']\.(?:npmrc|pypirc|netrc|git-credentials)[\"']"
+    _STORES
+    + r"|(?:\$HOME|~|\$\{HOME\})[\"'/]*\s{1,4}(?:\S{1,40}\s{1,4}){0,4}\.(?:ssh|aws|gnupg|kube)\b|[\"']\.(?:npmrc|pypirc|netrc|git-credentials)[\"']"
     r"|security\s+(?:find|dump|export)-[\w-]*(?:password|keychain)|secret-tool\s+(?:lookup|search)|cmdkey\s+/list"
     r"|(?:\bcat\b|<|@)\s{0,4}[\"']?(?:\./)?\.env\b(?!\.example|\.sample)",
     re.IGNORECASE,
@@ -29,7 +30,10 @@ ENVIRONMENT = pattern(
 # Commands that print a token, with the hosts that it is for
 TOKENS = (
     (pattern(r"\bgh auth token\b"), pattern(r"github\.com|githubusercontent\.com|ghcr\.io")),
-    (pattern(r"\bgcloud auth (?:application-default )?print-\w+-token\b"), pattern(r"google|run\.app|\.goog\b|gcr\.io")),
+    (
+        pattern(r"\bgcloud auth (?:application-default )?print-\w+-token\b"),
+        pattern(r"google|run\.app|\.goog\b|gcr\.io"),
+    ),
     (pattern(r"\baz account get-access-token\b"), pattern(r"azure|microsoft|windows\.net|visualstudio")),
     (pattern(r"\bgit credential fill\b"), pattern(r"(?!)")),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from navigator_kernel.skills.scan.passages import Passage, warned_of
 from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import Level
+from navigator_kernel.skills.scan.passages import Passage, warned_of
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import pattern
 

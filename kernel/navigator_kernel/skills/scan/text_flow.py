@@ -23,7 +23,9 @@ _DECODES = pattern(
     r"|Base64\.(?:strict_)?decode64|\.unpack1?\(\s*[\"'](?:m|H\*)|base64_decode\s*\(|str_rot13\s*\(|gzinflate\s*\(|FromBase64String"
     r"|\bbase64\s+(?:-\w*d\b|-D\b|--decode)|\bxxd\s+-\w*r"
 )
-_FETCHES = pattern(r"\bfetch\s*\(\s*[^)\s]|\bhttps?\.get\s*\(|\baxios\b|\bURI\.open|\bfile_get_contents\s*\(\s*[\"']https?:|\bLWP::Simple|DownloadString")
+_FETCHES = pattern(
+    r"\bfetch\s*\(\s*[^)\s]|\bhttps?\.get\s*\(|\baxios\b|\bURI\.open|\bfile_get_contents\s*\(\s*[\"']https?:|\bLWP::Simple|DownloadString"
+)
 _RUNS = pattern(
     r"(?<![.\w$])eval\s*\(\s*(?![\"'`]|\))|\bnew\s+(?-i:Function)\s*\(\s*(?![\"'`][^\"'`]*[\"'`]\s*\)|\))|(?<![.\w])(?-i:Function)\s*\(\s*(?![\"'`][^\"'`]*[\"'`]\s*\)|\))"
     r"|\bvm\.run\w*\s*\(|\b(?:execSync|execFileSync)\s*\(\s*(?![\"'`])|(?<![.\w])exec\s*\(\s*(?![\"'`])|\binstance_eval\b|\bclass_eval\b"
@@ -37,7 +39,9 @@ _SENDS = pattern(
     r"|\bfetch\s*\([\s\S]{0,400}?\b(?:body|method)\b|\baxios\.(?:post|put|request)|sendBeacon\s*\(|XMLHttpRequest|\bhttps?\.request\s*\("
     r"|Invoke-(?:WebRequest|RestMethod)\b[^\n]{0,200}-Body|\b(?:irm|iwr)\b[^\n]{0,200}-Body|Net::HTTP\.post|\bUploadString\b"
 )
-_OPENS = pattern(r"\bhttps?\.request\s*\(|\bnet\.(?:connect|createConnection)\s*\(|\bnew\s+WebSocket\s*\(|\bnew\s+net\.Socket")
+_OPENS = pattern(
+    r"\bhttps?\.request\s*\(|\bnet\.(?:connect|createConnection)\s*\(|\bnew\s+WebSocket\s*\(|\bnew\s+net\.Socket"
+)
 _SET = pattern(
     r"(?:^|[;{(,\s&|])(?:(?:export|local|declare|readonly|const|let|var|my|our)\s+)?(?:-\w+\s+)?[$@]?(?P<one>[A-Za-z_]\w{0,40})\s{0,4}(?::[^=\n]{1,30})?\+?=(?![=>~])"
     r"|\bfor\s+(?:\(?(?:const|let|var)\s+)?(?P<each>\w{1,40})\s+(?:in|of)\b|\bread\s+(?:-\w+\s+)?(?P<read>\w{1,40})|\{(?P<many>[\w\s,]{1,80})\}\s*="

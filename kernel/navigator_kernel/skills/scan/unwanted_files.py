@@ -65,9 +65,11 @@ def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
 def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     """What a host starts is no harm by itself; what fetches, sends or allows everything is."""
     text = data.decode("utf-8", "replace")
-    named = [held for name, held in files.items() if name != path and name.rpartition("/")[2] in text and len(name) > 3]  # noqa: PLR2004 - a name
+    named = [held for name, held in files.items() if name != path and name.rpartition("/")[2] in text and len(name) > 3]
     hit = _ACTS.search(text)
-    level: Level = "error" if hit or any(_ACTS.search(held.decode("utf-8", "replace")) for held in named[:8]) else "warning"
+    level: Level = (
+        "error" if hit or any(_ACTS.search(held.decode("utf-8", "replace")) for held in named[:8]) else "warning"
+    )
     if path.endswith(".pth"):
         level = "error"
     at = hit.start() if hit else 0
@@ -138,10 +140,7 @@ def _names_command(value: object) -> bool:
     while left:
         held = left.pop()
         if isinstance(held, dict):
-            if any(
-                held.get(key)
-                for key in ("command", "hooks", "mcpServers", "servers", "tasks", "url", *_COMMANDS)
-            ):
+            if any(held.get(key) for key in ("command", "hooks", "mcpServers", "servers", "tasks", "url", *_COMMANDS)):
                 return True
             left += held.values()
         elif isinstance(held, list):
