@@ -23,6 +23,7 @@ _GLOBAL = pattern(
     r"|\b(?:apt(?:-get)?|brew|dnf|yum|apk|pacman)\s+(?:-\S+\s+)*(?:install|add|-S)\b"
 )
 _SCRIPT = pattern(r"\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|php|ps1|lua|R)$")
+_OWN_FOLDER = pattern(r"^\$\{?(?:SKILL_ROOT|SKILL_DIR|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
 _SLASH_COMMAND = pattern(r"^/[\w-]+:[\w-]+$")  # of another agent's plugin: no program
 _PLACE_HOLDER = pattern(r"^[{<$].*[}>]?$")
 
@@ -40,7 +41,7 @@ def findings(skill: SkillDef, files: Mapping[str, bytes]) -> Iterator[Diagnostic
 
 def _wrong(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     try:
-        words = shlex.split(command)
+        words = [_OWN_FOLDER.sub("", word) for word in shlex.split(command)]
     except ValueError:
         yield "command-quotes", "a quotation mark in the command has no second one"
         return
@@ -87,7 +88,7 @@ def _script_of(program: str, rest: Sequence[str]) -> Sequence[str]:
 
 def _unquoted(command: str) -> str:
     """Without what stands in quotation marks, which is meant as it is, and without place holders."""
-    return pattern(r"'[^']*'|\"[^\"]*\"|\{\{?\w+\}?\}|<[\w-]+>|\$\{CLAUDE_\w+\}").sub("", command)
+    return pattern(r"'[^']*'|\"[^\"]*\"|\{\{?\w+\}?\}|<[\w-]+>|\$\{?(?:[A-Z_]+|\d|[@*])\}?").sub("", command)
 
 
 def _line(data: bytes, command: str) -> int:
