@@ -20,9 +20,10 @@ from navigator_kernel.text import clean
 from navigator_kernel.values.receipt import Verdict
 from navigator_kernel.values.resource import Diagnostic
 from scanning.corpus import BENIGN, MALICIOUS
+from scanning.malice import RESEMBLE_HONEST_SKILLS
 from scanning.samples import Sample
 
-ENOUGH = 0.8  # of the malicious samples
+ENOUGH = 0.91  # of the malicious samples
 SHORT, SMALL, LARGE = 10_000, 25_000, 100_000  # characters of text that is made to be slow
 SLOWER, NOISE = 8, 0.02  # how many times slower four times as much may be; seconds that are no measure
 MOST = 0.5  # seconds for `SHORT`
@@ -104,9 +105,20 @@ def hits(rule: Rule, path: str, text: str) -> list[Hit]:
 
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("which", ["all", "held out"])
-def test_at_least_four_of_five_malicious_skills_are_told_of(which: str) -> None:
+def test_at_least_91_of_100_malicious_skills_are_told_of(which: str) -> None:
     found, message = share([one for one in MALICIOUS if which == "all" or is_held_out(one)])
     assert found >= ENOUGH, message
+
+
+@pytest.mark.requirement("SAF-1")
+def test_of_the_truly_malicious_skills_85_of_100_are_blocked() -> None:
+    """And of the others each is told of: `malice.py` says why a person has to decide about them."""
+    names = {one.name for one in MALICIOUS}
+    assert names >= RESEMBLE_HONEST_SKILLS.keys()
+    truly = names - RESEMBLE_HONEST_SKILLS.keys()
+    missed = sorted(name for name in truly if verdict(name) != "block")
+    assert len(missed) <= 0.15 * len(truly), missed
+    assert {name for name in RESEMBLE_HONEST_SKILLS if verdict(name) == "ok"} == set()
 
 
 @pytest.mark.requirement("SAF-1")

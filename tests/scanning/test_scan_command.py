@@ -134,7 +134,10 @@ def test_json_is_one_document_with_all_facts(here: Place, source: Path) -> None:
     (grabber,) = (one for one in found["skills"] if one["name"] == "grabber")
     assert grabber["path"].endswith("/source grabber")
     finding = {"code": "credential-flow", "level": "error", "path": "setup.sh", "line": 1}
-    assert grabber["findings"] == [{**finding, "message": "it runs what it fetches, unseen"}]
+    finding |= {"message": "reads secrets and sends them to another machine", "text": FETCH.strip()}
+    (found_one,) = grabber["findings"]
+    assert found_one.pop("digest").startswith("sha256:")
+    assert found_one == finding
 
 
 @pytest.fixture
@@ -199,7 +202,9 @@ def test_a_malicious_skill_is_not_installed(here: Place, tmp_path: Path, name: s
 def test_a_refused_install_says_why(here: Place, source: Path) -> None:
     done = here.run("skill", "install", str(source / "grabber"))
     assert (done.code, done.out) == (3, "")
-    assert done.err.startswith("error: skill 'grabber' is not safe: it runs what it fetches, unseen\nhint: ")
+    said = "error setup.sh:1 credential-flow: reads secrets and sends them to another machine"
+    assert done.err.startswith(f"error: skill 'grabber' is blocked: {said}: '{FETCH.strip()}'\nhint: ")
+    assert f"navigator skill install {source / 'grabber'} --skill grabber --accept grabber:credential-flow" in done.err
 
 
 @pytest.mark.requirement("SAF-1")
@@ -270,7 +275,7 @@ def test_nothing_of_a_skill_runs_while_it_is_scanned(here: Place, tmp_path: Path
     here.write(below(".claude/skills/reader", files))
     installed = replace(here, program=CONSOLE)  # `python -m` would look for modules in the current folder
     done = [scan(here, folder), scan(here, "reader"), installed.run("skill", "scan", str(folder), cwd=folder)]
-    assert {one.code for one in done} == {1}
+    assert {one.code for one in done} == {0}  # what a host would start here only touches a file: a warning
     assert not canary.exists()
 
 
