@@ -59,7 +59,6 @@ def apply(
         receipts = dict(before)
         coming, going = decide(receipts)
         agreed = [subject for plan in coming if agrees(plan, before) for subject in plan.agreements]
-        granted = [subject for plan in coming for subject in plan.granted]
         keep = keep or {}
         for name in going:
             change.drop(name, keep=keep.get(name, ""))
@@ -84,8 +83,7 @@ def apply(
             _derive(place, change, receipts, folders, going if forget else (), doors)
         _recorded(place, coming, going, doors)
         changed = change.commit()
-    _agreed(agreed, "installed by command", doors)
-    _agreed(granted, "accepted by command", doors)
+    _agreed(agreed, coming, doors)
     return changed
 
 
@@ -101,12 +99,15 @@ def _recorded(place: Place, coming: Sequence[Plan], going: Sequence[str], doors:
         doors.audit().record("changed", place=place.told(place.skills), came=came, went=list(going))
 
 
-def _agreed(subjects: Sequence[str], note: str, doors: Doors) -> None:
+def _agreed(subjects: Sequence[str], coming: Sequence[Plan], doors: Doors) -> None:
     """A record of consents that cannot be written undoes no change: what is not in it is asked about."""
-    consents = doors.consents() if subjects else None
+    granted = [subject for plan in coming for subject in plan.granted]
+    consents = doors.consents() if subjects or granted else None
     with suppress(KernelError):
-        if consents is not None:
-            consents.trust(*subjects, note=note)
+        if consents is not None and subjects:
+            consents.trust(*subjects, note="installed by command")
+        if consents is not None and granted:
+            consents.trust(*granted, note="accepted by command")
 
 
 def dry(place: Place, decide: Callable[[Mapping[str, Receipt]], object]) -> None:

@@ -26,8 +26,8 @@ class InstalledFile(Struct, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """A finding that blocked, and that the person accepted: its rule, its file, and the digest of what it was judged by.
-    It is told; what counts is kept in the person's own state."""
+    """A finding that blocked, and that the person accepted: its rule, its file, and the digest of what it was judged
+    by. It is told; what counts is kept in the person's own state."""
 
     rule: str
     file: str

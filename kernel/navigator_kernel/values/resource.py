@@ -19,8 +19,8 @@ USUAL_PRIORITY = 50
 
 class Diagnostic(Struct, frozen=True, kw_only=True):
     """One thing that a reader noticed. `code` is stable; an `error` forbids the use of the resource, a `note` is only
-    told to those who ask for details. `text` is what stands there, where a scanner says it, `digest` that of all that it was
-    judged by."""
+    told to those who ask for details. `text` is what stands there, where a scanner says it, `digest` that of all that
+    it was judged by."""
 
     code: str
     level: Literal["note", "warning", "error"]

@@ -31,8 +31,8 @@ def subject(receipt: Receipt, found: Diagnostic) -> str:
 
 
 def judged(receipt: Receipt, findings: Sequence[Diagnostic], given: Sequence[str], subjects: Collection[str]) -> Judged:
-    """`given` are the rules that the person names now, `RULE` or `NAME:RULE`; `subjects` what they agreed to before, which
-    no file of a project can add to."""
+    """`given` are the rules that the person names now, `RULE` or `NAME:RULE`; `subjects` what they agreed to before,
+    which no file of a project can add to."""
     named = {rule for rule in given if ":" not in rule}
     named |= {rule.partition(":")[2] for rule in given if rule.partition(":")[0] == receipt.name}
     blocking, accepted, granted = [], [], []

@@ -31,8 +31,8 @@ _BLANK = pattern(r"[^\S\n ]")
 
 
 def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
-    """Each thing found once a line, by path; `error` blocks an installation. Of one rule in one file only the first finding
-    of a level is more than a note: the others say nothing new."""
+    """Each thing found once a line, by path; `error` blocks an installation. Of the warnings of one rule in one file
+    only the first is more than a note: the others say nothing new."""
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
     for path, data in sorted(files.items()):
         for one in (*unwanted(path, data, files), *_of_text(path, data)):

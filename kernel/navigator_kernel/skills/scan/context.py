@@ -1,4 +1,4 @@
-"""What stands around a hit and takes its edge off: a warning of it, a quotation, a condition, a test, a place of nobody.
+"""What stands around a hit and lowers it: a warning of it, a quotation, a condition, a test, a place of nobody.
 
 Each lowers a level by one step at most once: an error becomes a warning, and a warning a note.
 """
@@ -20,8 +20,10 @@ _ASIDE = pattern(
     re.IGNORECASE,
 )
 _CONDITION = pattern(
-    r"\b(?:not|n[o’']t|cannot|never|avoid|until|unless|if|whether|when|once|after|before|refuse|reject|prevent\w*|against|instead of"
-    r"|rather than|ensure|confirm|verify|check|make sure|only|wait|ask(?:s|ed|ing)?|e\.g\.|such as|like|example|says?|said|says|claims?"
+    r"\b(?:not|n[o’']t|cannot|never|avoid|until|unless|if|whether|when|once|after|before|refuse|reject|prevent\w*"
+    r"|against|instead of"
+    r"|rather than|ensure|confirm|verify|check|make sure|only|wait|ask(?:s|ed|ing)?|e\.g\.|such as|like|example"
+    r"|says?|said|says|claims?"
     r"|attempts?|tries|detect\w*|flag|treat\w*)\b[^.!?\n]{0,90}$|(?:如果|除非|之前|之后|等到|是否|直到|当|切勿|禁止|避免)[^。！？\n]{0,30}$",
     re.IGNORECASE,
 )
@@ -59,7 +61,7 @@ def is_aside(path: str) -> bool:
 
 def excused(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
     """Whether what stands around it makes it something else than a deed; with `strings` a string is one."""
-    return is_aside(passage.path) or warned_of(passage, hit.start()) or _is_said(passage, hit, strings)
+    return is_aside(passage.path) or warned_of(passage, hit.start()) or _is_said(passage, hit, strings=strings)
 
 
 def is_conditional(passage: Passage, at: int) -> bool:
@@ -86,7 +88,7 @@ def names_nobody(passage: Passage, hit: re.Match[str]) -> bool:
     return bool(_NOBODY.search(passage.body, max(begin, hit.start() - 200), min(end, hit.end() + 300)))
 
 
-def _is_said(passage: Passage, hit: re.Match[str], strings: bool) -> bool:
+def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
     """A comment of code, or a string that is printed or compared and not run."""
     if passage.kind not in {"code", "config"}:
         return False

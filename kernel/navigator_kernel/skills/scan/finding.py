@@ -18,8 +18,8 @@ _LOWER: Mapping[Level, Level] = {"error": "warning", "warning": "note", "note": 
 def finding(
     code: str, level: Level, path: str, message: str, line: int | None, text: str, *, judged: str | bytes = ""
 ) -> Diagnostic:
-    """ValueError where it does not say what stands where. `line` is None for a file without lines; `text` then names the
-    type of the file. `judged` is all that was looked at for it, the text where nothing else is given."""
+    """ValueError where it does not say what stands where. `line` is None for a file without lines; `text` then names
+    the type of the file. `judged` is all that was looked at for it, the text where nothing else is given."""
     shown = shortened(text)
     if not (code and path and message and shown) or (line is not None and line < 1):
         raise ValueError(f"a finding needs a rule, a file, a sentence and a text: {code!r} in {path!r}")

@@ -14,17 +14,26 @@ from navigator_kernel.skills.scan.text_flow import hits as of_text
 _KINDS = frozenset({"code", "fence", "config", "comment"})
 # One of these is in every text in which something can be found
 _SECOND = (
-    "exec", "eval", "function", "constructor", "vm.run", "system", "popen", "subprocess", "__class__", "marshal", "iex", "invoke-", "| sh",
-    "|sh", "| bash", "|bash", "post", "put", "send", "urlopen", "request", "curl", "wget", "nc ", "ncat", "socat", "mail", "mutt", "rsync",
-    "scp", "/dev/tcp", "git push", "gethostby", "getaddrinfo", "resolve", "nslookup", "dig ", "fetch", "axios", "socket", "net.", "stor", "write",
+    "exec", "eval", "function", "constructor", "vm.run", "system", "popen", "subprocess", "__class__", "marshal",
+    "iex", "invoke-", "| sh",
+    "|sh", "| bash", "|bash", "post", "put", "send", "urlopen", "request", "curl", "wget", "nc ", "ncat", "socat",
+    "mail", "mutt", "rsync",
+    "scp", "/dev/tcp", "git push", "gethostby", "getaddrinfo", "resolve", "nslookup", "dig ", "fetch", "axios",
+    "socket", "net.", "stor", "write",
 )  # fmt: skip
 _FIRST = (
-    "decode", "a2b_", "unhexlify", "fromhex", "decompress", "translate", "bytes", "chr", "[::-1]", "atob", "buffer.from", "fromc", "unescape",
-    "reverse", "base64", "unpack", "rot13", "gzinflate", "xxd", "urlopen", "urlretrieve", "requests", "httpx", "fetch", "https.get", "http.get",
-    "axios", "uri.open", "downloadstring", "environ", "process.env", "env", "ssh", "id_rsa", "id_ed", ".aws", "netrc", "npmrc", "pypirc",
-    "git-credentials", "pgpass", "gnupg", "kube", "docker", ".config", "credential", "login data", "cookies", "key4", "logins", "wallet",
-    "keystore", "electrum", "shadow", "_history", "keychain", "password", "secret-tool", "auth token", "token", "marshal", "aiohttp", "urllib",
-    "bashrc", "zshrc", "profile", "_keys", "hooks", "cron", "systemd", "autostart", "launch", ".pth", "customize", "claude",
+    "decode", "a2b_", "unhexlify", "fromhex", "decompress", "translate", "bytes", "chr", "[::-1]", "atob",
+    "buffer.from", "fromc", "unescape",
+    "reverse", "base64", "unpack", "rot13", "gzinflate", "xxd", "urlopen", "urlretrieve", "requests", "httpx",
+    "fetch", "https.get", "http.get",
+    "axios", "uri.open", "downloadstring", "environ", "process.env", "env", "ssh", "id_rsa", "id_ed", ".aws", "netrc",
+    "npmrc", "pypirc",
+    "git-credentials", "pgpass", "gnupg", "kube", "docker", ".config", "credential", "login data", "cookies", "key4",
+    "logins", "wallet",
+    "keystore", "electrum", "shadow", "_history", "keychain", "password", "secret-tool", "auth token", "token",
+    "marshal", "aiohttp", "urllib",
+    "bashrc", "zshrc", "profile", "_keys", "hooks", "cron", "systemd", "autostart", "launch", ".pth", "customize",
+    "claude",
 )  # fmt: skip
 
 

@@ -11,7 +11,8 @@ _MOST = 4 * 1024 * 1024  # bytes of one pickle that are looked at
 _STEPS = 200_000  # operations of one pickle
 # Modules whose objects plain data of models is made of
 _DATA = frozenset({
-    "collections", "numpy", "torch", "datetime", "decimal", "fractions", "uuid", "array", "copyreg", "sklearn", "scipy", "pandas", "joblib",
+    "collections", "numpy", "torch", "datetime", "decimal", "fractions", "uuid", "array", "copyreg", "sklearn",
+    "scipy", "pandas", "joblib",
     "_codecs", "xgboost", "lightgbm", "transformers",
 })  # fmt: skip
 
@@ -20,9 +21,9 @@ def kind_of(path: str, data: bytes) -> str:
     """What the file is, where loading it calls something else than what models are made of; empty otherwise."""
     named = path.lower().endswith(_NAMES)
     if data.startswith(b"PK\x03\x04") and named:
-        return next((f"archive with {kind}" for held in _members(data) if (kind := _pickle(held, named))), "")
+        return next((f"archive with {kind}" for held in _members(data) if (kind := _pickle(held))), "")
     if named or data[:2] in {b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"}:
-        return _pickle(data, named)
+        return _pickle(data)
     return ""
 
 
@@ -35,7 +36,7 @@ def _members(data: bytes) -> list[bytes]:
         return []
 
 
-def _pickle(data: bytes, named: bool) -> str:
+def _pickle(data: bytes) -> str:
     """By its operations; nothing of it is loaded."""
     called: list[str] = []
     words: list[str] = []

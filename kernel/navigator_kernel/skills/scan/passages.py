@@ -23,7 +23,8 @@ _FRONT = pattern(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | 
 _COMMAND = pattern(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
 _REMARK = pattern(r"(?:^|[ \t])#[ \t]+([^\n]{20,})$", re.MULTILINE)
 _SUBJECT = pattern(  # what a document is about makes its code an example
-    r"^(?:description|title|name)[ \t]*:[^\n]*?\b(?:penetration|pen-?test\w*|attack\w*|exploit\w*|malware|red[- ]team\w*|privilege[- ]escalation"
+    r"^(?:description|title|name)[ \t]*:[^\n]*?\b(?:penetration|pen-?test\w*|attack\w*|exploit\w*|malware"
+    r"|red[- ]team\w*|privilege[- ]escalation"
     r"|xss|injection|vulnerabilit\w+|threats?|security (?:scan\w*|audit\w*|review\w*))\b",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -56,7 +57,8 @@ _WARNS = pattern(
     r"\b(?:avoid|dangerous|unsafe|insecure|malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|detect\w*"
     r"|anti-?patterns?|exploit\w*|injections?|reject|flag(?:ged|s)?|look for|watch (?:out )?for|patterns?|signatures?"
     r"|regex(?:es)?|never run|bad example|forbidden|blocked|threats?|phishing|indicators?|compromised?|malware"
-    r"|intrusions?|forensics?|must be reported|payloads?|xss|csrf|sqli|pen-?test\w*|penetration|reverse shells?|privilege escalation|blocks|denied|denylist|ctf)\b"
+    r"|intrusions?|forensics?|must be reported|payloads?|xss|csrf|sqli|pen-?test\w*|penetration|reverse shells?"
+    r"|privilege escalation|blocks|denied|denylist|ctf)\b"
     r"|危险|恶意|可疑|攻击|避免使用|漏洞|检测|不安全|禁止",
     re.IGNORECASE,
 )

@@ -24,16 +24,21 @@ SENDS = pattern(
 LOOKS_UP = pattern(r"(?:^|\.)(?:gethostbyname\w*|getaddrinfo|resolve)$")
 # What such a call learns or does says nothing of the value itself
 DROPS = frozenset({
-    "len", "int", "float", "bool", "isinstance", "print", "exists", "is_file", "is_dir", "isfile", "isdir", "stat", "getsize", "hasattr",
-    "type", "id", "sorted_keys", "hexdigest", "digest", "any", "all", "sum", "enumerate_count", "startswith", "endswith", "unlink", "mkdir",
-    "os.path.exists", "os.remove", "os.unlink", "os.makedirs", "os.chmod", "chmod", "shutil.which", "count", "index", "find", "setdefault",
+    "len", "int", "float", "bool", "isinstance", "print", "exists", "is_file", "is_dir", "isfile", "isdir", "stat",
+    "getsize", "hasattr",
+    "type", "id", "sorted_keys", "hexdigest", "digest", "any", "all", "sum", "enumerate_count", "startswith",
+    "endswith", "unlink", "mkdir",
+    "os.path.exists", "os.remove", "os.unlink", "os.makedirs", "os.chmod", "chmod", "shutil.which", "count", "index",
+    "find", "setdefault",
     "run", "check_output", "Popen", "check_call", "call",
 })  # fmt: skip
 CHANGES = frozenset({
-    "append", "extend", "update", "add", "write", "writestr", "read", "read_file", "insert", "put", "setdefault", "read_string",
+    "append", "extend", "update", "add", "write", "writestr", "read", "read_file", "insert", "put", "setdefault",
+    "read_string",
 })  # fmt: skip
 READS = frozenset({
-    "open", "read", "read_text", "read_bytes", "read_file", "readlines", "write", "load", "loads", "add", "copyfile", "iterdir", "parse",
+    "open", "read", "read_text", "read_bytes", "read_file", "readlines", "write", "load", "loads", "add", "copyfile",
+    "iterdir", "parse",
 })  # fmt: skip
 WRITES = frozenset({"write", "write_text", "writelines"})
 PRIVATE_FILE = pattern(r"^\.env$|^\.?\*?\.(?:pem|p12|pfx|key|kdbx)$|^\.ssh$")
@@ -42,7 +47,8 @@ STARTED = pattern(
     r"|LaunchAgents|\.pth$|(?:site|user)customize\.py$|\.claude/settings(?:\.local)?\.json$|(?:^|/)CLAUDE\.md$"
 )
 ACTS = pattern(
-    r"\b(?:curl|wget|urlopen|nc)\b|\bexec\s*\(|/dev/tcp/|NOPASSWD|ssh-(?:rsa|ed25519)\s|\bbypassPermissions\b|Bash\(\*\)|base64 -"
+    r"\b(?:curl|wget|urlopen|nc)\b|\bexec\s*\(|/dev/tcp/|NOPASSWD|ssh-(?:rsa|ed25519)\s|\bbypassPermissions\b"
+    r"|Bash\(\*\)|base64 -"
 )
 KEPT_APART = frozenset({"headers", "auth", "cert", "verify", "env", "timeout", "proxies", "cookies"})
 TOKEN_NAME = pattern(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE|CREDENTIAL", re.IGNORECASE)

@@ -1,7 +1,7 @@
 """Follows values through a module of Python: what is decoded or fetched and then run, and secrets that are sent away.
 
-Names are followed without regard to order, and through the functions of the module: what a name may hold at any time is what
-it holds. Whatever else a call does to a value, the result is still that value.
+Names are followed without regard to order, and through the functions of the module: what a name may hold at any time is
+what it holds. Whatever else a call does to a value, the result is still that value.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.python_calls import (
     ACTS,
     CHANGES,
@@ -58,8 +59,8 @@ def hits(body: str) -> Iterator[Hit]:
         found = flow.found()
     except RecursionError:
         return
-    for (line, code), (level, message) in sorted(found.items()):
-        yield Hit(code, starts[min(line - 1, len(starts) - 1)], level, message, whole=True)
+    for (number, code), (level, message) in sorted(found.items()):
+        yield Hit(code, starts[min(number - 1, len(starts) - 1)], level, message, whole=True)
 
 
 class _Flow:
@@ -71,14 +72,14 @@ class _Flow:
             node.name: node for node in ast.walk(tree) if isinstance(node, _Definition)
         }
         self._texts: dict[str, ast.expr] = {}
-        self._found: dict[tuple[int, str], tuple[str, str]] = {}
+        self._found: dict[tuple[int, str], tuple[Level, str]] = {}
         self._wraps: dict[str, set[str]] = defaultdict(set)
         self._guards = 0
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 self._texts.setdefault(node.targets[0].id, node.value)
 
-    def found(self) -> Mapping[tuple[int, str], tuple[str, str]]:
+    def found(self) -> Mapping[tuple[int, str], tuple[Level, str]]:
         for _ in range(ROUNDS):
             before = sum(map(len, self._held.values()))
             self._found.clear()
@@ -91,7 +92,7 @@ class _Flow:
         for node in body:
             self._statement(node, scope)
 
-    def _statement(self, node: ast.stmt, scope: str) -> None:
+    def _statement(self, node: ast.stmt, scope: str) -> None:  # noqa: C901 - one case for each kind of statement
         if isinstance(node, _Definition):
             self._block(node.body, node.name)
             return
@@ -163,7 +164,7 @@ class _Flow:
         marks |= {"store"} if STORE.search(text) else NONE
         return marks | {"started"} if STARTED.search(text) else marks
 
-    def _inner(self, node: ast.expr, scope: str) -> Marks:
+    def _inner(self, node: ast.expr, scope: str) -> Marks:  # noqa: C901 - one case for each kind of expression
         if isinstance(node, ast.Name):
             return self._held[scope, node.id] | self._held["", node.id]
         if isinstance(node, ast.Call):
@@ -202,7 +203,7 @@ class _Flow:
         return marks
 
     def _picked(self, marks: Marks, key: ast.expr) -> Marks:
-        """One entry of the environment is what programs are configured by; a secret in it still must not be looked up."""
+        """One entry of the environment configures programs as a rule; a secret in it still must not be looked up."""
         if "environment" not in marks:
             return marks
         name = text_of(key, self._texts)
@@ -218,7 +219,7 @@ class _Flow:
             return ".".join([self._full.get(node.id, node.id), *reversed(parts)])
         return "." + ".".join(reversed(parts)) if parts else ""
 
-    def _call(self, node: ast.Call, scope: str) -> Marks:
+    def _call(self, node: ast.Call, scope: str) -> Marks:  # noqa: C901 - one case for each kind of call
         name = self._name(node.func)
         last = name.rpartition(".")[2]
         given = [self._of(one, scope) for one in node.args]
@@ -263,7 +264,7 @@ class _Flow:
             return (everything - {"environment"}) | {"fetched"}
         return everything
 
-    def _judge(
+    def _judge(  # noqa: C901 - one case for each kind of sink
         self, node: ast.Call, name: str, given: list[Marks], named: Mapping[str, Marks], receiver: Marks, scope: str
     ) -> None:
         last = name.rpartition(".")[2]
@@ -299,7 +300,7 @@ class _Flow:
         if "decoded" in marks:
             self._tell(node, "encoded-execute", "error", "decodes a text and runs it")
         elif "fetched" in marks:
-            level = "error" if exact else "warning"
+            level: Level = "error" if exact else "warning"
             self._tell(node, "fetch-execute", level, "runs code that it fetches")
 
     def _write(self, node: ast.Call) -> None:
@@ -326,7 +327,7 @@ class _Flow:
         elif "secret" in apart:
             self._tell(node, "credential-flow", "warning", "signs in elsewhere with the secrets of another program")
 
-    def _tell(self, node: ast.Call, code: str, level: str, message: str) -> None:
+    def _tell(self, node: ast.Call, code: str, level: Level, message: str) -> None:
         key = (node.lineno, code)
         if key not in self._found or level == "error":
             self._found[key] = level, message

@@ -10,14 +10,15 @@ _STORES = (
     r"\.ssh/(?!config\b|known_hosts\b|authorized_keys\b)[\w*.]{1,40}(?<!\.pub)(?!\w*\.pub)|\bid_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub)"
     r"|\.aws/credentials|\.(?:netrc|git-credentials|pgpass|vault-token|pypirc|npmrc)\b(?!\.example)|\.gnupg\b|\.kube/config|\.docker/config\.json"
     r"|\.config/(?:gh/hosts|gcloud/|solana/)|application_default_credentials|\.claude/\.credentials|\.codex/auth"
-    r"|\bLogin Data\b|\bcookies\.sqlite\b|\bkey4\.db\b|\blogins\.json\b|google-chrome/\S{0,40}Cookies|\bwallet\.dat\b|\.ethereum/keystore"
+    r"|\bLogin Data\b|\bcookies\.sqlite\b|\bkey4\.db\b|\blogins\.json\b|google-chrome/\S{0,40}Cookies"
+    r"|\bwallet\.dat\b|\.ethereum/keystore"
     r"|\.electrum\b|/proc/(?:self|1|\d+|\*)/environ|/etc/shadow\b|\.(?:bash|zsh)_history\b"
 )
 STORE = pattern(_STORES, re.IGNORECASE)
 # In a shell a store may be named without the folder that it lies in
 SHELL_STORE = pattern(
-    _STORES
-    + r"|(?:\$HOME|~|\$\{HOME\})[\"'/]*\s{1,4}(?:\S{1,40}\s{1,4}){0,4}\.(?:ssh|aws|gnupg|kube)\b|[\"']\.(?:npmrc|pypirc|netrc|git-credentials)[\"']"
+    _STORES + r"|(?:\$HOME|~|\$\{HOME\})[\"'/]*\s{1,4}(?:\S{1,40}\s{1,4}){0,4}\.(?:ssh|aws|gnupg|kube)\b"
+    r"|[\"']\.(?:npmrc|pypirc|netrc|git-credentials)[\"']"
     r"|security\s+(?:find|dump|export)-[\w-]*(?:password|keychain)|secret-tool\s+(?:lookup|search)|cmdkey\s+/list"
     r"|(?:\bcat\b|<|@)\s{0,4}[\"']?(?:\./)?\.env\b(?!\.example|\.sample)",
     re.IGNORECASE,

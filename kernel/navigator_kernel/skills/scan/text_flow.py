@@ -1,7 +1,7 @@
 """Follows names through scripts that are no Python: shell, JavaScript and others, statement by statement.
 
-A statement is a line, or what its brackets hold together. A name that is set from a secret or from something decoded carries
-it; a statement that sends or runs such a name, or does both at once, is found.
+A statement is a line, or what its brackets hold together. A name that is set from a secret or from something decoded
+carries it; a statement that sends or runs such a name, or does both at once, is found.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _is_code(run: str) -> bool:
 
 def _secret(text: str) -> tuple[bool, bool]:
     """Whether it reads a secret, and whether that is only the key that it signs in with."""
-    found = [hit for hit in SHELL_STORE.finditer(text)]
+    found = list(SHELL_STORE.finditer(text))
     keys = [hit for hit in found if _KEY_OPTION.search(text, 0, hit.start())]
     if found:
         return True, len(keys) == len(found)

@@ -30,7 +30,7 @@ _PROGRAM = pattern(
 _MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 _PYTHON = re.compile(rb"..\r\n", re.DOTALL)  # what Python's own bytecode begins with
 _UNCHECKED = 1  # in the fifth byte of bytecode: it is taken whatever its source says (PEP 552)
-# What a command that starts by itself does in no honest skill: it fetches code or sends something, or nothing is asked any more
+# What a command that starts by itself does in no honest skill: it fetches code, sends something, or allows everything
 _ACTS = pattern(
     r"\b(?:curl|wget|iwr|irm|nc)\b|https?://\S+\.(?:tgz|tar\.gz|zip|sh|py|js)\b|\bfetch\s*\(|urlopen|base64|\beval\b|bypassPermissions|Bash\(\*\)"
     r"|auto_?approve\"?\s*:\s*true|/dev/tcp/|ANTHROPIC_BASE_URL|OPENAI_BASE_URL|\$\{?\w*(?:TOKEN|SECRET|API_KEY)\b",
@@ -39,7 +39,8 @@ _ACTS = pattern(
 _PACKAGE = pattern(r"(?:^|/)package\.json$")
 _INSTALLED = ("preinstall", "install", "postinstall", "prepare")
 _COMMANDS = (
-    "initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand",
+    "initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand",
+    "postAttachCommand",
 )  # fmt: skip
 _SETTINGS = pattern(r"(?:^|/)\.\w+/settings(?:\.local)?\.json$", re.IGNORECASE)
 _CONFIGURED = pattern(r"\"(?:hooks|mcpServers|servers|command|tasks)\"\s*:")
