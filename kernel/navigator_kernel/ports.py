@@ -39,7 +39,8 @@ def same(value: Any) -> Any:
 class Audit(Protocol):
     def record(self, event: str, /, **facts: Any) -> None:
         """Adds one entry for good: `authorised`, `refused`, `trusted`, `distrusted`, `started`, `ended`, `changed` (of
-        skills) or `wrote`. KernelError where it cannot be kept: then what it tells of does not happen."""
+        skills), `accepted` (what a scanner blocked) or `wrote`. KernelError where it cannot be kept: then what it tells
+        of does not happen."""
 
 
 class Unrecorded:

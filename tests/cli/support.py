@@ -61,14 +61,16 @@ class Place:
         assert "Traceback (most recent" not in out + err, out + err
         return Done(code=done.returncode, out=out, err=err)
 
-    def on_terminal(self, *words: str, env: Mapping[str, str] | None = None) -> str:
-        """What the command line `navigator <words>` shows on a terminal of its own, both streams as they come."""
+    def on_terminal(self, *words: str, env: Mapping[str, str] | None = None, keys: str = "") -> str:
+        """What the command line `navigator <words>` shows on a terminal of its own, both streams as they come; `keys`
+        are typed ahead."""
         master, slave = pty.openpty()
         argv = [*self.program, *words]
         process = subprocess.Popen(
             argv, cwd=self.root, env=environment(env), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
         )
         os.close(slave)
+        os.write(master, keys.encode())
         seen = b""
         with os.fdopen(master, "rb", buffering=0) as screen, suppress(OSError):  # EIO: nobody has it open any more
             while part := screen.read(65_536):

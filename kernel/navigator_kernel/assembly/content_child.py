@@ -8,6 +8,7 @@ from typing import Any
 from navigator_kernel.adapters.module_child import serve
 from navigator_kernel.adapters.redaction import found
 from navigator_kernel.skills.scan.content import findings
+from navigator_kernel.skills.scan.secrets import findings as secret_findings
 from navigator_kernel.values.resource import Diagnostic
 
 _USUAL = {  # the patterns are made that most skills are looked at with
@@ -46,13 +47,7 @@ def _secrets(files: Files) -> Iterator[Diagnostic]:
         if b"\x00" in data[:4096]:
             continue
         text = data.decode("utf-8", "replace")
-        lines: dict[int, str] = {}
-        line, at = 1, 0
-        for one in found(text):  # in order
-            line, at = line + text.count("\n", at, one.begin), one.begin
-            lines[line] = one.kind
-        for line, kind in lines.items():
-            yield Diagnostic(code="secret", level="warning", path=path, message=f"it holds a secret: {kind}", line=line)
+        yield from secret_findings(path, text, found(text))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from navigator_kernel.adapters.module_child import ModuleChild
 from navigator_kernel.assembly.places import installed_plugins
 from navigator_kernel.errors import KernelError
+from navigator_kernel.skills.scan.finding import finding
 from navigator_kernel.values.receipt import NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
@@ -91,15 +94,17 @@ def _told(answer: Mapping[str, Any], subject: str) -> list[Diagnostic]:
 
 def _read(item: Mapping[str, Any]) -> Diagnostic:
     """A finding as it was said; what a plugin's words hold is for whoever shows them to clean."""
-    line = item["line"]
-    return Diagnostic(
-        code=str(item["code"]),
-        level="error" if item["level"] == "error" else "warning",
-        path=str(item["path"]),
-        message=str(item["message"]),
-        line=line if isinstance(line, int) else None,
+    said, level = str(item["message"]), item["level"]
+    made = finding(
+        str(item["code"]),
+        "error" if level == "error" else "note" if level == "note" else "warning",
+        str(item["path"]),
+        said,
+        line if isinstance(line := item["line"], int) and line > 0 else None,
+        text := str(item.get("text") or said),
     )
+    return replace(made, text=text, digest=str(item["digest"])) if item.get("digest") else made
 
 
 def _failed(name: str, error: str, subject: str) -> Diagnostic:
-    return Diagnostic(code=NOT_SCANNED, level="warning", path=subject, message=f"{name}: {error}")
+    return finding(NOT_SCANNED, "warning", subject, f"{name}: {error}", None, name)

@@ -97,6 +97,9 @@ def approved_tools(settings: Settings, consents: Consents, client: McpServers) -
     return mcp_tools(kept_tools(tool_file()), may, call, outward)
 
 
+_EVERY = "every text"  # what findings that are not of one text stand under
+
+
 def tool_file() -> Path:
     return user_state() / "mcp-tools.json"
 
@@ -113,11 +116,11 @@ def suspicions(texts: Sequence[str], *, seconds: int = 20) -> Sequence[Sequence[
     files = {f"{at}/SKILL.md": text.encode("utf-8", "replace") for at, text in enumerate(texts)}
     scanners = Scanners(seconds=seconds)
     try:
-        found = scanners.contents(files, "", secrets=False)
+        found = scanners.contents(files, _EVERY, secrets=False)
     finally:
         scanners.close()
-    worst = sorted(found, key=lambda one: one.level)
-    return [[one.message for one in worst if one.path in ("", path)] for path in files]
+    worst = sorted(found, key=lambda one: ("error", "warning", "note").index(one.level))
+    return [[one.message for one in worst if one.path in (_EVERY, path)] for path in files]
 
 
 def secret_named(name: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from navigator_kernel.cli.output import lines, note
+from navigator_kernel.cli.skill_findings import note_lines
 
 FEW = 10  # skills that have a line each
 FEW_NOTES = 5  # findings, or skills left out, that have a line each
@@ -59,7 +60,8 @@ def _left_out(left: Sequence[Mapping[str, Any]], *, verbose: bool) -> None:
         _groups(left)
         return
     for one in left:
-        note(f"{one['state']} {one['path'] or one['name']}: {one['msg']}")
+        accept = f"; {one['hint']}" if one.get("blocked_by") else ""
+        note(f"{one['state']} {one['path'] or one['name']}: {one['msg']}{accept}")
 
 
 def _groups(left: Sequence[Mapping[str, Any]]) -> None:
@@ -68,12 +70,11 @@ def _groups(left: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _findings(skills: Sequence[Mapping[str, Any]], *, verbose: bool) -> None:
-    """Those of one rule together, where they are many."""
-    seen = [(one["name"], finding) for one in skills for finding in one["findings"]]
+    """As `scan` says them; those of one rule together, where they are many. Notes only with `verbose`."""
+    seen = [(one["name"], held) for one in skills for held in one["findings"] if verbose or held["level"] != "note"]
     if verbose or len(seen) <= FEW_NOTES:
-        for name, finding in seen:
-            whose = f"{name}: " if len(skills) > 1 else ""
-            note(f"{finding['level']}: {whose}{finding['code']}: {finding['message']}")
+        for one in skills:
+            note_lines(one["name"], one["findings"], notes=verbose)
         return
     for (level, code), names in _grouped(((finding["level"], finding["code"]), name) for name, finding in seen):
         note(f"{level}: {len(names)} × {code}: {_some(dict.fromkeys(names))}")

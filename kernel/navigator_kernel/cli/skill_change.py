@@ -12,7 +12,16 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.install_report import report, unscanned
 from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.skill_work import busy, dry_option, filter_options, place_options, reach_options
+from navigator_kernel.cli.skill_findings import accepting
+from navigator_kernel.cli.skill_work import (
+    accept_option,
+    busy,
+    dry_option,
+    filter_options,
+    place_options,
+    reach_options,
+    verbose_option,
+)
 from navigator_kernel.errors import FetchFailed, UsageProblem
 
 
@@ -26,9 +35,10 @@ from navigator_kernel.errors import FetchFailed, UsageProblem
 @click.option("--ref", help="Branch, tag or commit.")
 @click.option("--as", "rename", help="Install the one skill under this name.")
 @click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
+@accept_option
 @click.option("--link", is_flag=True, help="With --target agents: in .claude/skills, and a link in .agents/skills.")
 @click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
-@click.option("-v", "--verbose", is_flag=True, help="A line for every skill, every finding and everything left out.")
+@verbose_option
 @dry_option
 @reach_options
 @place_options
@@ -50,7 +60,8 @@ def install(
     params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
     params["exclude"] = list(given["exclude"])
     begin = monotonic()
-    found = busy(f"installing from {source}", app, "install", params, quiet=as_json or quiet)
+    ask = not given["everything"]
+    found = accepting(f"installing from {source}", app, "install", params, quiet=as_json or quiet, ask=ask)
     seconds = monotonic() - begin
     if as_json:
         document({**found, "seconds": round(seconds, 2)})
@@ -82,6 +93,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @click.argument("names", nargs=-1)
 @click.option("--check", is_flag=True, help="Only tell what is new; the same as outdated.")
 @click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
+@accept_option
 @dry_option
 @reach_options
 @place_options
@@ -89,7 +101,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @pass_app
 def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
     """Bring installed skills to what their sources have now."""
-    found = busy("looking for news", app, "update", {"name": list(names), "check": check, **given}, quiet=as_json)
+    found = accepting("looking for news", app, "update", {"name": list(names), "check": check, **given}, quiet=as_json)
     code = _reached(found)
     if as_json:
         document({**found, "exit_code": code})

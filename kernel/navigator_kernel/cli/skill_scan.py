@@ -10,7 +10,8 @@ import click
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.skill_work import busy, filter_options, reach_options
+from navigator_kernel.cli.skill_findings import shown
+from navigator_kernel.cli.skill_work import busy, filter_options, reach_options, verbose_option
 
 
 @click.command("scan")
@@ -18,13 +19,23 @@ from navigator_kernel.cli.skill_work import busy, filter_options, reach_options
 @click.option("--all", "everything", is_flag=True, help="Every installed skill.")
 @click.option("--skill", "skills", multiple=True, help="Only this skill of the source; may be repeated.")
 @click.option("--ref", help="Branch, tag or commit.")
+@verbose_option
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print the findings as SARIF 2.1.0.")
 @reach_options
 @filter_options
 @json_option
 @pass_app
 def scan(
-    app: App, /, *, source: str, everything: bool, skills: tuple[str, ...], as_sarif: bool, as_json: bool, **given: Any
+    app: App,
+    /,
+    *,
+    source: str,
+    everything: bool,
+    skills: tuple[str, ...],
+    verbose: bool,
+    as_sarif: bool,
+    as_json: bool,
+    **given: Any,
 ) -> int:
     """Look for what is dangerous in the installed skill or the SOURCE of that name; exit code 1 where something is."""
     params = {"source": source, "all": everything, "skill": list(skills), **given}
@@ -39,14 +50,9 @@ def scan(
     else:
         for one in found["skills"]:
             lines(f"{one['name']}: {one['verdict'].replace('_', ' ')}")
-            lines([f"  {_line(finding)}" for finding in one["findings"]])
+            lines([f"  {line}" for line in shown(one["name"], one["findings"], notes=verbose)])
         note(f"{found['count']} skills, {found['blocked']} that would not be installed")
     return int(found["exit_code"])
-
-
-def _line(finding: Mapping[str, Any]) -> str:
-    at = f":{finding['line']}" if finding["line"] else ""
-    return f"{finding['level']}: {finding['code']}: {finding['path']}{at}: {finding['message']}"
 
 
 COMMANDS: Mapping[str, click.Command] = {"scan": scan}

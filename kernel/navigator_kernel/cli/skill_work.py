@@ -18,6 +18,16 @@ _TARGETS = click.Choice(["claude", "agents"])
 dry_option = click.option("--dry-run", is_flag=True, help="Tell what would happen, and do nothing.")
 
 
+def accept_option(command: F) -> F:
+    text = "Install in spite of this rule of the scanner: RULE or NAME:RULE; may be repeated."
+    return click.option("--accept", multiple=True, metavar="RULE", help=text)(command)
+
+
+def verbose_option(command: F) -> F:
+    text = "A line for every skill and finding, notes and what is left out, too."
+    return click.option("-v", "--verbose", is_flag=True, help=text)(command)
+
+
 def place_options(command: F) -> F:
     """`--user` and `--target`, for what deals with one place."""
     text = "In .claude/skills, where nothing else is said, or in .agents/skills."

@@ -84,7 +84,7 @@ def apply(
             _derive(place, change, receipts, new, going if forget else (), doors)
         _recorded(place, coming, going, doors)
         changed = change.commit()
-    _agreed(agreed, doors)
+    _agreed(agreed, coming, doors)
     return changed
 
 
@@ -92,15 +92,23 @@ def _recorded(place: Place, coming: Sequence[Plan], going: Sequence[str], doors:
     """Before it happens: what cannot be recorded does not."""
     if coming or going:
         came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
+        for plan in coming:
+            for one in plan.receipt.accepted:
+                doors.audit().record(
+                    "accepted", skill=plan.receipt.name, digest_of_skill=plan.receipt.digest, **one.to_dict()
+                )
         doors.audit().record("changed", place=place.told(place.skills), came=came, went=list(going))
 
 
-def _agreed(subjects: Sequence[str], doors: Doors) -> None:
+def _agreed(subjects: Sequence[str], coming: Sequence[Plan], doors: Doors) -> None:
     """A record of consents that cannot be written undoes no change: what is not in it is asked about."""
-    consents = doors.consents() if subjects else None
+    granted = [subject for plan in coming for subject in plan.granted]
+    consents = doors.consents() if subjects or granted else None
     with suppress(KernelError):
-        if consents is not None:
+        if consents is not None and subjects:
             consents.trust(*subjects, note="installed by command")
+        if consents is not None and granted:
+            consents.trust(*granted, note="accepted by command")
 
 
 def dry(place: Place, decide: Callable[[Mapping[str, Receipt]], object]) -> None:

@@ -58,7 +58,8 @@ class Doors(NamedTuple):
 class Options(NamedTuple):
     """`everything` means all skills but those that `exclude` names, `rename` is the name to install under, `dry_run`
     tells what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
-    the person's own credentials in for this host, `link` also makes links in `.agents/skills`."""
+    the person's own credentials in for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
+    whose block the person accepts, each `RULE` or `NAME:RULE`."""
 
     everything: bool = False
     rename: str = ""
@@ -68,6 +69,7 @@ class Options(NamedTuple):
     auth: bool = False
     link: bool = False
     exclude: tuple[str, ...] = ()
+    accept: Sequence[str] = ()
 
 
 def opened(source: Source, doors: Doors, options: Options, *, install: bool = False) -> Tree:

@@ -54,7 +54,7 @@ def judge(chosen: Sequence[Found], reader: Reader, doors: Doors) -> Judged:
     judged: dict[str, tuple[Verdict, list[dict[str, Any]]]] = {}
     for plan in drafts(chosen, reader, doors.clock, refused=refused):
         try:
-            plan = scanned(plan, doors.scan)
+            plan = scanned(plan, doors)
             verdict, findings = plan.receipt.verdict, [_finding(one) for one in plan.findings]
         except Refused as error:
             verdict, findings = "block", [_cleaned(one) for one in error.data["findings"]]

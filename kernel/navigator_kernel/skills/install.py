@@ -70,7 +70,7 @@ def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Optio
             if not options.rename and skill.folder not in picked.by_path:
                 plan = titled(plan, skill, reader, selection.name_for(plan, skill))
             refuse_twin(plan, seen)
-            made.append(scanned(plan, doors.scan))
+            made.append(scanned(plan, doors, options.accept))
         except (NotLoadable, Refused, UsageProblem) as error:
             refused.append((skill, error))
         doors.progress(at + 1, len(drawn))
@@ -140,7 +140,9 @@ def _none(left: Sequence[LeftOut]) -> KernelError:
     first = errors[0]
     others = "; ".join(error.message for error in errors[1:4])
     message = f"nothing was installed: {first.message}" + (f"; {others}" if others else "")
-    return type(first)(message, hint=first.hint, **{**first.data, "left_out": [one.to_dict() for one in left]})
+    blocked = (error.hint for error in errors[1:4] if error.data.get("blocked_by"))
+    hint = "; ".join(dict.fromkeys((first.hint, *blocked)))
+    return type(first)(message, hint=hint, **{**first.data, "left_out": [one.to_dict() for one in left]})
 
 
 def _is_new(

@@ -82,7 +82,8 @@ def failed(skill: Found, error: KernelError) -> LeftOut:
 def told_of(name: str, path: str, error: KernelError) -> LeftOut:
     data = error.data
     if findings := data.get("findings"):
-        rules = {str(finding["code"]) for finding in findings if finding["level"] == "error"}
+        errors = (finding["code"] for finding in findings if finding["level"] == "error")
+        rules = {str(code) for code in data.get("blocked_by") or errors}
         return LeftOut(name, path, "scanner", error, tuple(sorted(rules)))
     given = str(data.get("reason", ""))
     if isinstance(error, NotLoadable):

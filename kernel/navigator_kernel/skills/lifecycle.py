@@ -122,6 +122,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             auth=bool(params.get("auth")),
             link=bool(params.get("link")),
             exclude=tuple(words(params.get("exclude"))),
+            accept=words(params.get("accept")),
         )
 
     def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:

@@ -14,14 +14,16 @@ from navigator_kernel.skills.digest import tree_digest
 from navigator_kernel.skills.discover import Found, Tree
 from navigator_kernel.skills.gate import SKILL_LIMIT, Planned, passed, unread_links
 from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.scan.acceptance import Judged, facts, judged, refusal
+from navigator_kernel.skills.scan.commands import findings as command_findings
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.job import consent_subject
-from navigator_kernel.values.receipt import NOT_SCANNED, InstalledFile, Receipt, Verdict
+from navigator_kernel.values.receipt import NOT_SCANNED, Accepted, InstalledFile, Receipt, Verdict
 from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
-    from navigator_kernel.skills.doors import Scan
+    from navigator_kernel.skills.doors import Doors
     from navigator_kernel.skills.reading import Reader
     from navigator_kernel.values.resource import Diagnostic, SkillDef
 
@@ -35,6 +37,7 @@ class Plan(NamedTuple):
     contents: Mapping[str, bytes]
     findings: tuple[Diagnostic, ...] = ()
     verdict: Verdict = "not_scanned"
+    granted: tuple[str, ...] = ()  # what the person accepts by naming it in this command
 
     @property
     def agreements(self) -> tuple[str, ...]:
@@ -118,19 +121,24 @@ def refuse_twin(plan: Plan, seen: dict[str, Plan]) -> None:
         raise UsageProblem(f"two skills call themselves {plan.receipt.name!r}", hint=hint, paths=paths)
 
 
-def scanned(plan: Plan, scan: Scan | None) -> Plan:
-    """The plan with the verdict of the scanners; Refused where one blocks it."""
-    seen = None if scan is None else scan(plan.skill, plan.contents)
+def scanned(plan: Plan, doors: Doors, accept: Sequence[str] = ()) -> Plan:
+    """The plan with the verdict of the scanners; Refused where one blocks it and the person did not accept that."""
+    seen = None if doors.scan is None else doors.scan(plan.skill, plan.contents)
     if seen is None:
         return plan
-    findings, verdict = tuple(seen), verdict_of(seen)
-    if verdict == "block":
-        blocking = [finding for finding in findings if finding.level == "error"]
-        shown = "; ".join(clean(finding.message, lines=False) for finding in blocking[:3])
-        facts = [finding.to_dict() for finding in findings]
-        message = f"skill {plan.receipt.name!r} is not safe: {shown}"
-        raise Refused(message, hint="read it before you trust it", findings=facts)
-    return plan._replace(receipt=replace(plan.receipt, verdict=verdict), findings=findings, verdict=verdict)
+    findings = (*seen, *command_findings(plan.skill, plan.contents))
+    judgement = Judged((), (), ())
+    if any(finding.level == "error" for finding in findings):
+        consents = doors.consents()
+        subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
+        judgement = judged(plan.receipt, findings, accept, subjects)
+    if judgement.blocking:
+        raise refusal(plan.receipt, findings, judgement.blocking)
+    left = [replace(one, level="warning") if one in judgement.accepted else one for one in findings]
+    accepted = tuple(Accepted(**facts(one)) for one in judgement.accepted)
+    verdict = verdict_of(left)
+    receipt = replace(plan.receipt, verdict=verdict, accepted=accepted)
+    return plan._replace(receipt=receipt, findings=tuple(left), verdict=verdict, granted=judgement.granted)
 
 
 def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
@@ -141,7 +149,7 @@ def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
         return "block"
     if any(finding.code == NOT_SCANNED for finding in findings):
         return "not_scanned"
-    return "warn" if findings else "ok"
+    return "warn" if any(finding.level == "warning" for finding in findings) else "ok"
 
 
 def _plan(

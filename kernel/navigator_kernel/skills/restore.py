@@ -141,5 +141,5 @@ def _fetched(missing: Sequence[Receipt], doors: Doors, options: Options) -> list
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
                 raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
-            made.append(scanned(plan, doors.scan)._replace(receipt=receipt))
+            made.append(scanned(plan, doors)._replace(receipt=receipt))
     return made

@@ -26,6 +26,18 @@ class InstalledFile(Struct, frozen=True, kw_only=True):
         return {"path": self.path, "sha256": self.sha256, "mode": f"{self.mode:04o}", "size": self.size}
 
 
+class Accepted(Struct, frozen=True, kw_only=True):
+    """A finding that blocked, and that the person accepted: its rule, its file, and the digest of what it was judged
+    by. It is told; what counts is kept in the person's own state."""
+
+    rule: str
+    file: str
+    digest: str
+
+    def to_dict(self) -> dict[str, str]:
+        return {"rule": self.rule, "file": self.file, "digest": self.digest}
+
+
 class Receipt(Struct, frozen=True, kw_only=True):
     """`source` is a URL or folder as given, `ref` as asked for, `commit` the full id (empty for a plain folder),
     `subpath` the skill's folder inside, `tree` its git tree id, `digest` over all `files`. `declared` is the name that
@@ -42,6 +54,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     installed_at: str
     declared: str = ""
+    accepted: tuple[Accepted, ...] = ()
     v: int = VERSION
 
     @property
@@ -59,6 +72,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
         base |= {"commit": self.commit, "subpath": self.subpath, "tree": self.tree, "digest": self.digest}
         base |= {"verdict": self.verdict, "installed_at": self.installed_at}
         base |= {"declared": self.declared} if self.declared else {}
+        base |= {"accepted": [one.to_dict() for one in self.accepted]} if self.accepted else {}
         return {**base, "files": [file.to_dict() for file in self.files]}
 
 
@@ -68,9 +82,13 @@ def receipt_from(raw: Mapping[str, Any]) -> Receipt:
         InstalledFile(path=item["path"], sha256=item["sha256"], mode=int(item["mode"], 8), size=item["size"])
         for item in raw["files"]
     )
+    accepted = tuple(
+        Accepted(rule=str(item["rule"]), file=str(item["file"]), digest=str(item["digest"]))
+        for item in raw.get("accepted", ())
+    )
     names = ("name", "source", "ref", "commit", "subpath", "tree", "digest", "verdict", "installed_at")
     texts = {name: raw[name] for name in names} | {"declared": raw.get("declared", "")}
     words = [*texts.values(), *(word for file in files for word in (file.path, file.sha256))]
     if not all(isinstance(word, str) for word in words) or not all(isinstance(file.size, int) for file in files):
         raise TypeError("a text or a number is something else")
-    return Receipt(files=files, v=raw["v"], **texts)
+    return Receipt(files=files, accepted=accepted, v=raw["v"], **texts)

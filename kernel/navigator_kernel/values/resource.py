@@ -18,17 +18,22 @@ USUAL_PRIORITY = 50
 
 
 class Diagnostic(Struct, frozen=True, kw_only=True):
-    """One thing that a reader noticed. `code` is stable, `level` says whether the resource can be used."""
+    """One thing that a reader noticed. `code` is stable; an `error` forbids the use of the resource, a `note` is only
+    told to those who ask for details. `text` is what stands there, where a scanner says it, `digest` that of all that
+    it was judged by."""
 
     code: str
-    level: Literal["warning", "error"]
+    level: Literal["note", "warning", "error"]
     path: str
     message: str
     line: int | None = None
+    text: str = ""
+    digest: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         base = {"code": self.code, "level": self.level, "path": self.path, "message": self.message}
-        return {**base, "line": self.line}
+        more = {"text": self.text, "digest": self.digest}
+        return {**base, "line": self.line, **{key: held for key, held in more.items() if held}}
 
 
 class ParamSpec(Struct, frozen=True, kw_only=True):

@@ -8,58 +8,95 @@ sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
+from msgspec.structs import replace
+
+from navigator_kernel.skills.scan.finding import MOST, finding, shortened
+from navigator_kernel.skills.scan.flows import hits as flows
 from navigator_kernel.skills.scan.hidden import findings as hidden
 from navigator_kernel.skills.scan.passages import is_named_text, line_at, passages
-from navigator_kernel.skills.scan.rule import rules
+from navigator_kernel.skills.scan.rule import Hit, rules
 from navigator_kernel.skills.scan.sequences import hits as sequences
 from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
 from navigator_kernel.text import pattern
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
-MOST = 100  # findings of one code and level in one file
+LINE = 4_000  # characters of a long line, before and after the place of a finding, that are judged with it
+_RANK = {"note": 0, "warning": 1, "error": 2}
 _AS_ASCII = str.maketrans("ſıK", "sik")  # letters that a pattern takes for these
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # what UTF-16 begins with
 _BLANK = pattern(r"[^\S\n ]")
 
 
 def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
-    """Each thing found once a line, by path; `error` blocks an installation."""
+    """Each thing found once a line, by path; `error` blocks an installation. Of the warnings of one rule in one file
+    only the first is more than a note: the others say nothing new."""
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
     for path, data in sorted(files.items()):
         told = Counter[tuple[str, str]]()
         for one in chain(unwanted(path, data, files), _of_text(path, data)):
             key = (one.path, one.line, one.code)
-            if key not in found or one.level == "error":
-                told[one.code, one.level] += 1
-                if told[one.code, one.level] <= MOST:
-                    found[key] = one
-    return tuple(found.values())
+            if key in found and _RANK[one.level] <= _RANK[found[key].level]:
+                continue
+            told[one.code, one.level] += 1
+            if told[one.code, one.level] <= MOST:
+                found[key] = one
+    return tuple(_once(found.values()))
+
+
+def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    blocked = {(one.path, one.code) for one in found if one.level == "error"}
+    warned: set[tuple[str, str]] = set()
+    for one in found:
+        key = (one.path, one.code)
+        if one.level == "warning" and (key in warned or key in blocked):
+            one = replace(one, level="note")
+        warned |= {key} if one.level == "warning" else set()
+        yield one
 
 
 def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
     if len(data) > FILE_LIMIT:
-        yield _not_whole(path, f"it has over {FILE_LIMIT} bytes")
         data = data[:FILE_LIMIT]
+        yield _not_whole(path, f"it has over {FILE_LIMIT} bytes", data[:LINE].decode("utf-8", "replace"), 0)
     text = _text(path, data)
     if text is None:
         return
     if "\ufffd" in text and _is_text(path, data) and not _is_decoded(data):
-        yield _not_whole(path, "it is neither UTF-8 nor UTF-16")
+        yield _not_whole(path, "it is neither UTF-8 nor UTF-16", text, text.index("\ufffd"))
     for hit in hidden(path, text):
-        yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line_at(text, hit.at))
+        yield _finding(path, text, data, hit, hit.at)
     for passage in passages(path, text):
         lowered = _lowered(passage.body)
-        for hit in chain(sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())):
-            line = passage.line(hit.at)
-            yield Diagnostic(code=hit.code, level=hit.level, path=path, message=hit.message, line=line)
+        made = chain(
+            flows(passage, lowered), sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())
+        )
+        for hit in made:
+            yield _finding(path, text, data, hit, passage.start + hit.at)
 
 
-def _not_whole(path: str, why: str) -> Diagnostic:
-    return Diagnostic(code=NOT_SCANNED, level="warning", path=path, message=f"it was not looked at whole: {why}")
+def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:
+    """With the line that it stands on, or the part of a long one around it; of a flow with all of its file."""
+    line, begin = _line(text, at)
+    shown = shortened(line, at - begin) or ascii(line[:40])
+    judged = data if hit.whole else line
+    return finding(hit.code, hit.level, path, hit.message, line_at(text, at), shown, judged=judged or shown)
+
+
+def _not_whole(path: str, why: str, text: str, at: int) -> Diagnostic:
+    line, begin = _line(text, at)
+    shown = shortened(line, at - begin) or ascii(line[:40])
+    return finding(NOT_SCANNED, "warning", path, f"it was not looked at whole: {why}", line_at(text, at), shown)
+
+
+def _line(text: str, at: int) -> tuple[str, int]:
+    """The line of place `at`, and where it begins."""
+    low, high = max(at - LINE, 0), min(at + LINE, len(text))
+    begin, end = max(text.rfind("\n", low, at) + 1, low), text.find("\n", at, high)
+    return text[begin : end if end >= 0 else high], begin
 
 
 def _text(path: str, data: bytes) -> str | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.passages import kind_of
-from navigator_kernel.skills.scan.rule import Hit, Level
+from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import pattern
 
 _FLAG = "\U0001f3f4"  # the one thing that tag characters are for: flags of regions
@@ -22,12 +23,17 @@ _BIDI = pattern("[\u202a-\u202e\u2066-\u2069]")
 _OVERRIDE = pattern("[\u202d\u202e]")
 # Greek letters that look like Latin ones, and Cyrillic
 _ALIKE = "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u0400-\u052f"
+_LOOKS = frozenset("АВЕКМНОРСТХаеорсухіїјѕԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο")  # that nobody tells from Latin ones
+_BEFORE, _AFTER = pattern(r"\w+\Z"), pattern(r"\w+")
 _SCRIPTS = pattern(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
 _ESCAPES = pattern(r"[\x1b\x9b\x9d\x90][^\n]{0,40}")
 _STEERS = pattern(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
 _RECORDED = (".log", ".cast", ".ans", ".typescript")
 _RTL = frozenset({"R", "AL"})
-_SPREAD = 4  # places between visible characters from which single ones are no accident
+_MESSAGE = 8  # invisible characters in a row, of which each is a bit, that can hold a letter
+_SPREAD = 40  # places between visible characters from which single ones are no accident of copying
+_COLOUR = pattern(r"\x1b\[(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m")
+_EMBEDDED = pattern("^[^\u202d\u202e\u2066-\u2069]*$")
 
 
 def findings(path: str, text: str) -> Iterator[Hit]:
@@ -52,7 +58,8 @@ def _invisible(text: str, begin: int) -> Iterator[Hit]:
         )
     runs = list(_RUN.finditer(text, begin))
     for hit in runs:
-        yield Hit("hidden-characters", hit.start(), "error", f"{len(hit.group())} invisible characters in a row")
+        hidden: Level = "error" if len(hit.group()) >= _MESSAGE else "warning"
+        yield Hit("hidden-characters", hit.start(), hidden, f"{len(hit.group())} invisible characters in a row")
     single = [hit.start() for hit in _BETWEEN.finditer(text, begin)]
     if single and not runs:
         level: Level = "error" if len(single) >= _SPREAD else "warning"
@@ -69,7 +76,8 @@ def _reversed(path: str, text: str) -> Iterator[Hit]:
             mixed = prose and any(unicodedata.bidirectional(mark) in _RTL for mark in line)
             override = _OVERRIDE.search(line)
             if not mixed or override:
-                level: Level = "warning" if mixed else "error"
+                copied = prose and _EMBEDDED.match(line)  # as what a file's path is copied from puts around it
+                level: Level = "warning" if mixed or copied else "error"
                 at = begin + (override or hit).start()
                 yield Hit("bidi", at, level, "a control character changes the order in which text is shown")
                 return
@@ -78,15 +86,23 @@ def _reversed(path: str, text: str) -> Iterator[Hit]:
 
 def _mixed(path: str, text: str) -> Iterator[Hit]:
     """A name in code that is written in letters of several scripts is another name than it looks."""
-    if kind_of(path, text) == "code" and (hit := _SCRIPTS.search(text)):
+    for hit in _SCRIPTS.finditer(text) if kind_of(path, text) == "code" else ():
+        before, after = _BEFORE.search(text, max(hit.start() - 80, 0), hit.start()), _AFTER.match(text, hit.start())
+        word = (before.group() if before else "") + (after.group() if after else "")
+        if any(not mark.isascii() and mark not in _LOOKS for mark in word):
+            continue  # a word of a language in which Latin letters stand, too
         around = " ".join(text[max(hit.start() - 20, 0) : hit.end() + 20].split("\n"))
         yield Hit("mixed-scripts", hit.start(), "error", f"a name mixes letters that look alike: {around!r}")
+        return
 
 
 def _steering(path: str, text: str) -> Iterator[Hit]:
     """In a recording of a terminal it is what is recorded."""
-    level: Level = "warning" if path.lower().endswith(_RECORDED) else "error"
+    if path.lower().endswith(_RECORDED):
+        return
+    text = _COLOUR.sub(lambda hit: " " * len(hit.group()), text)
     for held, message in ((_ESCAPES, "a terminal sequence"), (_STEERS, "a control character")):
         if hit := held.search(text):
+            level: Level = "error" if held is _ESCAPES or "\b\b\b" in text else "warning"
             yield Hit("terminal", hit.start(), level, f"{message} can hide or fake what is shown")
             return

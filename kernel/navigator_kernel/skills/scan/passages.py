@@ -20,8 +20,16 @@ _CODE = (
     ".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd",
     ".lua",
 )  # fmt: skip
+_REQUIREMENTS = pattern(r"^requirements[\w.-]*\.txt$|^constraints\.txt$")
 _FRONT = pattern(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
 _COMMAND = pattern(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
+_REMARK = pattern(r"(?:^|[ \t])#[ \t]+([^\n]{20,})$", re.MULTILINE)
+_SUBJECT = pattern(  # what a document is about makes its code an example
+    r"^(?:description|title|name)[ \t]*:[^\n]*?\b(?:penetration|pen-?test\w*|attack\w*|exploit\w*|malware"
+    r"|red[- ]team\w*|privilege[- ]escalation"
+    r"|xss|injection|vulnerabilit\w+|threats?|security (?:scan\w*|audit\w*|review\w*))\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FENCE = pattern(
     r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)?(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
@@ -51,7 +59,8 @@ _WARNS = pattern(
     r"\b(?:avoid|dangerous|unsafe|insecure|malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|detect\w*"
     r"|anti-?patterns?|exploit\w*|injections?|reject|flag(?:ged|s)?|look for|watch (?:out )?for|patterns?|signatures?"
     r"|regex(?:es)?|never run|bad example|forbidden|blocked|threats?|phishing|indicators?|compromised?|malware"
-    r"|intrusions?|forensics?|must be reported)\b"
+    r"|intrusions?|forensics?|must be reported|payloads?|xss|csrf|sqli|pen-?test\w*|penetration|reverse shells?"
+    r"|privilege escalation|blocks|denied|denylist|ctf)\b"
     r"|危险|恶意|可疑|攻击|避免使用|漏洞|检测|不安全|禁止",
     re.IGNORECASE,
 )
@@ -96,15 +105,24 @@ def kind_of(path: str, text: str) -> Kind:
     name = path.rpartition("/")[2].lower()
     if text.startswith("#!"):
         return "code"
-    if name.endswith((*_PROSE, *_DATA)) or name in {"license", "notice", "authors", "changelog", "readme", "copying"}:
+    if (name.endswith((*_PROSE, *_DATA)) and not _REQUIREMENTS.search(name)) or name in {
+        "license",
+        "notice",
+        "authors",
+        "changelog",
+        "readme",
+        "copying",
+    }:
         return "prose"
-    return "config" if name.endswith(_CONFIG) else "code"
+    return "config" if name.endswith(_CONFIG) or _REQUIREMENTS.search(name) else "code"
 
 
 def warned_of(passage: Passage, at: int) -> bool:
     """Whether what stands at `at` is quoted by somebody who warns of it, by the words on its line and above it."""
     if passage.kind == "comment":
         return False  # who warns of something lets it be seen
+    if passage.kind == "fence" and _is_of_security(passage.text):
+        return True
     place = passage.start + at
     low, high = max((place // _BLOCK - 1) * _BLOCK, 0), (place // _BLOCK + 2) * _BLOCK  # of a very long line
     begin, end = place, passage.text.find("\n", place, high)
@@ -113,6 +131,13 @@ def warned_of(passage: Passage, at: int) -> bool:
         if begin < 0:
             break
     return _warns_between(passage.text, max(begin, low), end if end >= 0 else high, passage.kind)
+
+
+@lru_cache(maxsize=1)
+def _is_of_security(text: str) -> bool:
+    """Whether its metadata say that it is about attacks."""
+    front = _FRONT.match(text)
+    return bool(front and _SUBJECT.search(text, 0, front.end()))
 
 
 @lru_cache(maxsize=64)  # of one long line the same is asked again and again
@@ -138,6 +163,8 @@ def _breaks_before(text: str) -> Sequence[int]:
 def _of_prose(path: str, text: str) -> Iterator[Passage]:
     """What is cut out leaves blanks, so that places stay what they are."""
     if front := _FRONT.match(text):
+        for hit in _REMARK.finditer(text, 0, front.end()):
+            yield Passage(path, "comment", hit[1], hit.start(1), text)
         for hit in _COMMAND.finditer(text, 0, front.end()):
             yield Passage(path, "code", hit[1], hit.start(1), text)
     rest = text

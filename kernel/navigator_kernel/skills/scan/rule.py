@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from navigator_kernel.skills.scan.passages import Passage, warned_of
+from navigator_kernel.skills.scan.context import excused, is_conditional, is_quoted, names_nobody
+from navigator_kernel.skills.scan.finding import Level, lowered
+from navigator_kernel.skills.scan.passages import Passage
 from navigator_kernel.text import pattern
-
-Level = Literal["warning", "error"]
 
 _ADDRESS = pattern(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
 REACH = 4000  # characters over which a pattern of several lines may reach
 BEFORE, LONG = 300, 1_000  # characters of a line before a needle, and from it on, that are looked at together
 FEW = 4  # lines that are looked at one by one
+NEAR = 800  # characters around a match in which its second fact is looked for
 MANY = 20  # findings of one pattern and level in one passage; the rest of them say nothing new
 
 
@@ -31,6 +32,7 @@ class Hit(NamedTuple):
     at: int
     level: Level
     message: str
+    whole: bool = False  # whether more of its file than its line was looked at
 
 
 class Rule(NamedTuple):
@@ -45,7 +47,12 @@ class Rule(NamedTuple):
     near: Sequence[str] = ()
     known: Sequence[str] = ()
     kinds: Sequence[str] = ("code", "fence", "config", "comment")
-    soft: Sequence[str] = ()
+    blocks: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    malice: Sequence[str] = ()
+    guarded: bool = False
+    strangers: bool = False
+    strings: bool = False
     within: int = 0
 
     def hits(self, passage: Passage, lowered: str) -> Iterator[Hit]:
@@ -56,14 +63,14 @@ class Rule(NamedTuple):
         for source, needed in zip(self.any, self.needs, strict=True) if lines else ():
             if not all(any(word in lowered for word in words) for words in needed):
                 continue
-            left: dict[Level, int] = {"error": MANY, "warning": MANY}
+            left: dict[Level, int] = {"error": MANY, "warning": MANY, "note": MANY}
             for hit in _found(source, passage.body, lines):
                 if self.near and not self._is_near(passage.body, hit):
                     continue
                 level = self._level(passage, hit)
                 left[level] -= 1
                 if left[level] >= 0:
-                    yield Hit(self.code, hit.start(), level, self.says)
+                    yield Hit(self.code, hit.start(), level, self.says, bool(self.malice))
                 if not left["error"]:
                     break
 
@@ -77,8 +84,30 @@ class Rule(NamedTuple):
         return bool(addresses) and all(any(_compiled(source).match(one) for source in self.known) for one in addresses)
 
     def _level(self, passage: Passage, hit: re.Match[str]) -> Level:
-        mild = passage.kind in self.soft or self._is_known(hit.group())
-        return "warning" if mild or warned_of(passage, hit.start()) else "error"
+        """An error needs a place in which it acts and, of rules with `malice`, the second fact that no honest skill
+        adds to the first."""
+        if self._is_known(hit.group()):
+            return "note"
+        if self.guarded and (
+            is_conditional(passage, hit.start()) or (passage.kind != "comment" and is_quoted(passage, hit))
+        ):
+            return "note"
+        level: Level = "note" if passage.kind in self.notes else "warning"
+        if passage.kind in self.blocks and self._is_malice(passage, hit):
+            level = "error"
+        if level == "error" and self.strangers and names_nobody(passage, hit):
+            level = "warning"
+        return (
+            lowered(level)
+            if passage.kind != "comment" and excused(passage, hit, strings=self.strings or bool(self.malice))
+            else level
+        )
+
+    def _is_malice(self, passage: Passage, hit: re.Match[str]) -> bool:
+        begin, end = max(hit.start() - NEAR, 0), hit.end() + NEAR
+        if passage.kind == "comment" and self.code not in {"hidden-instructions", "unasked"}:
+            return True  # what is hidden from people is the second fact
+        return not self.malice or any(_compiled(source).search(passage.body, begin, end) for source in self.malice)
 
 
 def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:

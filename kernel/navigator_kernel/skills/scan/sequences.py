@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from navigator_kernel.skills.scan.context import is_aside
+from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.passages import Passage, warned_of
-from navigator_kernel.skills.scan.rule import Hit, Level
+from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import pattern
 
 _KINDS = frozenset({"code", "fence", "config", "comment"})
@@ -25,7 +27,7 @@ _DECODED = pattern(
 )
 _RUNNERS = r"(?:(?:ba|z|da|k)?sh|python[\d.]*|node|perl|ruby|source|start-process|chmod\s+[+\w,=]{1,20})"
 _RUN = pattern(
-    rf"(?:\b{_RUNNERS}\s+(?:-\w+\s+){{0,4}}|(?:^|[;&|({{@])[ \t]{{0,40}}[@-]{{0,2}}(?:\.\s+)?(?!{_RUNNERS}\s)"
+    rf"(?:(?<!\.)\b{_RUNNERS}\s+(?:-\w+\s+){{0,4}}|(?:^|[;&|({{@])[ \t]{{0,40}}[@-]{{0,2}}(?:\.\s+)?(?!{_RUNNERS}\s)"
     rf"|[\s\"'`](?=\./|/tmp/|~/|\$\{{?\w+\}}?/)){_FILE}",
     _FLAGS,
 )
@@ -46,9 +48,10 @@ def hits(passage: Passage, lowered: str) -> Iterator[Hit]:
         seen: set[Level] = set()
         for hit in held.finditer(passage.body):
             if last.get(_name(hit), -1) > hit.end():
-                level: Level = "warning" if warned_of(passage, hit.start()) else "error"
+                mild = how == "fetched" or is_aside(passage.path) or warned_of(passage, hit.start())
+                level: Level = "warning" if mild and passage.kind != "comment" else "error"
                 if level not in seen:
-                    yield Hit(code, hit.start(), level, f"it runs a file that it has just {how}")
+                    yield Hit(code, hit.start(), level, f"it runs a file that it has just {how}", whole=True)
                 seen.add(level)
                 if level == "error":
                     break

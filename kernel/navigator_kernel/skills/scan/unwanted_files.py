@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from navigator_kernel.skills.scan.finding import Level, finding
+from navigator_kernel.skills.scan.models import kind_of as model_of
 from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import Diagnostic
 
@@ -20,7 +22,6 @@ _WORDS = (b"mcpServers", b"PreToolUse", b"PostToolUse", b"SessionStart", b"UserP
 _INSTRUCTIONS = pattern(
     rf"(?:^|/)(?:{_HOSTS}/(?:commands|agents|rules|memory)/.+|CLAUDE(?:\.local)?\.md|AGENTS\.md|GEMINI\.md|\.cursorrules"
     r"|\.windsurfrules|copilot-instructions\.md)$",
-    re.IGNORECASE,
 )
 _PROGRAM = pattern(
     r"\.(?:pyc|pyo|pyd|so(?:\.\d+)*|dll|dylib|exe|msi|class|jar|pyz|pyzw|egg|whl|xpi|crx|vsix|phar|asar|node|scr|deb|rpm|dmg|pkg|apk)$",
@@ -28,24 +29,83 @@ _PROGRAM = pattern(
 )
 _MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
 _PYTHON = re.compile(rb"..\r\n", re.DOTALL)  # what Python's own bytecode begins with
+_UNCHECKED = 1  # in the fifth byte of bytecode: it is taken whatever its source says (PEP 552)
+# What a command that starts by itself does in no honest skill: it fetches code, sends something, or allows everything
+_ACTS = pattern(
+    r"\b(?:curl|wget|iwr|irm|nc)\b|https?://\S{1,400}\.(?:tgz|tar\.gz|zip|sh|py|js)\b|\bfetch\s*\(|urlopen|base64|\beval\b|bypassPermissions|Bash\(\*\)"
+    r"|auto_?approve\"?\s*:\s*true|/dev/tcp/|ANTHROPIC_BASE_URL|OPENAI_BASE_URL|\$\{?\w*(?:TOKEN|SECRET|API_KEY)\b",
+    re.IGNORECASE,
+)
+_PACKAGE = pattern(r"(?:^|/)package\.json$")
+_INSTALLED = ("preinstall", "install", "postinstall", "prepare")
+_COMMANDS = (
+    "initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand",
+    "postAttachCommand",
+)  # fmt: skip
 _SETTINGS = pattern(r"(?:^|/)\.\w+/settings(?:\.local)?\.json$", re.IGNORECASE)
 _CONFIGURED = pattern(r"\"(?:hooks|mcpServers|servers|command|tasks)\"\s*:")
 
 
 def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
     if (_STARTED.search(path) and _starts_something(path, data)) or _is_settings(path, data):
-        message = "a host may start this by itself: hooks, servers or tasks come with the skill"
-        yield Diagnostic(code="shipped-start", level="error", path=path, message=message)
+        yield from _started(path, data, files)
     elif _INSTRUCTIONS.search(path):
         message = "an agent may read these instructions by itself, without choosing the skill"
-        yield Diagnostic(code="shipped-instructions", level="warning", path=path, message=message)
+        yield _of_file("shipped-instructions", "note", path, data, message)
+    elif _PACKAGE.search(path) and (command := _installing(data)):
+        line = data[: data.find(command.split()[0].encode())].count(b"\n") + 1
+        message = "a package runs this while it is installed"
+        yield finding("shipped-start", "error", path, message, line, command)
     if _PROGRAM.search(path) or data.startswith(_MAGIC) or (_PYTHON.match(data) and b"\x00" in data[:16]):
-        source = re.sub(r"(?:__pycache__/)?([^/.]+)(?:\.[\w-]+)?\.py[co]$", r"\1.py", path)
-        if source != path and source in files:
-            message = "bytecode comes along, which need not be that of its source"
-        else:
-            message = "a program comes along whose source does not"
-        yield Diagnostic(code="unreadable-program", level="error", path=path, message=message)
+        yield _program(path, data, files)
+    elif kind := model_of(path, data):
+        message = "runs code of its own when it is loaded"
+        yield finding("pickled-model", "warning", path, message, None, kind, judged=data)
+
+
+def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
+    """What a host starts is no harm by itself; what fetches, sends or allows everything is."""
+    text = data.decode("utf-8", "replace")
+    named = [held for name, held in files.items() if name != path and name.rpartition("/")[2] in text and len(name) > 3]
+    hit = _ACTS.search(text)
+    level: Level = (
+        "error" if hit or any(_ACTS.search(held.decode("utf-8", "replace")) for held in named[:8]) else "warning"
+    )
+    if path.endswith(".pth"):
+        level = "error"
+    at = hit.start() if hit else 0
+    lines = text.split("\n")
+    number = text.count("\n", 0, at)
+    shown = lines[number] if lines[number].strip() else text.strip()[:80] or "(empty)"
+    message = "a host may start this by itself: hooks, servers or tasks come with the skill"
+    yield finding("shipped-start", level, path, message, number + 1, shown, judged=data or shown)
+
+
+def _program(path: str, data: bytes, files: Mapping[str, bytes]) -> Diagnostic:
+    source = re.sub(r"(?:__pycache__/)?([^/.]+)(?:\.[\w-]+)?\.py[co]$", r"\1.py", path)
+    if source == path or source not in files:
+        return _of_file("unreadable-program", "error", path, data, "a program comes along whose source does not")
+    if data[4:5] == bytes([_UNCHECKED]):
+        message = "Python takes this compiled file whatever its source says"
+        return _of_file("unreadable-program", "error", path, data, message)
+    return _of_file("unreadable-program", "warning", path, data, "a compiled file lies beside its source")
+
+
+def _of_file(code: str, level: Level, path: str, data: bytes, message: str) -> Diagnostic:
+    """For what has no lines the text is its type; it is judged by all of it."""
+    readable = b"\x00" not in data[:4096] and data.strip()
+    text = data.decode("utf-8", "replace").lstrip("\ufeff").strip().split("\n")[0] if readable else ""
+    kind = f"{len(data):,} bytes that begin with {data[:8].hex(' ') or 'nothing'}"
+    line = data[: len(data) - len(data.lstrip())].count(b"\n") + 1 if readable else None
+    return finding(code, level, path, message, line if text else None, text or kind, judged=data or kind)
+
+
+def _installing(data: bytes) -> str:
+    """The command of a package's own installation that fetches, sends or decodes; empty for none."""
+    held = _json(data)
+    scripts = held.get("scripts") if isinstance(held, dict) else None
+    commands = [scripts.get(name) for name in _INSTALLED] if isinstance(scripts, dict) else []
+    return next((one for one in commands if isinstance(one, str) and _ACTS.search(one)), "")
 
 
 def _is_settings(path: str, data: bytes) -> bool:
@@ -81,10 +141,7 @@ def _names_command(value: object) -> bool:
     while left:
         held = left.pop()
         if isinstance(held, dict):
-            if any(
-                held.get(key)
-                for key in ("command", "hooks", "mcpServers", "servers", "tasks", "postCreateCommand", "url")
-            ):
+            if any(held.get(key) for key in ("command", "hooks", "mcpServers", "servers", "tasks", "url", *_COMMANDS)):
                 return True
             left += held.values()
         elif isinstance(held, list):

@@ -17,7 +17,7 @@ Params = Mapping[str, Any]
 
 
 def _install(ground: Lifecycle, params: Params) -> Answer:
-    """`{source, skill, exclude, ref, all, as, dry_run, offline, auth, user, target, link}`."""
+    """`{source, skill, exclude, ref, all, as, accept, dry_run, offline, auth, user, target, link}`."""
     source, wanted = ground.sourced(params)
     place, doors, options = ground.target(params), _doors(ground, params), ground.options(params)
     refuse_rename(options.rename, wanted)
@@ -56,7 +56,7 @@ def _outdated(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _update(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, check, force, dry_run, offline, auth, user, target}`."""
+    """`{name, check, accept, force, dry_run, offline, auth, user, target}`."""
     from navigator_kernel.skills.update import outdated, update
 
     names, place, options = words(params.get("name")), ground.target(params), ground.options(params)

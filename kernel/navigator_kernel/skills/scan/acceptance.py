@@ -1,0 +1,73 @@
+"""What the person accepts in spite of a block: one rule of one skill, for as long as the finding is the same."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from navigator_kernel.errors import Refused
+from navigator_kernel.skills.scan.finding import identity, told
+from navigator_kernel.text import clean
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.receipt import Receipt
+    from navigator_kernel.values.resource import Diagnostic
+
+SHOWN = 5  # findings that a refusal shows
+
+
+class Judged(NamedTuple):
+    """The findings that block and nobody accepted, those that somebody did, and what is to be kept of a new yes."""
+
+    blocking: Sequence[Diagnostic]
+    accepted: Sequence[Diagnostic]
+    granted: tuple[str, ...]
+
+
+def subject(receipt: Receipt, found: Diagnostic) -> str:
+    """Bound to the skill and its source, not to a commit: an update asks again only where the finding is another."""
+    return f"accepted:{receipt.name}@{clean(receipt.source, lines=False)}@{identity(found)}"
+
+
+def judged(receipt: Receipt, findings: Sequence[Diagnostic], given: Sequence[str], subjects: Collection[str]) -> Judged:
+    """`given` are the rules that the person names now, `RULE` or `NAME:RULE`; `subjects` what they agreed to before,
+    which no file of a project can add to."""
+    named = {rule for rule in given if ":" not in rule}
+    named |= {rule.partition(":")[2] for rule in given if rule.partition(":")[0] == receipt.name}
+    blocking, accepted, granted = [], [], []
+    for one in (found for found in findings if found.level == "error"):
+        kept = subject(receipt, one)
+        if kept in subjects:
+            accepted.append(one)
+        elif one.code in named and one.digest:
+            accepted.append(one)
+            granted.append(kept)
+        else:
+            blocking.append(one)
+    return Judged(blocking, accepted, tuple(granted))
+
+
+def facts(found: Diagnostic) -> Mapping[str, str]:
+    """What is on record of an acceptance."""
+    return {"rule": found.code, "file": clean(found.path, lines=False), "digest": found.digest}
+
+
+def refusal(receipt: Receipt, findings: Sequence[Diagnostic], blocking: Sequence[Diagnostic]) -> Refused:
+    """Says what stands where, and the whole command that accepts it."""
+    shown = "; ".join(told(one.to_dict()) for one in blocking[:SHOWN])
+    rules = list(dict.fromkeys(one.code for one in blocking))
+    accepts = " ".join(f"--accept {receipt.name}:{rule}" for rule in rules)
+    what = f"--skill {receipt.name}"
+    if receipt.declared:  # what lies at a path keeps its own name
+        what = f"--skill {shlex.quote(receipt.subpath or receipt.declared)} --as {receipt.name}"
+    command = f"navigator skill install {shlex.quote(receipt.source)} {what}"
+    command += f" --ref {shlex.quote(receipt.ref)}" if receipt.ref else ""
+    data: dict[str, Any] = {
+        "findings": [one.to_dict() for one in findings],
+        "skill": receipt.name,
+        "blocked_by": rules,
+    }
+    message = f"skill {receipt.name!r} is blocked: {shown}"
+    hint = f"read it; to install it all the same: {clean(command, lines=False)} {accepts}"
+    return Refused(message, hint=hint, reason="unsafe", **data)

@@ -1,0 +1,96 @@
+"""What the command of a skill says that cannot work, or reaches further than its own folder."""
+
+from __future__ import annotations
+
+import posixpath
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from navigator_kernel.skills.scan.finding import finding
+from navigator_kernel.text import pattern
+from navigator_kernel.values.resource import Diagnostic
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
+
+_SHELL = pattern(r"[|;&<>`]|\$\(|\$\{?\w|&&")
+_RUNNERS = pattern(r"^(?:python[\d.]*|node|deno|bun|ruby|perl|php|(?:ba|z|da|k)?sh|pwsh|powershell|Rscript|lua)$")
+_INLINE = frozenset({"-c", "-e", "--eval", "-Command", "-enc", "-EncodedCommand"})
+_GLOBAL = pattern(
+    r"\bpip[\d.]*\s+install\b(?!.*(?:--target|-t\s))|\bnpm\s+(?:i|install)\s+(?:\S+\s+)*(?:-g|--global)\b|\bgem\s+install\b|\bcargo\s+install\b"
+    r"|\b(?:apt(?:-get)?|brew|dnf|yum|apk|pacman)\s+(?:-\S+\s+)*(?:install|add|-S)\b"
+)
+_SCRIPT = pattern(r"\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|php|ps1|lua|R)$")
+_OWN_FOLDER = pattern(r"^\$\{?(?:SKILL_ROOT|SKILL_DIR|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
+_SLASH_COMMAND = pattern(r"^/[\w-]+:[\w-]+$")  # of another agent's plugin: no program
+_PLACE_HOLDER = pattern(r"^[{<$].*[}>]?$")
+
+
+def findings(skill: SkillDef, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
+    """One for each thing that is wrong with it; nothing for a skill without a command."""
+    command = skill.command.strip()
+    if not command or _SLASH_COMMAND.match(command):
+        return
+    path = skill.path.name
+    line = _line(files.get(path, b""), command)
+    for code, message in _wrong(command, files):
+        yield finding(code, "warning", path, message, line, command, judged=command)
+
+
+def _wrong(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:  # noqa: C901 - a list of checks
+    try:
+        words = [_OWN_FOLDER.sub("", word) for word in shlex.split(command)]
+    except ValueError:
+        yield "command-quotes", "a quotation mark in the command has no second one"
+        return
+    if not words:
+        return
+    if _GLOBAL.search(command):
+        yield "command-installs", "the command installs packages for the whole machine"
+    if _SHELL.search(_unquoted(command)):
+        yield (
+            "command-shell",
+            "no shell reads the command, so that these characters are given to the program as they are",
+        )
+    program, rest = words[0], words[1:]
+    if program.startswith("-"):
+        yield "command-option", "an option stands where the program should stand"
+        return
+    if any(word.startswith("/") for word in (program, *_script_of(program, rest))):
+        yield "command-absolute", "the command names a place of one machine"
+    elif "/" in program or _SCRIPT.search(program):
+        if posixpath.normpath(program) not in files:
+            yield "command-missing", "the skill has no such file"
+    elif shutil.which(program) is None:
+        yield "command-missing", "this machine has no such program"
+    if _RUNNERS.match(posixpath.basename(program)):
+        yield from _run(rest, files)
+
+
+def _run(rest: Sequence[str], files: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    if rest and rest[0] in _INLINE:
+        yield "command-inline", "the command holds the code itself, and not the name of a file that can be read"
+        return
+    script = next((word for word in rest if not word.startswith("-")), "")
+    named = script and "-m" not in rest and not _PLACE_HOLDER.match(script) and not script.startswith("/")
+    if named and posixpath.normpath(script) not in files:
+        yield "command-missing", "the skill has no such file"
+
+
+def _script_of(program: str, rest: Sequence[str]) -> Sequence[str]:
+    """What an interpreter is to run."""
+    if not _RUNNERS.match(posixpath.basename(program)):
+        return ()
+    return [word for word in rest if not word.startswith("-")][:1]
+
+
+def _unquoted(command: str) -> str:
+    """Without what stands in quotation marks, which is meant as it is, and without place holders."""
+    return pattern(r"'[^']*'|\"[^\"]*\"|\{\{?\w+\}?\}|<[\w-]+>|\$\{?(?:[A-Z_]+|\d|[@*])\}?").sub("", command)
+
+
+def _line(data: bytes, command: str) -> int:
+    at = data.find(command.split("\n")[0].encode())
+    return data.count(b"\n", 0, max(at, 0)) + 1

@@ -1,0 +1,116 @@
+"""What stands around a hit and lowers it: a warning of it, a quotation, a condition, a test, a place of nobody.
+
+Each lowers a level by one step at most once: an error becomes a warning, and a warning a note.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from navigator_kernel.skills.scan.passages import Passage, warned_of
+from navigator_kernel.text import pattern
+
+# Files that say what a program does, or try it, and are not what an agent follows
+_ASIDE = pattern(
+    r"(?:^|/)(?:tests?|__tests__|specs?|fixtures?|testdata|mocks?|__mocks__|templates?|node_modules|vendor|third[-_]party)/"
+    r"|(?:^|/)(?:test_[^/]*|[^/]*[._-](?:test|spec)s?\.\w+|conftest\.py|[^/]*\.template)$"
+    r"|(?:^|/)(?:change(?:s|log)|history|release[-_]notes|licen[cs]e|copying|notice|authors|contributing|security|[\w-]*OFL)"
+    r"(?:[.-][^/]*)?$|\.(?:lock|sum|map|snap|min\.js)$|(?:^|/)package-lock\.json$",
+    re.IGNORECASE,
+)
+_CONDITION = pattern(
+    r"\b(?:not|n[o’']t|cannot|never|avoid|until|unless|if|whether|when|once|after|before|refuse|reject|prevent\w*"
+    r"|against|instead of"
+    r"|rather than|ensure|confirm|verify|check|make sure|only|wait|ask(?:s|ed|ing)?|e\.g\.|such as|like|example"
+    r"|says?|said|says|claims?"
+    r"|attempts?|tries|detect\w*|flag|treat\w*)\b[^.!?\n]{0,90}$|(?:如果|除非|之前|之后|等到|是否|直到|当|切勿|禁止|避免)[^。！？\n]{0,30}$",
+    re.IGNORECASE,
+)
+FAR = 2_000  # characters of a long line, before and after a place, that stand for it
+_OPENING = "\"'“‘«`「『"
+_CLOSING = "\"'”’»`」』"
+_COMMENT = pattern(r"^\s*(?:#(?!!)|//|\*|/\*|--\s|;|::|rem\s|%|<!--)", re.IGNORECASE)
+_LATER = pattern(r"(?:^|\s)(?:#|//)\s")
+_SAYS = pattern(
+    r"^\s*@?(?:echo|printf|print|puts|cat\s*<<|type\s+[\"']|write-(?:host|output)|console\.\w+|log\w*[.(\s]|logger\.|warn|error|info|die"
+    r"|help\s*=|description\s*=|raise|throw|typer\.|click\.echo|sys\.exit|parser\.|say\b|note\b)",
+    re.IGNORECASE,
+)
+_LISTED = pattern(r"(?:[\[,({|:=-]|=>|\breturn|\bcase|\bin)\s*(?:re\.compile\(\s*)?[rbfu]{0,2}$", re.IGNORECASE)
+_RUNS = pattern(
+    r"\b(?:exec\w*|eval|spawn\w*|system|popen|run\w*|shell\w*|call|check_\w+|bash|sh|child_process|command|invoke-\w+|iex)\b\s*[(\[=\s]",
+    re.IGNORECASE,
+)
+_COMMAND_KEY = pattern(
+    r"[\"']?(?:\w*install|\w*command|cmd|run|exec\w*|prepare|scripts?|args|shell|entrypoint|build|start)[\"']?\s*[:=]\s*(?:\[[^\]\n]{0,200})?[\"']?[^\"'\n]{0,300}$",
+    re.IGNORECASE,
+)
+# A machine that a reader has to name first, or that only this machine or network can reach
+_NOBODY = pattern(
+    r"\b(?:attacker|victim|target|your|my|listener|evil|malicious|lhost|rhost)[\w-]*|<[\w .-]{2,40}>|\{\{?\w+\}?\}"
+    r"|\b(?:127|10)(?:\.\d{1,3}){3}\b|\b192\.168(?:\.\d{1,3}){2}\b|\b172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2}\b"
+    r"|\blocalhost\b|\[::1\]|\b0\.0\.0\.0\b|\b(?:x|y)\.(?:x|y)\.|\b(?:AAAA\w*|xxx+)?\.\.\.",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def is_aside(path: str) -> bool:
+    return bool(_ASIDE.search(path))
+
+
+def excused(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
+    """Whether what stands around it makes it something else than a deed; with `strings` a string is one."""
+    return is_aside(passage.path) or warned_of(passage, hit.start()) or _is_said(passage, hit, strings=strings)
+
+
+def is_conditional(passage: Passage, at: int) -> bool:
+    """Whether the sentence forbids it, or says when it would hold: the opposite of what it says alone."""
+    return bool(_CONDITION.search(passage.body, max(at - 120, 0), at))
+
+
+def is_quoted(passage: Passage, hit: re.Match[str]) -> bool:
+    """Whether a pair of quotation marks is around it on its line."""
+    begin, end = _line(passage.body, hit.start())
+    before = passage.body[max(begin, hit.start() - 160) : hit.start()]
+    after = passage.body[hit.end() : min(end, hit.end() + 160)]
+    for opening, closing in zip(_OPENING, _CLOSING, strict=True):
+        inside = before.count(opening) % 2 == 1 if opening == closing else before.rfind(opening) > before.rfind(closing)
+        if inside and closing in after and not (opening == "'" and before[-1:].isalpha()):
+            return True
+    return False
+
+
+def names_nobody(passage: Passage, hit: re.Match[str]) -> bool:
+    """Whether the other machine is a place holder, or a private one."""
+    begin, _ = _line(passage.body, hit.start())
+    _, end = _line(passage.body, hit.end())
+    return bool(_NOBODY.search(passage.body, max(begin, hit.start() - 200), min(end, hit.end() + 300)))
+
+
+def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
+    """A comment of code, or a string that is printed or compared and not run."""
+    if passage.kind not in {"code", "config"}:
+        return False
+    body = passage.body
+    begin, end = _line(body, hit.start())
+    line, before = body[begin:end], body[begin : hit.start()]
+    begins = not begin or body[begin - 1] == "\n"
+    if (begins and _COMMENT.match(line)) or _LATER.search(before):
+        return True
+    if strings or not is_quoted(passage, hit):
+        return False
+    if passage.kind == "config":
+        return not _COMMAND_KEY.search(passage.body, max(hit.start() - 400, 0), hit.start())
+    if begins and _SAYS.match(line):
+        return True
+    mark = max(before.rfind('"'), before.rfind("'"), before.rfind("`"))
+    return bool(_LISTED.search(before, 0, mark)) and not _RUNS.search(before, 0, mark + 1)
+
+
+def _line(body: str, at: int) -> tuple[int, int]:
+    """Where the line of place `at` begins and ends, or the part of a long one around it."""
+    low, high = max(at - FAR, 0), min(at + FAR, len(body))
+    end = body.find("\n", at, high)
+    return max(body.rfind("\n", low, at) + 1, low), high if end < 0 else end

@@ -1,0 +1,79 @@
+"""What an expression of Python says, as far as its constants say it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+DEEP = 12  # expressions within each other that are looked through
+MANY = 300  # expressions that one text is made of
+LONG, LARGE = 2_000, 10**12  # characters of one constant, and a number that is no character
+
+
+def names_of(tree: ast.Module) -> Mapping[str, str]:
+    """The full name of each name that is imported."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                found[one.asname or one.name.partition(".")[0]] = one.name if one.asname else one.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for one in node.names:
+                found[one.asname or one.name] = f"{node.module}.{one.name}"
+    return found
+
+
+def text_of(node: ast.expr | None, known: Mapping[str, ast.expr]) -> str:
+    """Its constants put together; a path's parts with `/` between them, what is not known left out."""
+    return _Text(known).of(node, 0)
+
+
+def _said(value: object) -> str:
+    """Nothing of a long number, which Python refuses to write out."""
+    if isinstance(value, int):
+        return str(value) if abs(value) < LARGE else ""
+    return value[:LONG] if isinstance(value, str) else ""
+
+
+class _Text:
+    """One text that is put together, of `MANY` expressions at most: names may stand for each other many times."""
+
+    def __init__(self, known: Mapping[str, ast.expr]) -> None:
+        self._known, self._left = known, MANY
+
+    def of(self, node: ast.expr | None, deep: int) -> str:
+        self._left -= 1
+        if node is None or deep > DEEP or self._left < 0:
+            return ""
+        deep += 1
+        if isinstance(node, ast.Constant):
+            return _said(node.value)
+        if isinstance(node, ast.Name):
+            return self.of(self._known[node.id], deep) if node.id in self._known else ""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return f"-{self.of(node.operand, deep)}"
+        if isinstance(node, ast.BinOp):
+            between = "/" if isinstance(node.op, ast.Div) else ""
+            return f"{self.of(node.left, deep)}{between}{self.of(node.right, deep)}"
+        if isinstance(node, ast.JoinedStr):
+            return "".join(self.of(one, deep) for one in node.values[: self._left])
+        if isinstance(node, ast.FormattedValue):
+            return self.of(node.value, deep)
+        return self._of_call(node, deep) if isinstance(node, ast.Call) else ""
+
+    def _of_call(self, node: ast.Call, deep: int) -> str:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        own = node.func.value if isinstance(node.func, ast.Attribute) else None
+        args = node.args[: self._left]
+        if name == "join" and own is not None and len(args) == 1:
+            held = self._known.get(args[0].id, args[0]) if isinstance(args[0], ast.Name) else args[0]
+            parts = held.elts[: self._left] if isinstance(held, ast.List | ast.Tuple) else []
+            return self.of(own, deep).join(self.of(one, deep) for one in parts)
+        if name in {"join", "Path", "joinpath", "PurePath", "expanduser"}:
+            first = [own] if own is not None and name in {"joinpath", "expanduser"} else []
+            return "/".join(text for one in (*first, *args) if (text := self.of(one, deep)))
+        if name in {"glob", "rglob"} and args:
+            return self.of(args[0], deep)
+        if name in {"lower", "strip", "format", "resolve"} and own is not None:
+            return self.of(own, deep)
+        return "~" if name == "home" else ""

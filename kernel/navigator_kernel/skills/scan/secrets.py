@@ -1,0 +1,91 @@
+"""Secrets that a skill brings along, told without being shown: a real one is a warning, an example a note."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from navigator_kernel.skills.scan.context import is_aside
+from navigator_kernel.skills.scan.finding import MOST, SHOWN, Level, finding
+from navigator_kernel.skills.scan.passages import line_at
+from navigator_kernel.text import pattern
+from navigator_kernel.values.resource import Diagnostic
+
+# Kinds that only say that a word like "password" stands beside a value
+_GUESSED = pattern(r"keyword|basic auth|authori[sz]ation|header|entropy|password|url", re.IGNORECASE)
+_EXAMPLE = pattern(
+    r"example|sample|dummy|fake|test|your|my[-_]|xxx|\.\.\.|…|[<{$%]|change.?me|placeholder|password|secret|redacted|1234|abcd|todo|foo|bar|demo|mock"
+    r"|(.)\1{4}",
+    re.IGNORECASE,
+)
+AROUND = SHOWN // 2  # characters of a line before and after the beginning of a secret that are shown
+_SHORT, _EVEN = 12, 3.2  # characters, and bits a character, below which nobody made it by chance
+
+
+class Place(Protocol):
+    """Where a secret stands in a text, and what kind it is."""
+
+    @property
+    def begin(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+
+
+def findings(path: str, text: str, found: Iterable[Place]) -> Iterator[Diagnostic]:
+    """One a line, of the first kind that stands there, and `MOST` of a level; the line is shown with secrets cut
+    out."""
+    places = sorted(found, key=lambda one: (one.begin, -one.end))
+    spans = _joined(places)
+    told, left = 0, dict.fromkeys(("note", "warning", "error"), MOST)
+    for one in places:
+        line = line_at(text, one.begin)
+        if line == told:
+            continue
+        told = line
+        level = _level(path, text, one)
+        left[level] -= 1
+        if left[level] >= 0:
+            yield finding("secret", level, path, f"holds a secret ({one.kind})", line, _redacted(text, one, spans))
+
+
+def _joined(places: Iterable[Place]) -> list[tuple[int, int]]:
+    """Beginning and end of what they cover together, in order."""
+    spans: list[tuple[int, int]] = []
+    for one in places:
+        if spans and one.begin < spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], one.end)
+        else:
+            spans.append((one.begin, one.end))
+    return spans
+
+
+def _level(path: str, text: str, one: Place) -> Level:
+    value = text[one.begin : one.end]
+    if _GUESSED.search(one.kind) or is_aside(path) or _EXAMPLE.search(value):
+        return "note"
+    return "note" if len(value) < _SHORT or _bits(value) < _EVEN else "warning"
+
+
+def _bits(value: str) -> float:
+    """Shannon's entropy of a character."""
+    return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
+
+
+def _redacted(text: str, one: Place, spans: Sequence[tuple[int, int]]) -> str:
+    """Its line, or the part of a long one around its beginning."""
+    low, high = max(one.begin - AROUND, 0), min(one.begin + AROUND, len(text))
+    begin, end = max(text.rfind("\n", low, one.begin) + 1, low), text.find("\n", one.begin, high)
+    end = high if end < 0 else end
+    shown, at = [], begin
+    for held in spans[bisect_right(spans, begin, key=lambda span: span[1]) :]:
+        if held[0] >= end:
+            break
+        shown += [text[at : max(held[0], at)], "[secret]"]
+        at = min(held[1], end)
+    return "".join([*shown, text[at:end]]) or "[secret]"
