@@ -69,10 +69,12 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
         yield _not_whole(path, "it is neither UTF-8 nor UTF-16", text, text.index("\ufffd"))
     for hit in hidden(path, text):
         yield _finding(path, text, data, hit, hit.at)
+    flat = _lowered(text).replace("\n", " ")
+    worth = [rule for rule in rules() if rule.is_worth(flat)]
     for passage in passages(path, text):
         lowered = _lowered(passage.body)
         made = chain(
-            flows(passage, lowered), sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in rules())
+            flows(passage, lowered), sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in worth)
         )
         for hit in made:
             yield _finding(path, text, data, hit, passage.start + hit.at)

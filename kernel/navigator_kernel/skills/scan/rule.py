@@ -59,10 +59,15 @@ class Rule(NamedTuple):
         """`lowered` is the passage's body in lower case, place by place."""
         if passage.kind not in self.kinds or (self.also and not any(word in lowered for word in self.also)):
             return
+        worth = [
+            source
+            for source, needed in zip(self.any, self.needs, strict=True)
+            if all(any(word in lowered for word in words) for words in needed)
+        ]
+        if not worth:
+            return
         lines = _lines_with(self.needles, lowered) if self.needles else [(0, len(lowered))]
-        for source, needed in zip(self.any, self.needs, strict=True) if lines else ():
-            if not all(any(word in lowered for word in words) for words in needed):
-                continue
+        for source in worth if lines else ():
             left: dict[Level, int] = {"error": MANY, "warning": MANY, "note": MANY}
             for hit in _found(source, passage.body, lines):
                 if self.near and not self._is_near(passage.body, hit):
@@ -73,6 +78,11 @@ class Rule(NamedTuple):
                     yield Hit(self.code, hit.start(), level, self.says, bool(self.malice))
                 if not left["error"]:
                     break
+
+    def is_worth(self, lowered: str) -> bool:
+        """Whether something in a file could match, by what a match needs; `lowered` is the file with its line ends as
+        spaces, for a command may go over them."""
+        return any(all(any(word in lowered for word in words) for words in needed) for needed in self.needs)
 
     def _is_near(self, body: str, hit: re.Match[str]) -> bool:
         begin, end = max(hit.start() - self.within, 0), hit.end() + self.within

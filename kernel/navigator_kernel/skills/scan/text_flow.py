@@ -61,6 +61,12 @@ class _Statement(NamedTuple):
 
 def hits(body: str) -> Iterator[Hit]:
     """One for each statement that does the second half of a deed."""
+    reads = any(held.search(body) for held in (SHELL_STORE, ENVIRONMENT, *(held for held, _ in TOKENS)))
+    made = _DECODES.search(body) or _FETCHES.search(body)
+    if not (reads and (_SENDS.search(body) or _OPENS.search(body))) and not (
+        made and (_RUNS.search(body) or _CONSTRUCTOR.search(body))
+    ):
+        return  # one half of a deed is nowhere in it
     secret, decoded, channels, runners = set[str](), set[str](), set[str](), set[str]()
     for one in _statements(body):
         text = one.text
@@ -68,11 +74,11 @@ def hits(body: str) -> Iterator[Hit]:
         store, apart = _secret(text)
         carries = store or bool(names & secret)
         if carries or _DECODES.search(text) or names & decoded:
-            made = _set(text)
+            names_set = _set(text)
             if carries:
-                secret |= made
+                secret |= names_set
             if _DECODES.search(text) or names & decoded:
-                decoded |= made
+                decoded |= names_set
         if _OPENS.search(text):
             channels |= _set(text)
         runners |= {hit[1] for hit in _CONSTRUCTOR.finditer(text)}
