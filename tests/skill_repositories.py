@@ -38,7 +38,8 @@ def commit(repo: Path, files: Mapping[str, str | bytes]) -> str:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content if isinstance(content, bytes) else content.encode())
     git(repo, "add", "--all")
-    git(repo, "commit", "--quiet", "--message", "a change")
+    who = ("-c", "user.name=Test", "-c", "user.email=test@example.invalid")
+    git(repo, *who, "commit", "--quiet", "--message", "a change")
     return git(repo, "rev-parse", "HEAD").strip()
 
 

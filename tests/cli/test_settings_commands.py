@@ -45,6 +45,10 @@ def mine(home: Path) -> Path:
     return file
 
 
+def variable(key: str) -> str:
+    return f"NAVIGATOR_{key.upper().replace('.', '_')}"
+
+
 def toml(key: str, value: Any) -> str:
     return f'{key} = "{value}"\n' if isinstance(value, str) else f"{key} = {value}\n"
 
@@ -57,14 +61,14 @@ def test_every_setting_is_tried_here() -> None:
 def test_environment_wins_over_project_over_user_over_default(
     here: Place, mine: Path, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(f"NAVIGATOR_{key.upper()}", raising=False)
+    monkeypatch.delenv(variable(key), raising=False)
     user, project, environment = VALUES[key]
     found = [here.json("config", "get", key)]
     mine.write_text(toml(key, user))
     found.append(here.json("config", "get", key))
     here.write({"navigator.toml": toml(key, project)})
     found.append(here.json("config", "get", key))
-    found.append(here.json("config", "get", key, env={f"NAVIGATOR_{key.upper()}": str(environment)}))
+    found.append(here.json("config", "get", key, env={variable(key): str(environment)}))
     assert [(one["value"], one["origin"]) for one in found] == [
         (SCALARS[key][1], "default"),
         (user, "user"),
@@ -77,7 +81,7 @@ def test_environment_wins_over_project_over_user_over_default(
 def test_a_flag_wins_over_every_other_level(here: Place, mine: Path, key: str, value: str) -> None:
     mine.write_text(toml(key, "auto"))
     here.write({"navigator.toml": toml(key, "auto")})
-    told = here.json(f"--{key}", value, "config", "get", key, env={f"NAVIGATOR_{key.upper()}": "auto"})
+    told = here.json(f"--{key}", value, "config", "get", key, env={variable(key): "auto"})
     assert (told["value"], told["origin"]) == (value, "flag")
 
 
@@ -163,7 +167,7 @@ def test_a_value_that_does_not_fit_is_refused_and_nothing_is_written(here: Place
 
 @pytest.mark.parametrize("key", VALUES)
 def test_a_value_of_the_environment_that_does_not_fit_is_named(here: Place, key: str) -> None:
-    done = here.run("config", "list", env={f"NAVIGATOR_{key.upper()}": "nonsense"})
+    done = here.run("config", "list", env={variable(key): "nonsense"})
     assert (done.code, key in done.err, "nonsense" in done.err) == (2, True, True)
 
 

@@ -99,7 +99,7 @@ def test_a_command_that_was_typed_is_asked_about_in_each_session(here: Place) ->
 
 
 def test_the_question_says_how_a_yes_lasts_longer(here: Place) -> None:
-    done = here.run("ask", "/tool x", "--session", "s")
+    done = here.run("ask", "/tool x", "--session", "s", "--format", "protocol")
     assert "for this session" in done.out
 
 

@@ -25,6 +25,7 @@ from navigator_kernel.values.job import OUTPUT_LIMIT, Exceeded, Job, Outcome
 
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's allow-list
 MARK = "NAVIGATOR_PROCESS"
+HIDING = 1.0  # seconds for which a process may not be looked into
 
 _CHUNK = 65_536
 _GRACE = 0.5  # seconds in which the last output of a killed tree is read
@@ -248,16 +249,19 @@ def _carries(pid: int, needle: bytes) -> bool:
         return False
 
 
-def unlinked(leader: int, limit: int) -> int:
+def unlinked(leader: int, limit: int, hidden: dict[int, float]) -> int:
     """Bytes of files without a name, on a disk or in memory, that the processes below `leader` hold open.
 
-    A process that lets nobody see its files counts as more than `limit`; not where the leader lets nobody, either, as
-    a setuid bubblewrap does not.
+    A process that lets nobody see its files for a second counts as more than `limit`; not where the leader lets nobody,
+    either, as a setuid bubblewrap does not. `hidden` keeps since when, from one look to the next: a process that is
+    being started cannot be seen for a moment.
     """
     held: dict[tuple[int, int], int] = {}
-    seen = _open_files(leader, held)
+    seen, now = _open_files(leader, held), time.monotonic()
     for pid in descendants(leader):
-        if not _open_files(pid, held) and seen:
+        if _open_files(pid, held):
+            hidden.pop(pid, None)
+        elif seen and now - hidden.setdefault(pid, now) > HIDING:
             return limit + 1
     return sum(held.values())
 

@@ -141,10 +141,13 @@ class _AgentLoop:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
+    """Until it is stopped; what is still at work then is cancelled and comes to its end."""
+    loop.run_forever()
+    if tasks := asyncio.all_tasks(loop):
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+    loop.close()
 
 
 def _stop(loop: asyncio.AbstractEventLoop) -> None:
