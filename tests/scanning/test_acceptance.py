@@ -150,3 +150,11 @@ def test_findings_are_said_as_scan_says_them_and_notes_only_to_those_who_ask(her
     ] == lines
     plain = here.run("skill", "install", source).err
     assert [line in plain for line in lines] == [not line.startswith("note") for line in lines]
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_command_that_is_too_long_to_look_at_counts_as_not_scanned(here: Place, tmp_path: Path) -> None:
+    text = skill_text("runner").replace("\n---", f"\ncommand: npm {'install ' * 600}\n---", 1)
+    source = str(laid(tmp_path / "runner", {"SKILL.md": text}))
+    (told,) = here.json("skill", "scan", source)["skills"]
+    assert (told["verdict"], [one["code"] for one in told["findings"]]) == ("not_scanned", ["not-scanned"])

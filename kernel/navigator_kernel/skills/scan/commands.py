@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.skills.scan.finding import finding
 from navigator_kernel.text import pattern
+from navigator_kernel.values.receipt import NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
+LONG = 4_000  # characters of a command that are looked at
 _SHELL = pattern(r"[|;&<>`]|\$\(|\$\{?\w|&&")
 _RUNNERS = pattern(r"^(?:python[\d.]*|node|deno|bun|ruby|perl|php|(?:ba|z|da|k)?sh|pwsh|powershell|Rscript|lua)$")
 _INLINE = frozenset({"-c", "-e", "--eval", "-Command", "-enc", "-EncodedCommand"})
@@ -35,6 +37,10 @@ def findings(skill: SkillDef, files: Mapping[str, bytes]) -> Iterator[Diagnostic
         return
     path = skill.path.name
     line = _line(files.get(path, b""), command)
+    if len(command) > LONG:
+        message = f"it was not looked at whole: the command has over {LONG} characters"
+        yield finding(NOT_SCANNED, "warning", path, message, line, command, judged=command)
+        return
     for code, message in _wrong(command, files):
         yield finding(code, "warning", path, message, line, command, judged=command)
 
