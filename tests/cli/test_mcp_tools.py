@@ -15,6 +15,7 @@ from cli.support import SOURCE, Place, place_in
 from models.wire_server import Said, WireServer, serving
 from navigator_kernel.tools.mcp_tools import mcp_tools
 from navigator_kernel.values.mcp import OfferedTool
+from person_state import accept
 from skill_repositories import skill_text
 
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
@@ -37,6 +38,7 @@ def here(tmp_path: Path, server: WireServer) -> Place:
     place = place_in(tmp_path)
     text = skill_text("echo-user", "says it again", "tools: [there__echo]\n")
     place.write({".claude/skills/echo-user/SKILL.md": text})
+    accept(place.root, "echo-user")
     server.requests.clear()
 
     def worker(messages: list[dict[str, Any]], _number: int) -> Said:
@@ -53,14 +55,18 @@ def offered(server: WireServer) -> list[str]:
     return [tool["function"]["name"] for tool in server.requests[0].body.get("tools", ())]
 
 
-def test_a_tool_that_only_reads_is_called_once_it_was_agreed_to(here: Place, server: WireServer) -> None:
+@pytest.mark.requirement("X-43")
+def test_a_tool_that_says_it_only_reads_is_called_after_a_yes(here: Place, server: WireServer) -> None:
+    """What a server says of its own tool opens nothing."""
     here.said("mcp", "add", "there", "--", sys.executable, SERVER, "reads")
     here.run("ask", "/echo-user please")
     assert "there__echo" not in offered(server)
     here.said("mcp", "approve", "there")
     server.requests.clear()
-    done = here.json("ask", "/echo-user please")["report"]
-    assert (done["state"], done["raw"], "there__echo" in offered(server)) == ("success", "It said: from afar", True)
+    asked = here.json("ask", "--session", "talk", "/echo-user please")["report"]
+    assert (asked["state"], "there__echo" in offered(server)) == ("pending", True)
+    done = here.json("ask", "--session", "talk", "yes")["report"]
+    assert (done["state"], done["raw"]) == ("success", "It said: from afar")
 
 
 @pytest.mark.requirement("JIT-12")
@@ -83,9 +89,9 @@ def test_a_tool_that_says_something_else_by_now_is_not_called(here: Place) -> No
     page = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "mcp.json"
     page.write_text(page.read_text().replace('"good"', '"changed_from_the_start"'))
     here.run("mcp", "tools", "there", "--yes")
-    asked = here.json("ask", "--yes", "/echo-user please")["report"]
-    assert "from afar" not in str(asked["raw"])
-    assert "agree" in asked["raw"] or "not what was agreed" in asked["raw"]
+    assert here.json("ask", "--session", "talk", "--yes", "/echo-user please")["report"]["state"] == "pending"
+    done = here.json("ask", "--session", "talk", "yes")["report"]
+    assert "from afar" not in str(done["raw"]) and "agree" in done["raw"]
 
 
 def test_a_skill_that_does_not_declare_it_is_not_offered_it(here: Place, server: WireServer) -> None:
