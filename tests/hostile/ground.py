@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import stat
+import subprocess
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -128,8 +129,13 @@ class Ground:
                 found[path.relative_to(self.base).as_posix()] = (held.st_mode, moment, data)
         return found
 
+    def open_folders(self) -> None:
+        """A naive unpacker keeps modes, also those of folders that only root can enter then."""
+        subprocess.run(["chmod", "--recursive", "u+rwX", str(self.base)], check=True)
+
     def clear(self) -> None:
         """Removes what the naive project left elsewhere, so that what ours does can be told apart."""
+        self.open_folders()
         self.canary.unlink(missing_ok=True)
         for path in (*self.temp.iterdir(), *(path for path in self.outside.iterdir() if path.name not in KEPT)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -38,7 +38,7 @@ def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ground]:
     monkeypatch.setenv("TOKEN", "TOKEN-IN-ENV")
     monkeypatch.chdir(made.naive)
     yield made
-    subprocess.run(["chmod", "--recursive", "u+rwX", str(made.base)], check=True)  # a naive unpacker keeps modes
+    made.open_folders()
     subprocess.run(["rm", "-rf", str(made.base)], check=True)  # some of it is too deep for shutil
 
 
