@@ -115,7 +115,7 @@ def silent(name: str, lines: str, harm: Harm = steered, *, installed: str = "x")
 
 
 CONTROL = "control character"
-UNSAFE = "is not safe"
+UNSAFE = "is blocked"
 TERMINAL = (
     broken("escape-in-the-description", 'name: x\ndescription: "\\e[2J\\e]0;owned\\a reads"', CONTROL, steered),
     broken("escape-in-the-name", 'name: "a\\e[31mb"\ndescription: d', CONTROL, steered),
