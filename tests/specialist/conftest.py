@@ -9,6 +9,7 @@ import pytest
 
 from cli.support import Place, place_in
 from models.wire_server import HELLO, WireServer, serving
+from person_state import accept
 from specialist.turns import says, settings, song
 
 
@@ -30,6 +31,7 @@ def mine(home: Path, server: WireServer) -> Path:
 def here(tmp_path: Path, mine: Path, server: WireServer) -> Place:
     here = place_in(tmp_path)
     here.write({".claude/skills/song-writer/SKILL.md": song()})
+    accept(here.root, "song-writer")
     server.requests.clear()
     server.scripts.clear()
     says(server, HELLO)
