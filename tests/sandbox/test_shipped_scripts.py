@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import SOURCE, Done, Place, below, type_a
+from sandbox.world import RUNGS, use
 
 pytestmark = pytest.mark.requirement("X-43", "SAF-1", "SAF-6")
 
@@ -42,8 +43,12 @@ class Clone:
         self.steal = STEAL.format(home=str(self.home), root=str(self.place.root))
 
     def ask(self, *words: str) -> Done:
-        env = {"HOME": str(self.home), "XDG_STATE_HOME": str(self.home / ".local/state")}
-        return self.place.run("ask", *words, env={**env, "XDG_CONFIG_HOME": str(self.home / ".config")})
+        return self.place.run("ask", *words, env=self.environment)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        folders = {"XDG_STATE_HOME": ".local/state", "XDG_CONFIG_HOME": ".config"}
+        return {"HOME": str(self.home), **{name: str(self.home / folder) for name, folder in folders.items()}}
 
     @property
     def ran(self) -> bool:
@@ -55,6 +60,15 @@ def clone(tmp_path: Path) -> Clone:
     return Clone(tmp_path)
 
 
+@pytest.fixture(params=RUNGS)
+def contained(request: pytest.FixtureRequest, clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
+    """The clone, where each kind of sandbox in turn is the one that works."""
+    for name, value in clone.environment.items():
+        monkeypatch.setenv(name, value)
+    use(request.param)
+    return clone
+
+
 @pytest.mark.parametrize("shadow", ["click.py", "rich/__init__.py", "navigator_kernel/__init__.py", "json.py"])
 def test_what_lies_beside_a_clones_doctor_is_not_run_without_a_question(clone: Clone, shadow: str) -> None:
     clone.place.write({f"bin/{shadow}": clone.steal})
@@ -62,11 +76,11 @@ def test_what_lies_beside_a_clones_doctor_is_not_run_without_a_question(clone: C
     assert (done.code, "hunter2" in done.out, clone.ran) == (9, False, False)
 
 
-def test_a_clones_script_that_the_person_lets_run_is_contained(clone: Clone) -> None:
-    clone.place.write({"bin/click.py": clone.steal})
-    done = clone.ask("--yes", "run doctor")
+def test_a_clones_script_that_the_person_lets_run_is_contained(contained: Clone) -> None:
+    contained.place.write({"bin/click.py": contained.steal})
+    done = contained.ask("--yes", "run doctor")
     assert "DENIED" in done.out
-    assert ("hunter2" in done.out, clone.ran) == (False, False)
+    assert ("hunter2" in done.out, contained.ran) == (False, False)
 
 
 def test_a_clone_without_a_doctor_of_its_own_gets_the_releases_answer(clone: Clone) -> None:
@@ -90,13 +104,13 @@ def test_a_repair_is_typed_and_not_asked_of_the_worker(clone: Clone) -> None:
 
 
 @pytest.mark.parametrize("name", ["mcp_manager list", "navigator --version"])
-def test_another_script_of_the_release_sees_nothing_of_the_persons_home(clone: Clone, name: str) -> None:
+def test_another_script_of_the_release_sees_nothing_of_the_persons_home(contained: Clone, name: str) -> None:
     """It is contained, and what is in its own fresh home is all that it knows."""
-    shutil.rmtree(clone.place.root / "bin")
-    settings = clone.home / ".config" / "navigator" / "config.toml"
+    shutil.rmtree(contained.place.root / "bin")
+    settings = contained.home / ".config" / "navigator" / "config.toml"
     settings.parent.mkdir(parents=True)
     settings.write_text('[mcp.servers.private]\ncommand = "/usr/bin/hunter2"\n')
-    done = clone.ask("--yes", f"run {name}")
+    done = contained.ask("--yes", f"run {name}")
     assert "hunter2" not in done.out + done.err and "Traceback" not in done.out
 
 
@@ -112,12 +126,12 @@ print("planted", home)
 """
 
 
-def test_what_a_step_plants_in_its_home_does_not_reach_the_next_steps_doctor(clone: Clone) -> None:
-    files = below(".claude/skills/plant", type_a("plant", PLANT.format(steal=clone.steal)))
-    clone.place.write(files)
-    shutil.rmtree(clone.place.root / "bin")
-    done = clone.ask("--yes", "run plant and then run doctor")
+def test_what_a_step_plants_in_its_home_does_not_reach_the_next_steps_doctor(contained: Clone) -> None:
+    files = below(".claude/skills/plant", type_a("plant", PLANT.format(steal=contained.steal)))
+    contained.place.write(files)
+    shutil.rmtree(contained.place.root / "bin")
+    done = contained.ask("--yes", "run plant and then run doctor")
     assert done.code == 0 and "git: " in done.out, done.out
-    assert not clone.ran and "hunter2" not in done.out
-    planted = [path for path in clone.place.root.rglob("trust.json") if path.is_file()]
+    assert not contained.ran and "hunter2" not in done.out
+    planted = [path for path in contained.place.root.rglob("trust.json") if path.is_file()]
     assert planted == []

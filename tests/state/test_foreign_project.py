@@ -34,7 +34,7 @@ def shared() -> Iterator[Path]:
 
 
 def navigator(root: Path, *words: str) -> tuple[int, str]:
-    """As the user nobody, in `root`."""
+    """The command line as a person types it in `root`."""
     code = f"import sys; sys.path.insert(0, {str(SOURCE / 'kernel')!r}); from navigator_kernel.cli.main import main; main()"
     env = {
         name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME") if name in os.environ

@@ -105,8 +105,9 @@ def project_of(job: Job) -> Path | None:
 
 @cache
 def _system() -> tuple[Path, ...]:
-    """The interpreter and the kernel's own package are among what a program needs: scripts are written for both."""
-    own = Path(navigator_kernel.__file__).parent
+    """The interpreter and the folder that holds the kernel's own package are among what a program needs: scripts are
+    written for both, and an import lists the folder."""
+    own = Path(navigator_kernel.__file__).parents[1]
     prefixes = {Path(sys.prefix), Path(sys.base_prefix), own}
     return (*(Path(path) for path in SYSTEM if os.path.lexists(path)), *sorted(prefixes))
 
