@@ -300,16 +300,14 @@ def test_a_task_that_nobody_submitted_is_not_found() -> None:
 
 
 def test_the_thread_of_a_dispatcher_ends_with_it() -> None:
-    def agents() -> int:
-        return sum(thread.name == "navigator-agents" for thread in threading.enumerate())
-
-    before = agents()
+    before = set(threading.enumerate())
     held = dispatcher(speaker=speaker())
     asyncio.run(sent(held, order("speaker")))
-    assert agents() == before + 1
+    (own,) = [thread for thread in set(threading.enumerate()) - before if thread.name == "navigator-agents"]
+    assert own.is_alive()
     del held
     deadline = time.monotonic() + 10
-    while agents() > before and time.monotonic() < deadline:
+    while own.is_alive() and time.monotonic() < deadline:
         gc.collect()
-        time.sleep(0.01)
-    assert agents() == before
+        own.join(0.01)
+    assert not own.is_alive()
