@@ -172,8 +172,10 @@ class GitProcess(Struct, kw_only=True):
             _end(process)
             if intake and watcher:
                 intake.end(watcher)
-            for reader in readers:
+            for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
                 reader.join(timeout=5)
+                if not reader.is_alive():
+                    stream.close()
         if len(output) > limit:
             message = f"{self.shown} holds too many files or bytes to be read"
             raise Refused(message, hint="name a smaller source", reason="too-large")
