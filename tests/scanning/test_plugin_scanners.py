@@ -107,8 +107,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def is_dead(pid: int) -> bool:
-    """Whether it is gone within a second; one that nobody waited for yet is."""
-    for _ in range(50):
+    """Whether it is gone within five seconds; one that nobody waited for yet is."""
+    for _ in range(250):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:

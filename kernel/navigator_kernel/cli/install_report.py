@@ -1,4 +1,4 @@
-"""Tells a person what an install did: a line for each skill where they are few, groups where they are many."""
+"""Shows what an install did: a line for each skill where they are few, groups where they are many."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ def report(found: Mapping[str, Any], seconds: float, *, quiet: bool, verbose: bo
 def unscanned(skills: Sequence[Mapping[str, Any]]) -> None:
     """A line about those that scanners did not look at whole."""
     if names := [str(one["name"]) for one in skills if one.get("verdict") == "not_scanned"]:
-        what = "is not trusted, and is asked about before it runs"
-        note(f"not scanned, or not whole: {_some(names)}; what was not scanned {what}")
+        note(f"not scanned completely: {_some(names)}; these skills are not trusted, and running them asks first")
 
 
 def summary(counts: Mapping[str, int], seconds: float, *, dry_run: bool) -> str:
