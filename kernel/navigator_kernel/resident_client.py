@@ -18,6 +18,7 @@ REQUEST_LIMIT = 64 * 1024  # bytes of a line
 ANSWER_LIMIT = 4 * 1024 * 1024  # bytes of a line
 
 _HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")  # settings and trust are below these
+_SHARED = "/tmp", "/var/tmp"  # noqa: S108 - is_private is asked before a folder in them is used
 _FNV, _PRIME = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits; hashlib would cost 5 ms
 _KIND, _FOLDER, _OTHERS = 0o170000, 0o040000, 0o077  # as the module `stat` has them
 
@@ -45,8 +46,8 @@ def socket_path(root: str) -> str:
     """Where the process of the project at the real path `root` listens; another for each release and environment that
     would answer otherwise."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    shared = f"/tmp/navigator-{os.geteuid()}"  # noqa: S108 - is_private is asked before it is used
-    folder = f"{runtime}/navigator" if runtime.startswith("/") else shared
+    shared = next((place for place in _SHARED if os.access(place, os.W_OK | os.X_OK)), _SHARED[0])
+    folder = f"{runtime}/navigator" if runtime.startswith("/") else f"{shared}/navigator-{os.geteuid()}"
     named = sorted(name for name in os.environ if name.startswith("NAVIGATOR_") and name != "NAVIGATOR_ROOT")
     settings = (f"{name}={os.environ.get(name)}" for name in (*_HOMES, *named))
     key = _FNV

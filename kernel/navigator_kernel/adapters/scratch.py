@@ -10,11 +10,17 @@ from navigator_kernel.adapters.tree import remove_tree
 
 PRIVATE = 0o700
 PARTS = HOME, TEMPORARY, BYTECODE = "home", "tmp", "bytecode"
+SHARED = "/tmp", "/var/tmp"  # noqa: S108 - a folder in them is made with mode 0700, and refused where anything is there
 
 
 def new_scratch() -> Path:
-    """A path that nobody can guess, in the system's temporary folder; `make_scratch` makes it."""
-    base = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - made with mode 0700, and refused where anything is there
+    """A path that nobody can guess, in the first temporary folder that this user may write to; `make_scratch` makes it.
+
+    `TMPDIR` comes first, then `/tmp` and `/var/tmp`, the order of Python's `tempfile`.
+    """
+    named = os.environ.get("TMPDIR")
+    places = (named, *SHARED) if named else SHARED
+    base = next((place for place in places if os.access(place, os.W_OK | os.X_OK)), places[0])
     return Path(os.path.realpath(base)) / f"navigator-{secrets.token_hex(16)}"
 
 
