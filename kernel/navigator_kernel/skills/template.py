@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from navigator_kernel.errors import NotLoadable, Refused
 from navigator_kernel.text import pattern
 
+OWN_PYTHON = frozenset({"python", "python3"})  # names of a program that stand for the interpreter of the kernel
 _MARK = pattern(
     r"\\(?P<escaped>\$)|\{\{\s*(?P<double>[\w-]+)\s*\}\}|\{(?P<single>[\w-]+)\}"
     r"|\$\{(?P<root>SKILL_ROOT)\}|\$(?P<all>ARGUMENTS)\b|\$(?P<number>[1-9]\d?)(?!\d)"
@@ -72,7 +73,7 @@ def fill_argv(command: str, filling: Filling) -> tuple[str, ...]:
             argv.append(_guarded(found, argv, word))
         elif argv and argv[-1].startswith("--") and argv[-1] != "--":
             argv.pop()
-    return (sys.executable, *argv[1:]) if argv[0] in {"python", "python3"} else tuple(argv)
+    return (sys.executable, *argv[1:]) if argv[0] in OWN_PYTHON else tuple(argv)
 
 
 def _split(command: str) -> list[str]:

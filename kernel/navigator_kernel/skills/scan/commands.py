@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from navigator_kernel.skills.scan.finding import finding
+from navigator_kernel.skills.template import OWN_PYTHON
 from navigator_kernel.text import pattern
 from navigator_kernel.values.receipt import NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
@@ -69,7 +70,7 @@ def _wrong(command: str, files: Mapping[str, bytes]) -> Iterator[tuple[str, str]
     elif "/" in program or _SCRIPT.search(program):
         if posixpath.normpath(program) not in files:
             yield "command-missing", "the skill has no such file"
-    elif shutil.which(program) is None:
+    elif program not in OWN_PYTHON and shutil.which(program) is None:
         yield "command-missing", "this machine has no such program"
     if _RUNNERS.match(posixpath.basename(program)):
         yield from _run(rest, files)

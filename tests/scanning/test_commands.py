@@ -1,0 +1,56 @@
+"""What is wrong with the command of a skill, each with the rule that says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.skills.scan.commands import findings
+from navigator_kernel.values.resource import SkillDef
+
+FILES = {"SKILL.md": b"", "run.py": b"", "scripts/run.sh": b""}
+
+
+def codes(command: str) -> list[str]:
+    skill = SkillDef(name="s", description="d", path=Path("s/SKILL.md"), folder=Path("s"), command=command)
+    return [one.code for one in findings(skill, FILES)]
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("no-such-program-anywhere --x", "command-missing"),
+        ("python gone.py", "command-missing"),
+        ("./gone.sh", "command-missing"),
+        ("/opt/tool/run", "command-absolute"),
+        ("python /opt/tool/run.py", "command-absolute"),
+        ("cat a.txt | sort", "command-shell"),
+        ("python -c 'print(1)'", "command-inline"),
+        ("sh -c 'ls'", "command-inline"),
+        ("pip install requests", "command-installs"),
+        ("npm install -g tool", "command-installs"),
+        ("--verbose run.py", "command-option"),
+        ("python 'run.py", "command-quotes"),
+    ],
+)
+def test_a_command_that_cannot_work_or_reaches_too_far_is_a_finding(command: str, code: str) -> None:
+    assert code in codes(command)
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize(
+    "command",
+    ["python run.py {text}", "python3 ${SKILL_ROOT}/run.py", "bash scripts/run.sh", "./run.py", "/hub:board"],
+)
+def test_a_command_that_works_is_no_finding(command: str) -> None:
+    assert codes(command) == []
+
+
+@pytest.mark.requirement("SAF-1")
+def test_python_is_there_on_a_machine_without_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The kernel runs `python` and `python3` with its own interpreter; Debian has no program `python`."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert codes("python run.py") == codes("python3 run.py") == []
+    assert codes("node scripts/run.sh") == ["command-missing"]
