@@ -11,7 +11,8 @@ Language = Literal["en", "zh"]
 
 class _Late:
     def __init__(self, source: str, flags: int) -> None:
-        self._source, self._flags = source, flags
+        self.pattern = self._source = source
+        self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
         held = getattr(re.compile(self._source, self._flags), name)

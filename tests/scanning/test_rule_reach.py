@@ -27,7 +27,6 @@ def _searched() -> list[tuple[str, str, Sequence[str]]]:
 
     def of(rule: Rule) -> list[tuple[str, str, Sequence[str]]]:
         pairs = [*((source, rule.needles) for source in rule.any), *((source, rule.also) for source in rule.near)]
-        pairs += [(source, words) for source, needed in zip(rule.any, rule.needs, strict=True) for words in needed]
         return [(rule.code, source, words) for source, words in pairs if words]
 
     return [one for rule in rules() for one in of(rule)]

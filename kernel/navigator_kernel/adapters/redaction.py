@@ -7,12 +7,12 @@ at to its end is withheld as a whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.secret_shapes import spans, wanted
+from navigator_kernel.adapters.secret_shapes import Shape, spans, wanted
 from navigator_kernel.text import pattern
 
 REDACTED = "[redacted]"
@@ -136,7 +136,8 @@ def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
     yield from sorted(held, key=len, reverse=True)
 
 
-def found(text: str) -> list[Secret]:
-    """The secrets in `text`, in order; they may overlap. The time grows with the length of the text."""
-    every = [Secret(*span) for span in spans(wanted(text), text)]
+def found(text: str, shapes: Iterable[Shape] | None = None) -> list[Secret]:
+    """The secrets in `text` of any shape, or of `shapes`, in order; they may overlap. The time grows with the length of
+    the text."""
+    every = [Secret(*span) for span in spans(wanted(text) if shapes is None else shapes, text)]
     return sorted(one for one in every if not text.startswith(REDACTED, one.begin))

@@ -199,6 +199,12 @@ def _service(kind: str, needles: str, name: str, value: str) -> Shape:
     return _shape(kind, needles, found)._replace(shows_itself=True)
 
 
+@cache
+def every() -> tuple[Shape, ...]:
+    """All shapes."""
+    return (*PLACES, *services())
+
+
 def wanted(text: str) -> list[Shape]:
     """The shapes whose needles are there."""
     lowered = text.lower()

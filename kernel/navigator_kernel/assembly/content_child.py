@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from navigator_kernel.adapters.module_child import serve
+from navigator_kernel.adapters.pattern_set import PatternSet
 from navigator_kernel.adapters.redaction import found
+from navigator_kernel.adapters.secret_shapes import every
+from navigator_kernel.settings import user_state
 from navigator_kernel.skills.scan.content import findings
 from navigator_kernel.skills.scan.secrets import findings as secret_findings
 from navigator_kernel.values.resource import Diagnostic
@@ -47,7 +51,14 @@ def _secrets(files: Files) -> Iterator[Diagnostic]:
         if b"\x00" in data[:4096]:
             continue
         text = data.decode("utf-8", "replace")
-        yield from secret_findings(path, text, found(text))
+        may = _shapes().possible(text)
+        shapes = [shape for shape in every() if shape.found.pattern in may]
+        yield from secret_findings(path, text, found(text, shapes)) if shapes else ()
+
+
+@cache
+def _shapes() -> PatternSet:
+    return PatternSet((shape.found.pattern for shape in every()), user_state() / "cache" / "patterns")
 
 
 if __name__ == "__main__":

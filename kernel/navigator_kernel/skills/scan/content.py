@@ -8,7 +8,7 @@ sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec.structs import replace
@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from navigator_kernel.skills.scan.finding import MOST, finding, shortened
 from navigator_kernel.skills.scan.flows import hits as flows
 from navigator_kernel.skills.scan.hidden import findings as hidden
-from navigator_kernel.skills.scan.passages import is_named_text, line_at, passages
-from navigator_kernel.skills.scan.rule import Hit, rules
+from navigator_kernel.skills.scan.passages import KINDS, Passage, is_named_text, kind_of, line_at, passages
+from navigator_kernel.skills.scan.possible import may_match, may_match_unwrapped, rules_of, worth_reading
+from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.skills.scan.sequences import hits as sequences
 from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
 from navigator_kernel.text import pattern
@@ -69,15 +70,28 @@ def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
         yield _not_whole(path, "it is neither UTF-8 nor UTF-16", text, text.index("\ufffd"))
     for hit in hidden(path, text):
         yield _finding(path, text, data, hit, hit.at)
-    flat = _lowered(text).replace("\n", " ")
-    worth = [rule for rule in rules() if rule.is_worth(flat)]
-    for passage in passages(path, text):
+    kinds = worth_reading(may_match_unwrapped(text)) if kind_of(path, text) == "prose" else KINDS
+    for passage, may in _worth_reading(list(passages(path, text, kinds) if kinds else ())):
         lowered = _lowered(passage.body)
-        made = chain(
-            flows(passage, lowered), sequences(passage, lowered), *(rule.hits(passage, lowered) for rule in worth)
-        )
-        for hit in made:
+        by_rule = (rule.hits(passage, lowered, may) for rule in rules_of(may))
+        for hit in chain(flows(passage, may), sequences(passage, may), *by_rule):
             yield _finding(path, text, data, hit, passage.start + hit.at)
+
+
+def _worth_reading(held: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset[str]]]:
+    """Those in which something may be found, with the patterns that may match. A document has many short passages of
+    which most say nothing, so that half of them are asked about at once, and then half of these."""
+    if not held:
+        return
+    may = may_match("\n".join(passage.body for passage in held))
+    if worth_reading(may).isdisjoint(passage.kind for passage in held):
+        return
+    if len(held) == 1:
+        yield held[0], may
+        return
+    middle = len(held) // 2
+    yield from _worth_reading(held[:middle])
+    yield from _worth_reading(held[middle:])
 
 
 def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:

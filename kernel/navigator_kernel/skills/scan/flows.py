@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import lowered as less
-from navigator_kernel.skills.scan.passages import Passage, warned_of
+from navigator_kernel.skills.scan.passages import Kind, Passage, warned_of
 from navigator_kernel.skills.scan.python_flow import hits as of_python
 from navigator_kernel.skills.scan.rule import Hit
+from navigator_kernel.skills.scan.text_flow import SOURCES as TEXT_SOURCES
 from navigator_kernel.skills.scan.text_flow import hits as of_text
 
-_KINDS = frozenset({"code", "fence", "config", "comment"})
-# One of these is in every text in which something can be found
+KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
+# One of each is in every text in which something can be found
 _SECOND = (
     "exec", "eval", "function", "constructor", "vm.run", "system", "popen", "subprocess", "__class__", "marshal",
     "iex", "invoke-", "| sh",
@@ -36,24 +38,23 @@ _FIRST = (
     "claude",
 )  # fmt: skip
 
+HALVES = frozenset("|".join(map(re.escape, words)) for words in (_FIRST, _SECOND))
+SOURCES = (*sorted(HALVES), *TEXT_SOURCES)
 
-def hits(passage: Passage, lowered: str) -> Iterator[Hit]:
-    """`lowered` is the passage's body in lower case."""
-    if passage.kind not in _KINDS or not _has(lowered, _SECOND) or not _has(lowered, _FIRST):
+
+def hits(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
+    """`may` holds the patterns that may match the passage."""
+    if passage.kind not in KINDS or not may >= HALVES:
         return
-    for hit in _followed(passage):
+    for hit in _followed(passage, may):
         mild = passage.kind != "comment" and (is_aside(passage.path) or warned_of(passage, hit.at))
         yield hit._replace(level=less(hit.level)) if mild else hit
 
 
-def _followed(passage: Passage) -> Iterator[Hit]:
+def _followed(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
     name = passage.path.lower()
     found = list(of_python(passage.body)) if name.endswith((".py", ".pyw")) or passage.kind == "fence" else []
     if found or name.endswith((".py", ".pyw")):
         yield from found
         return
-    yield from of_text(passage.body)
-
-
-def _has(lowered: str, words: tuple[str, ...]) -> bool:
-    return any(word in lowered for word in words)
+    yield from of_text(passage.body, may)

@@ -18,6 +18,7 @@ _TAGS = pattern("[\U000e0000-\U000e007f]+")
 _SELECTORS = pattern("[\U000e0100-\U000e01ef]{2,}|[\ufe00-\ufe0f]{2,}")
 _NOTHING = "\u180e\u200b-\u200d\u2060-\u2064\u206a-\u206f\ufeff\u115f\u1160\u3164\uffa0\u17b4\u17b5\u00ad\u034f"
 _RUN = pattern(f"[{_NOTHING}]{{3,}}")
+_UNSEEN = pattern(f"[\U000e0000-\U000e007f\U000e0100-\U000e01ef\ufe00-\ufe0f{_NOTHING}]")
 _BETWEEN = pattern(f"(?<=[!-~])[{_NOTHING}]+(?=[!-~])")
 _BIDI = pattern("[\u202a-\u202e\u2066-\u2069]")
 _OVERRIDE = pattern("[\u202d\u202e]")
@@ -40,10 +41,10 @@ def findings(path: str, text: str) -> Iterator[Hit]:
     """Of a whole file of text; `at` counts from its beginning."""
     begin = 1 if text.startswith("\ufeff") else 0
     if not text.isascii():
-        yield from _invisible(text, begin)
+        yield from _invisible(text, begin) if _UNSEEN.search(text, begin) else ()
         yield from _reversed(path, text)
         yield from _mixed(path, text)
-    if "\x1b" in text or not text.isprintable():
+    if not text.replace("\n", "").replace("\t", "").isprintable():
         yield from _steering(path, text)
 
 
@@ -71,7 +72,7 @@ def _reversed(path: str, text: str) -> Iterator[Hit]:
     """In code none is needed; in prose they stand beside letters of scripts that are written from right to left. The
     first of a file is told."""
     begin, prose = 0, kind_of(path, text) == "prose"
-    for line in text.split("\n"):
+    for line in text.split("\n") if _BIDI.search(text) else ():
         if hit := _BIDI.search(line):
             mixed = prose and any(unicodedata.bidirectional(mark) in _RTL for mark in line)
             override = _OVERRIDE.search(line)

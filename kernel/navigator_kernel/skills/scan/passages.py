@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from navigator_kernel.text import pattern
 
 Kind = Literal["code", "prose", "fence", "config", "comment"]
+KINDS: frozenset[Kind] = frozenset(("code", "prose", "fence", "config", "comment"))
 
 _ABOVE = 16  # lines above a passage in which somebody may warn of it
 _BLOCK = 65_536  # characters that are looked through for line breaks
@@ -40,6 +41,7 @@ _UNFENCED = pattern(
 )
 _WRAPPED = pattern(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
 _CONTINUED = pattern(r"\\\n|([|&])\n")
+_LETTERS = pattern(r"[^\n]+")
 _INLINE = pattern(r"`([^`\n]{3,400})`")
 _UNSEEN = pattern(
     r"<!--(.*?)(?:-->|\Z)"  # a comment of HTML
@@ -86,13 +88,13 @@ class Passage(NamedTuple):
         return line_at(self.text, self.start + at)
 
 
-def passages(path: str, text: str) -> Iterator[Passage]:
-    """A file of code or settings is one; prose is cut into metadata, code in fences and backticks, what is not shown,
-    and the rest."""
+def passages(path: str, text: str, kinds: Container[Kind] = KINDS) -> Iterator[Passage]:
+    """Those of `kinds`: a file of code or settings is one; prose is cut into metadata, code in fences and backticks,
+    what is not shown, and the rest."""
     kind = kind_of(path, text)
     if kind == "prose":
-        yield from _of_prose(path, text)
-    else:
+        yield from (one for one in _of_prose(path, text, kinds) if one.kind in kinds)
+    elif kind in kinds:
         yield Passage(path, kind, _joined(text), 0, text)
 
 
@@ -160,31 +162,35 @@ def _breaks_before(text: str) -> Sequence[int]:
     return before
 
 
-def _of_prose(path: str, text: str) -> Iterator[Passage]:
-    """What is cut out leaves blanks, so that places stay what they are."""
+def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]:
+    """Of any kind; those that are not in `kinds` may be missing."""
     if front := _FRONT.match(text):
         for hit in _REMARK.finditer(text, 0, front.end()):
             yield Passage(path, "comment", hit[1], hit.start(1), text)
         for hit in _COMMAND.finditer(text, 0, front.end()):
             yield Passage(path, "code", hit[1], hit.start(1), text)
-    rest = text
-    for hit in _FENCE.finditer(rest):
+    fences = list(_FENCE.finditer(text))
+    for hit in fences if "fence" in kinds else ():
         yield Passage(path, "fence", _joined(hit[2]), hit.start(2), text)
-    rest = _FENCE.sub(_blank, rest)
-    for hit in _UNSEEN.finditer(rest):
+    rest = _blanked(text, fences)
+    unseen = list(_UNSEEN.finditer(rest))
+    for hit in unseen:
         group = hit.lastindex or 0
         yield Passage(path, "comment", _unwrapped(hit[group]), hit.start(group), text)
-    rest = _UNSEEN.sub(_blank, rest)
-    for hit in _INLINE.finditer(rest):
+    rest = _blanked(rest, unseen) if "fence" in kinds or "prose" in kinds else ""
+    for hit in _INLINE.finditer(rest) if "fence" in kinds else ():
         yield Passage(path, "fence", hit[1], hit.start(1), text)
-    for hit in _UNFENCED.finditer(rest):
+    for hit in _UNFENCED.finditer(rest) if "fence" in kinds else ():
         group = hit.lastindex or 0
         yield Passage(path, "fence", _joined(hit[group]), hit.start(group), text)
-    yield Passage(path, "prose", _unwrapped(rest), 0, text)
+    if "prose" in kinds:
+        yield Passage(path, "prose", _unwrapped(rest), 0, text)
 
 
 def _joined(text: str) -> str:
     """Each command on one line, every character where it was."""
+    if not any(mark in text for mark in ("\\\n", "|\n", "&\n")):
+        return text
     return _CONTINUED.sub(lambda hit: " " * len(hit.group()) if hit[1] is None else f"{hit[1]} ", text)
 
 
@@ -193,5 +199,10 @@ def _unwrapped(text: str) -> str:
     return _WRAPPED.sub(" ", text)
 
 
-def _blank(hit: re.Match[str]) -> str:
-    return "".join("\n" if mark == "\n" else " " for mark in hit.group())
+def _blanked(text: str, cut: Iterable[re.Match[str]]) -> str:
+    """Blanks in the place of each of `cut`, so that places and lines stay the same."""
+    pieces, at = [], 0
+    for hit in cut:
+        pieces += [text[at : hit.start()], _LETTERS.sub(lambda held: " " * len(held.group()), hit.group())]
+        at = hit.end()
+    return "".join([*pieces, text[at:]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.python_calls import (
@@ -28,7 +28,7 @@ from navigator_kernel.skills.scan.python_calls import (
     TOKEN_NAME,
     WRITES,
 )
-from navigator_kernel.skills.scan.python_texts import names_of, text_of
+from navigator_kernel.skills.scan.python_texts import names_of, nodes_of, text_of
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.skills.scan.secret_places import LOCAL, STORE
 from navigator_kernel.text import pattern
@@ -53,9 +53,10 @@ def hits(body: str) -> Iterator[Hit]:
             tree = ast.parse(body)
         except (SyntaxError, ValueError):
             return
-        if sum(1 for _ in ast.walk(tree)) > MOST:
+        nodes = nodes_of(tree)
+        if len(nodes) > MOST:
             raise RecursionError
-        found = _Flow(tree).found()
+        found = _Flow(tree, nodes).found()
     except (RecursionError, MemoryError):
         yield Hit(NOT_SCANNED, 0, "warning", "it was not looked at whole: too much of it is one module of Python")
         return
@@ -65,13 +66,11 @@ def hits(body: str) -> Iterator[Hit]:
 
 
 class _Flow:
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, nodes: Sequence[ast.AST]) -> None:
         self._tree = tree
         self._held: dict[tuple[str, str], Marks] = defaultdict(lambda: NONE)
-        self._full = names_of(tree)
-        self._functions: dict[str, _Definition] = {
-            node.name: node for node in ast.walk(tree) if isinstance(node, _Definition)
-        }
+        self._full = names_of(nodes)
+        self._functions: dict[str, _Definition] = {node.name: node for node in nodes if isinstance(node, _Definition)}
         self._texts: dict[str, ast.expr] = {}
         self._found: dict[tuple[int, str], tuple[Level, str]] = {}
         self._wraps: dict[str, set[str]] = defaultdict(set)
@@ -79,7 +78,7 @@ class _Flow:
         self._said: dict[ast.expr, str] = {}
         self._acting: dict[ast.expr, bool] = {}
         self._guards = 0
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 self._texts.setdefault(node.targets[0].id, node.value)
 

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 DEEP = 12  # expressions within each other that are looked through
 MANY = 300  # expressions that one text is made of
 LONG, LARGE = 2_000, 10**12  # characters of one constant, and a number that is no character
 
 
-def names_of(tree: ast.Module) -> Mapping[str, str]:
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """Those of `ast.walk`, in its order, in a fraction of its time."""
+    found = [tree]
+    for node in found:  # it grows meanwhile
+        for held in vars(node).values():
+            if isinstance(held, list):
+                found += [one for one in held if isinstance(one, ast.AST)]
+            elif isinstance(held, ast.AST) and not isinstance(held, ast.expr_context):
+                found.append(held)
+    return found
+
+
+def names_of(nodes: Iterable[ast.AST]) -> Mapping[str, str]:
     """The full name of each name that is imported."""
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for one in node.names:
                 found[one.asname or one.name.partition(".")[0]] = one.name if one.asname else one.name.partition(".")[0]

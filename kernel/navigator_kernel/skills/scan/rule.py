@@ -1,20 +1,20 @@
 """What a content rule is: a table of `rules.yaml`, and how it is looked for in a passage.
 
-What is read is `rules.json`, made of it by `make docs`: the tables, each pattern with what a text must hold to match.
+What is read is `rules.json`, made of it by `make docs`, because JSON is read faster.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from navigator_kernel.skills.scan.context import excused, is_conditional, is_quoted, names_nobody
 from navigator_kernel.skills.scan.finding import Level, lowered
-from navigator_kernel.skills.scan.passages import Passage
+from navigator_kernel.skills.scan.passages import Kind, Passage
 from navigator_kernel.text import pattern
 
 _ADDRESS = pattern(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
@@ -42,11 +42,10 @@ class Rule(NamedTuple):
     says: str
     needles: Sequence[str]
     any: Sequence[str]
-    needs: Sequence[Sequence[Sequence[str]]]
     also: Sequence[str] = ()
     near: Sequence[str] = ()
     known: Sequence[str] = ()
-    kinds: Sequence[str] = ("code", "fence", "config", "comment")
+    kinds: Sequence[Kind] = ("code", "fence", "config", "comment")
     blocks: Sequence[str] = ()
     notes: Sequence[str] = ()
     malice: Sequence[str] = ()
@@ -55,16 +54,12 @@ class Rule(NamedTuple):
     strings: bool = False
     within: int = 0
 
-    def hits(self, passage: Passage, lowered: str) -> Iterator[Hit]:
-        """`lowered` is the passage's body in lower case, place by place."""
-        if passage.kind not in self.kinds or (self.also and not any(word in lowered for word in self.also)):
+    def hits(self, passage: Passage, lowered: str, may: Container[str]) -> Iterator[Hit]:
+        """`lowered` is the passage's body in lower case, place by place; `may` holds the patterns that may match it."""
+        worth = [source for source in self.any if source in may]
+        if not worth or passage.kind not in self.kinds:
             return
-        worth = [
-            source
-            for source, needed in zip(self.any, self.needs, strict=True)
-            if all(any(word in lowered for word in words) for words in needed)
-        ]
-        if not worth:
+        if self.also and not any(word in lowered for word in self.also):
             return
         lines = _lines_with(self.needles, lowered) if self.needles else [(0, len(lowered))]
         for source in worth if lines else ():
@@ -78,11 +73,6 @@ class Rule(NamedTuple):
                     yield Hit(self.code, hit.start(), level, self.says, bool(self.malice))
                 if not left["error"]:
                     break
-
-    def is_worth(self, lowered: str) -> bool:
-        """Whether something in a file could match, by what a match needs; `lowered` is the file with its line ends as
-        spaces, for a command may go over them."""
-        return any(all(any(word in lowered for word in words) for words in needed) for needed in self.needs)
 
     def _is_near(self, body: str, hit: re.Match[str]) -> bool:
         begin, end = max(hit.start() - self.within, 0), hit.end() + self.within

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import Level
-from navigator_kernel.skills.scan.passages import Passage, warned_of
+from navigator_kernel.skills.scan.passages import Kind, Passage, warned_of
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import pattern
 
-_KINDS = frozenset({"code", "fence", "config", "comment"})
+KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _FILE = r"[\"']?(?P<file>[\w./~][\w./~@:-]{1,200}|\$[({]?\w{1,40}[)}]?(?:/[\w./-]{1,80})?)"
 _SAVED = pattern(
@@ -36,17 +36,17 @@ _DEEDS = (
     (_NAMED, "fetch-execute", "fetched"),
     (_DECODED, "encoded-execute", "decoded"),
 )
-_NEEDLES = ("curl", "wget", "fetch", "iwr", "invoke-webrequest", "base64", "xxd")
+SOURCES = tuple(held.pattern for held, _, _ in _DEEDS)
 
 
-def hits(passage: Passage, lowered: str) -> Iterator[Hit]:
-    """The first of each level for each kind of deed; `lowered` is the passage's body in lower case."""
-    if passage.kind not in _KINDS or not any(needle in lowered for needle in _NEEDLES):
-        return
-    last = {_name(hit): hit.start("file") for hit in _RUN.finditer(passage.body)}
-    for held, code, how in _DEEDS:
+def hits(passage: Passage, may: Container[str]) -> Iterator[Hit]:
+    """The first of each level for each kind of deed; `may` holds the patterns that may match."""
+    deeds = [deed for deed in _DEEDS if deed[0].pattern in may] if passage.kind in KINDS else []
+    made = [(code, how, held.finditer(passage.body)) for held, code, how in deeds if held.search(passage.body)]
+    last = {_name(hit): hit.start("file") for hit in _RUN.finditer(passage.body)} if made else {}
+    for code, how, found in made:
         seen: set[Level] = set()
-        for hit in held.finditer(passage.body):
+        for hit in found:
             if last.get(_name(hit), -1) > hit.end():
                 mild = how == "fetched" or is_aside(passage.path) or warned_of(passage, hit.start())
                 level: Level = "warning" if mild and passage.kind != "comment" else "error"

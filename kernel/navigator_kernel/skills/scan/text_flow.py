@@ -7,7 +7,7 @@ carries it; a statement that sends or runs such a name, or does both at once, is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 from navigator_kernel.skills.scan.rule import Hit
@@ -54,18 +54,19 @@ _DEEP = pattern(r"[{(\[]|[})\]]")
 _KEY_OPTION = pattern(r"(?:\s-i\s*|IdentityFile[ =]|--key[ =]|--cert[ =]|--netrc-file[ =])[\"']?\S{0,20}$")
 
 
+_READS = (SHELL_STORE, ENVIRONMENT, *(held for held, _ in TOKENS))
+_HALVES = ((_READS, (_SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # each with its second one
+SOURCES = tuple(held.pattern for halves in _HALVES for half in halves for held in half)
+
+
 class _Statement(NamedTuple):
     at: int
     text: str
 
 
-def hits(body: str) -> Iterator[Hit]:
-    """One for each statement that does the second half of a deed."""
-    reads = any(held.search(body) for held in (SHELL_STORE, ENVIRONMENT, *(held for held, _ in TOKENS)))
-    made = _DECODES.search(body) or _FETCHES.search(body)
-    if not (reads and (_SENDS.search(body) or _OPENS.search(body))) and not (
-        made and (_RUNS.search(body) or _CONSTRUCTOR.search(body))
-    ):
+def hits(body: str, may: Container[str]) -> Iterator[Hit]:
+    """One for each statement that does the second half of a deed; `may` holds the patterns that may match."""
+    if not any(_is_in(body, first, may) and _is_in(body, second, may) for first, second in _possible(may)):
         return  # one half of a deed is nowhere in it
     secret, decoded, channels, runners = set[str](), set[str](), set[str](), set[str]()
     for one in _statements(body):
@@ -86,6 +87,16 @@ def hits(body: str) -> Iterator[Hit]:
             told = "reads secrets and sends them to another machine"
             yield Hit("credential-flow", one.at + _first(text), "error", told, whole=True)
         yield from _run(one, names & decoded, runners)
+
+
+def _possible(may: Container[str]) -> Iterator[Sequence[Sequence[re.Pattern[str]]]]:
+    for halves in _HALVES:
+        if all(any(held.pattern in may for held in half) for half in halves):
+            yield halves
+
+
+def _is_in(body: str, half: Sequence[re.Pattern[str]], may: Container[str]) -> bool:
+    return any(held.pattern in may and held.search(body) for held in half)
 
 
 def _run(one: _Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:

@@ -1,0 +1,73 @@
+"""Says in one pass over a text which of many patterns may match it, so that most need not be looked for (Hyperscan)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.files import make_private
+from navigator_kernel.adapters.widened import folded, widened
+
+_WIDENING = Path(__file__).with_name("widened.py")  # what is kept was made by it
+
+
+class PatternSet:
+    """`sources` are patterns of `re`, with whatever flags. What is compiled of them is kept in the folder `kept`, which
+    must be the person's own. Without Hyperscan, which has no wheel for some machines, every pattern may match."""
+
+    def __init__(self, sources: Iterable[str], kept: Path | None) -> None:
+        self._sources: Sequence[str] = tuple(dict.fromkeys(sources))
+        self._every = frozenset(self._sources)
+        self._database = _loaded(self._sources, kept)
+
+    def possible(self, text: str) -> frozenset[str]:
+        """The sources of the patterns that may match in `text`, or did where its spaces were line breaks."""
+        read = folded(text)
+        if self._database is None or read is None:
+            return self._every
+        found = set[int]()
+
+        def add(number: int, *_: object) -> None:
+            found.add(number)
+
+        self._database.scan(read, match_event_handler=add)
+        return frozenset(self._sources[number] for number in found)
+
+
+def _loaded(sources: Sequence[str], kept: Path | None) -> Any:
+    """The database of `sources`, compiled or as it was kept; None where there is no Hyperscan."""
+    try:
+        import hyperscan
+    except ImportError:
+        return None
+    made_of = "\0".join(sources).encode() + _WIDENING.read_bytes()
+    name = hashlib.blake2b(made_of, digest_size=16).hexdigest()
+    place = kept / f"{name}.hsdb" if kept is not None else None
+    if place is not None:
+        with suppress(OSError, hyperscan.error):  # not there yet, damaged, or of another release or processor
+            loaded = hyperscan.loadb(place.read_bytes(), hyperscan.HS_MODE_BLOCK)
+            loaded.scratch = hyperscan.Scratch(loaded)
+            return loaded
+    flags = hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_DOTALL | hyperscan.HS_FLAG_ALLOWEMPTY
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[widened(source) for source in sources],
+        ids=list(range(len(sources))),
+        elements=len(sources),
+        flags=[flags] * len(sources),
+    )
+    if place is not None:
+        with suppress(OSError):
+            _keep(place, hyperscan.dumpb(database))
+    return database
+
+
+def _keep(place: Path, data: bytes) -> None:
+    make_private(place.parent)
+    partly = place.with_suffix(f".{os.getpid()}")
+    partly.write_bytes(data)
+    partly.replace(place)

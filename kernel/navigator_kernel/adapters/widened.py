@@ -1,0 +1,141 @@
+"""Widens a pattern of Python's `re` into a simpler one over bytes, which matches wherever the first one might.
+
+The wider one is cheap to compile for Hyperscan, and has none of what Hyperscan does not support: anchors, looks ahead
+and behind, references to groups. It is tried on the text in lower case. The idea is that of Cox 2012, "Regular
+Expression Matching with a Trigram Index": a cheap test that never says no wrongly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from re import _constants as ops  # type: ignore[attr-defined] # the parser that `re` has is not public
+from re import _parser as parser  # type: ignore[attr-defined] # as above
+from typing import Any
+
+from navigator_kernel.text import pattern
+
+_REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
+_ZERO_WIDTH = (ops.AT, ops.ASSERT, ops.ASSERT_NOT)
+_ANY = r"[\x00-\xff]"
+_BYTE, _ASCII = 256, 128
+_MANY = 48  # repetitions that are counted; from there on any number will do
+_SPACE, _BREAK = ord(" "), ord("\n")
+_FOLDED = pattern("[\u0130\u0131\u017f\u212a]")  # letters that `re.IGNORECASE` takes for i, s and k
+_CLASSES = {
+    ops.CATEGORY_WORD: r"\w",
+    ops.CATEGORY_NOT_WORD: r"\W",
+    ops.CATEGORY_DIGIT: r"\d",
+    ops.CATEGORY_NOT_DIGIT: r"\D",
+    ops.CATEGORY_SPACE: r"\s",
+    ops.CATEGORY_NOT_SPACE: r"\S",
+}
+_Set = frozenset[int]  # of bytes; _ASCII stands for every character beyond ASCII
+
+
+def folded(text: str) -> bytes | None:
+    """`text` in lower case; None where it has letters whose lower case is not what `re` takes for it."""
+    if not text.isascii() and _FOLDED.search(text):
+        return None
+    return text.lower().encode("utf-8", "surrogatepass")
+
+
+def widened(source: str) -> bytes:
+    """A pattern that matches in `folded(text)` where `source`, with any flags, matches in `text`, and still does where
+    line breaks of it are spaces. re.error for what is not a pattern."""
+    return _all(parser.parse(source)).encode("ascii")
+
+
+def _all(items: Iterable[tuple[Any, Any]]) -> str:
+    return "".join(_one(op, held) for op, held in items)
+
+
+def _one(op: Any, held: Any) -> str:
+    if op is ops.LITERAL:
+        return _literal(held)
+    if op is ops.IN:
+        return _written(_members(held))
+    if op is ops.NOT_LITERAL:
+        return _written(_complement(_cased(held)))
+    if op is ops.SUBPATTERN:
+        return f"(?:{_all(held[-1])})"
+    if op is ops.ATOMIC_GROUP:
+        return f"(?:{_all(held)})"
+    if op is ops.BRANCH:
+        return f"(?:{'|'.join(_all(branch) for branch in held[1])})"
+    if op in _REPEATS:
+        return _repeated(*held)
+    if op is ops.ANY:
+        return f"{_ANY}+"
+    return "" if op in _ZERO_WIDTH else f"{_ANY}*"  # a place, or what nothing is known of
+
+
+def _literal(code: int) -> str:
+    if code == _BREAK:
+        return r"[\x0a\x20]"
+    return "".join(f"\\x{byte:02x}" for byte in chr(code).lower().encode("utf-8", "surrogatepass"))
+
+
+def _repeated(least: int, most: Any, items: Any) -> str:
+    inner = _all(items)
+    if not inner:
+        return ""
+    if most == 1:
+        return f"(?:{inner}){'' if least else '?'}"
+    counted = min(least, _MANY)
+    exact = counted == most
+    times = {0: "", 1: f"(?:{inner})"}.get(counted, f"(?:{inner}){{{counted}}}")
+    return times if exact else f"{times}(?:{inner})*"
+
+
+def _members(items: Iterable[tuple[Any, Any]]) -> _Set:
+    found: set[int] = set()
+    inverted = False
+    for op, held in items:
+        if op is ops.NEGATE:
+            inverted = True
+        elif op is ops.LITERAL:
+            found |= {held} if inverted else _cased(held)
+        elif op is ops.RANGE:
+            found |= _range(*held, inverted=inverted)
+        else:
+            found |= _category(held, certain=inverted)
+    return _complement(frozenset(found)) if inverted else frozenset(found)
+
+
+def _range(first: int, last: int, *, inverted: bool) -> set[int]:
+    codes = set(range(first, min(last, _ASCII - 1) + 1))
+    if not inverted:
+        codes |= {code for one in codes for code in _cased(one)}
+    return codes | ({_ASCII} if last >= _ASCII else set())
+
+
+@cache
+def _category(name: Any, *, certain: bool) -> _Set:
+    """What it matches with some flags, or for `certain` with any: `re.ASCII` has fewer blanks."""
+    held = (re.compile(_CLASSES[name]), re.compile(_CLASSES[name], re.ASCII))
+    found = (frozenset(code for code in range(_ASCII) if one.match(chr(code))) for one in held)
+    return frozenset.intersection(*found) if certain else frozenset.union(*found) | {_ASCII}
+
+
+def _cased(code: int) -> _Set:
+    low, high = chr(code).lower(), chr(code).upper()
+    return frozenset(min(ord(one), _ASCII) for one in (chr(code), low, high) if len(one) == 1)
+
+
+def _complement(members: _Set) -> _Set:
+    """What is beyond ASCII is never excluded: only a part of it would be."""
+    return frozenset(range(_ASCII)) - members | {_ASCII}
+
+
+def _written(members: _Set) -> str:
+    """As a set of bytes in lower case; a character beyond ASCII is several of them."""
+    codes = {ord(chr(code).lower()) for code in members if code < _ASCII}
+    if _BREAK in codes:
+        codes |= {_SPACE}
+    beyond = any(code >= _ASCII for code in members)
+    listed = "".join(f"\\x{code:02x}" for code in sorted(codes)) + (r"\x80-\xff" if beyond else "")
+    if not listed:
+        return r"[^\x00-\xff]" if not members else r"\x20"
+    return f"[{listed}]{'+' if beyond else ''}"

@@ -1,0 +1,54 @@
+"""Which patterns may match a text: rules and what follows values are asked about in one pass, before any is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from navigator_kernel.adapters.pattern_set import PatternSet
+from navigator_kernel.settings import user_state
+from navigator_kernel.skills.scan import flows, sequences
+from navigator_kernel.skills.scan.passages import Kind
+from navigator_kernel.skills.scan.rule import Rule, rules
+
+
+def may_match(text: str) -> frozenset[str]:
+    """The sources of the patterns that may match in `text`."""
+    return _patterns().possible(text)
+
+
+def may_match_unwrapped(text: str) -> frozenset[str]:
+    """The same for all passages that `text` is cut into, in which a command or a paragraph is on one line."""
+    may = may_match(text.replace("\n", " "))
+    return may | may_match(text.replace("\\\n", "  ").replace("\n", " ")) if "\\\n" in text else may
+
+
+def worth_reading(may: frozenset[str]) -> frozenset[Kind]:
+    """The kinds of passages in which something may be found where these patterns may match."""
+    kinds: frozenset[Kind] = frozenset(kind for rule in rules_of(may) for kind in rule.kinds)
+    if may >= flows.HALVES:
+        kinds |= flows.KINDS
+    return kinds if may.isdisjoint(sequences.SOURCES) else kinds | sequences.KINDS
+
+
+def rules_of(may: frozenset[str]) -> Sequence[Rule]:
+    """The rules with one of these patterns, in their order."""
+    by_source = _by_source()
+    numbers = sorted({number for source in may for number in by_source.get(source, ())})
+    return [rules()[number] for number in numbers]
+
+
+@cache
+def _patterns() -> PatternSet:
+    sources = (*_by_source(), *flows.SOURCES, *sequences.SOURCES)
+    return PatternSet(sources, user_state() / "cache" / "patterns")
+
+
+@cache
+def _by_source() -> Mapping[str, Sequence[int]]:
+    """Each pattern of a rule, with the numbers of its rules."""
+    found: dict[str, list[int]] = {}
+    for number, rule in enumerate(rules()):
+        for source in rule.any:
+            found.setdefault(source, []).append(number)
+    return found

@@ -1,0 +1,111 @@
+"""A set of patterns says which of them may match: it may name too many, and never leaves one out that does (SAF-1)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, seed, settings
+from hypothesis import strategies as st
+
+from navigator_kernel.adapters.pattern_set import PatternSet
+from navigator_kernel.adapters.secret_shapes import every
+from navigator_kernel.skills.scan import flows, sequences
+from navigator_kernel.skills.scan.rule import rules
+
+QUICK = settings(
+    max_examples=60, database=None, deadline=None, phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+FLAGS = re.IGNORECASE | re.MULTILINE
+PARTS: Sequence[tuple[str, str]] = (
+    (r"\bcurl\b[^\n]{0,9}\|\s*sh$", "x\ncurl a |\tsh\ny"),
+    (r"^a{2,60}b", "x\n" + "A" * 55 + "B"),
+    (r"(?P<q>[\"'])x(?P=q)", "'x'"),
+    (r"(?<!a)b(?!c)(?=d)", "xBd"),
+    (r"[^a-z]x", "éX"),
+    (r"(?a:x[^\s]y)", "x\x1ey"),
+    (r"\w\s\W\S\d\D", "é\u3000-é٣x"),
+    (r"(?:密码|口令)：", "密码："),
+    (r"Ñ|[À-Ö]", "ñ à"),
+    (r"(?-i:Function)\(", "new Function("),
+    (r"a.c", "A\u00e9C"),
+    (r"a\nb", "a\nb"),
+    (r"is it", "ſıs it is it"),
+    (r"(?:x?)*", ""),
+)
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize(("source", "text"), PARTS, ids=[source for source, _ in PARTS])
+def test_what_matches_may_match(source: str, text: str) -> None:
+    assert re.search(source, text, FLAGS)
+    assert PatternSet([source], None).possible(text) == {source}
+
+
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize(
+    ("source", "text"), [("curl.*sh", "nothing"), (r"a\sb", "ab"), (r"[a-c]{3}", "abxc"), ("密", "口")]
+)
+def test_what_cannot_match_is_left_out(source: str, text: str) -> None:
+    assert PatternSet([source, "other"], None).possible(f"{text} other") == {"other"}
+
+
+@pytest.mark.requirement("SAF-1")
+def test_it_holds_where_line_breaks_became_spaces() -> None:
+    """A paragraph, and a command that goes over several lines, are read on one line."""
+    assert PatternSet([r"rm\s+-rf\n*x"], None).possible("rm -rf x")
+
+
+@pytest.mark.requirement("SAF-1")
+def test_without_hyperscan_every_pattern_may_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hyperscan", None)
+    assert PatternSet(["a", "b"], None).possible("x") == {"a", "b"}
+
+
+@pytest.mark.requirement("SAF-1")
+def test_what_was_compiled_is_kept_and_made_again_where_it_is_damaged(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    for _ in range(2):
+        assert PatternSet(["a+b", "c"], folder).possible("xaab") == {"a+b"}
+    (kept,) = folder.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    made, whole = kept.stat().st_ino, kept.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], whole[:-9] + bytes(9), b"x" * len(whole)):
+        kept.write_bytes(damaged)
+        assert PatternSet(["a+b", "c"], folder).possible("xaab") == {"a+b"}
+    assert (kept.read_bytes() == whole, kept.stat().st_ino != made, len(list(folder.iterdir()))) == (True, True, 1)
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_folder_that_cannot_be_written_to_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert PatternSet(["a"], tmp_path / "file" / "kept").possible("a") == {"a"}
+
+
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    own = (*(source for rule in rules() for source in rule.any), *flows.SOURCES, *sequences.SOURCES)
+    shapes = {shape.found.pattern: re.compile(shape.found.pattern, shape.found.flags) for shape in every()}
+    return [*((source, re.compile(source, FLAGS)) for source in dict.fromkeys(own)), *shapes.items()]
+
+
+@pytest.mark.ci
+@pytest.mark.requirement("SAF-1")
+@pytest.mark.parametrize(("source", "held"), _patterns(), ids=lambda one: one[:30] if isinstance(one, str) else "")
+def test_no_pattern_of_the_scanner_is_left_out_where_it_matches(source: str, held: re.Pattern[str]) -> None:
+    """In texts that are made from the pattern, alone and between others, in upper case, and on one line."""
+    asked = PatternSet([source], None)
+
+    @seed(1)
+    @QUICK
+    @given(st.from_regex(held))
+    @example("")
+    def found(text: str) -> None:
+        for one in (text, f"é {text}\n", text.upper(), text.lower()):
+            if held.search(one):
+                assert asked.possible(one) == asked.possible(one.replace("\n", " ")) == {source}
+
+    found()
