@@ -60,6 +60,12 @@ class ModuleChild:
                 self._killed(process)
                 raise
 
+    def kill(self) -> None:
+        """Ends what it is asked in another thread, which gets KernelError."""
+        if (process := self._process) is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """Its process group is dead afterwards."""
         with self._lock:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.files import make_private
+from navigator_kernel.adapters.project_state import PrivateWriter
 from navigator_kernel.adapters.widened import folded, widened
+from navigator_kernel.errors import KernelError
 
 _WIDENING = Path(__file__).with_name("widened.py")  # what is kept was made by it
 
@@ -61,13 +63,6 @@ def _loaded(sources: Sequence[str], kept: Path | None) -> Any:
         flags=[flags] * len(sources),
     )
     if place is not None:
-        with suppress(OSError):
-            _keep(place, hyperscan.dumpb(database))
+        with suppress(OSError, KernelError):
+            PrivateWriter(place.parent, partial(make_private, place.parent)).write(place, hyperscan.dumpb(database))
     return database
-
-
-def _keep(place: Path, data: bytes) -> None:
-    make_private(place.parent)
-    partly = place.with_suffix(f".{os.getpid()}")
-    partly.write_bytes(data)
-    partly.replace(place)

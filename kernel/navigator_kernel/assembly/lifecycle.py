@@ -47,6 +47,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
         mapping=open_mapping(root),
         scan=scanners,
         prepare=scanners.start,
+        ahead=scanners.ahead,
         finish=scanners.close,
         cache=_cache,
         private=lambda: load_settings(root).private,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,40 +18,73 @@ from navigator_kernel.values.receipt import NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from navigator_kernel.values.resource import SkillDef
 
 OWN, PLUGINS = "navigator_kernel.assembly.content_child", "navigator_kernel.assembly.scan_child"
 OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # what our own scanners may take for one skill
 PER_MIB = 4  # seconds more for each MiB of it
 EACH = 4  # the part of that time that one file may take by itself
+MOST, FEW = 4, 6  # processes at the same time, and skills for which one is enough
 SECONDS, MEMORY = 60, 2 * 1024**3  # what the scanners of plugins may take for one skill
 _BROKEN = (KernelError, KeyError, TypeError, ValueError)
 
 
 class Scanners:
-    """All scanners. One that fails, or takes too long, is a finding: "not scanned", never "clean". Our own run in one
-    process, which is kept from skill to skill until `close`."""
+    """All scanners. One that fails, or takes too long, is a finding: "not scanned", never "clean". Our own run in a
+    process of their own, in several after `ahead`, which are kept from skill to skill until `close`."""
 
     def __init__(self, *, seconds: int = OWN_SECONDS, memory: int = OWN_MEMORY) -> None:
-        self._seconds = seconds
+        self._seconds, self._memory = seconds, memory
         self._child = ModuleChild(OWN, memory=memory)
+        self._others: list[ModuleChild] = []
+        self._pool: ThreadPoolExecutor | None = None
+        self._begun: dict[int, tuple[Mapping[str, bytes], Future[list[Diagnostic]]]] = {}
         self._idle = False  # no plugin has a scanner
 
     def __call__(self, skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
-        """What they find in the files of `skill`."""
-        found = self.contents(files, skill.name, secrets=True)
+        """What they find in the files of `skill`; the same as from `ahead` where these very files were given to it."""
+        _, begun = self._begun.pop(id(files), (None, None))
+        found = self.contents(files, skill.name, secrets=True) if begun is None else begun.result()
         if not self._idle:
             told = _plugins(files, skill.name) if installed_plugins() else None
             self._idle = told is None
             found += told or ()
         return found
 
-    def contents(self, files: Mapping[str, bytes], subject: str, *, secrets: bool) -> list[Diagnostic]:
+    def ahead(self, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
+        """Begins to look at many skills, in a process for each processor; few are left until they are asked for."""
+        several = min(os.cpu_count() or 1, MOST)
+        if several < 2 or len(skills) <= FEW or self._pool is not None:
+            return
+        from concurrent.futures import ThreadPoolExecutor
+        from queue import SimpleQueue
+
+        self._others = [ModuleChild(OWN, memory=self._memory) for _ in range(several - 1)]
+        self._pool = ThreadPoolExecutor(several)
+        free: SimpleQueue[ModuleChild] = SimpleQueue()
+        for child in (self._child, *self._others):
+            free.put(child)
+
+        def look(files: Mapping[str, bytes], subject: str) -> list[Diagnostic]:
+            child = free.get()
+            try:
+                return self.contents(files, subject, secrets=True, child=child)
+            finally:
+                free.put(child)
+
+        self._begun = {id(files): (files, self._pool.submit(look, files, skill.name)) for skill, files in skills}
+
+    def contents(
+        self, files: Mapping[str, bytes], subject: str, *, secrets: bool, child: ModuleChild | None = None
+    ) -> list[Diagnostic]:
         """What our own find; that they failed stands under `subject`, with what they find in each file by itself, for
         as long again: one slow file is not to hide what another holds."""
         seconds = self._seconds + PER_MIB * (sum(map(len, files.values())) // 1024**2)
+        child = child or self._child
         try:
-            return self._asked(files, subject, secrets=secrets, seconds=seconds)
+            return _asked(child, files, subject, secrets=secrets, seconds=seconds)
         except _BROKEN as error:
             found = [_failed("the content scanner", str(error), subject)]
         end = time.monotonic() + seconds
@@ -60,19 +94,30 @@ class Scanners:
                 break
             with suppress(*_BROKEN):
                 own = min(left, max(seconds // EACH, 1))
-                found += self._asked({path: data}, subject, secrets=secrets, seconds=own)
+                found += _asked(child, {path: data}, subject, secrets=secrets, seconds=own)
         return found
-
-    def _asked(self, files: Mapping[str, bytes], subject: str, *, secrets: bool, seconds: int) -> list[Diagnostic]:
-        return _told(self._child.ask({"files": dict(files), "secrets": secrets}, seconds=seconds), subject)
 
     def start(self) -> None:
         """Our own get ready meanwhile."""
         self._child.start()
 
     def close(self) -> None:
-        """No process of theirs is left."""
-        self._child.close()
+        """No process and no thread of theirs is left; what `ahead` began is given up."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            for child in (self._child, *self._others):
+                child.kill()
+            self._pool.shutdown()
+            self._pool = None
+        self._begun = {}
+        for child in (self._child, *self._others):
+            child.close()
+
+
+def _asked(
+    child: ModuleChild, files: Mapping[str, bytes], subject: str, *, secrets: bool, seconds: int
+) -> list[Diagnostic]:
+    return _told(child.ask({"files": dict(files), "secrets": secrets}, seconds=seconds), subject)
 
 
 def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:

@@ -22,11 +22,14 @@ Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic
 
 
 class Doors(NamedTuple):
-    """What a change of the installed skills may reach. `prepare` gets `scan` ready meanwhile, and `finish` ends what it
-    started; `private` are hosts that may be asked with the person's own
-    credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query;
-    `consents` keep what the person agreed to by typing a command, `audit` what was done, `seen` writes the page
-    of skills that were seen in sources, `progress` is told of how many skills how many were looked at.
+    """What a change of the installed skills may reach.
+
+    `prepare` starts `scan` early, `ahead` begins to scan many skills at the same time, and `finish` ends both.
+    `private` are hosts that may be asked with the person's own credentials; `reserved` are names that no skill may
+    look like;
+    `rank` orders skills by how near they are to a query; `consents` keep what the person agreed to by typing a command,
+    `audit` what was done. `seen` writes the page of skills that were seen in sources. `progress` gets two counts: the
+    skills that were looked at, and all.
     """
 
     writer: Writer
@@ -34,6 +37,7 @@ class Doors(NamedTuple):
     mapping: SkillMapping
     scan: Scan | None = None
     prepare: Callable[[], object] = bool
+    ahead: Callable[[Sequence[tuple[SkillDef, Mapping[str, bytes]]]], object] = len
     finish: Callable[[], object] = bool
     cache: Callable[[], RepoCache | None] = lambda: None
     private: Callable[[], frozenset[str]] = frozenset

@@ -61,6 +61,7 @@ def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Optio
         refuse_rename(options.rename, [skill.name for skill in picked.skills])
     refused: list[tuple[Found, KernelError]] = []
     drawn = drafts(picked.skills, reader, doors.clock, options.rename, refused, picked.files)
+    doors.ahead([(plan.skill, plan.contents) for plan in drawn])
     found = {skill.folder: skill for skill in picked.skills}
     made: list[Plan] = []
     seen: dict[str, Plan] = {}

@@ -137,6 +137,7 @@ def _fetched(missing: Sequence[Receipt], doors: Doors, options: Options) -> list
             if gone:
                 raise IntegrityMismatch(f"{reader.source.label!r} has no {gone[0]!r} any more", hint="update the lock")
             plans = planned([(receipt, places[receipt.subpath]) for receipt in receipts], reader, doors)
+        doors.ahead([(plan.skill, plan.contents) for plan in plans])
         for receipt, plan in zip(receipts, plans, strict=True):
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"

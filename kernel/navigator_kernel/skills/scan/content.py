@@ -7,6 +7,7 @@ sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -26,6 +27,8 @@ from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
 LINE = 4_000  # characters of a long line, before and after the place of a finding, that are judged with it
+MOST_KNOWN = 10_000  # files whose findings are kept in this process
+_known: dict[bytes, tuple[Diagnostic, ...]] = {}
 _RANK = {"note": 0, "warning": 1, "error": 2}
 _AS_ASCII = str.maketrans("ſıK", "sik")  # letters that a pattern takes for these
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # what UTF-16 begins with
@@ -38,7 +41,7 @@ def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:
     found: dict[tuple[str, int | None, str], Diagnostic] = {}
     for path, data in sorted(files.items()):
         told = Counter[tuple[str, str]]()
-        for one in chain(unwanted(path, data, files), _of_text(path, data)):
+        for one in chain(unwanted(path, data, files), _of_file(path, data)):
             key = (one.path, one.line, one.code)
             if key in found and _RANK[one.level] <= _RANK[found[key].level]:
                 continue
@@ -57,6 +60,17 @@ def _once(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
             one = replace(one, level="note")
         warned |= {key} if one.level == "warning" else set()
         yield one
+
+
+def _of_file(path: str, data: bytes) -> Sequence[Diagnostic]:
+    """The same for the same bytes at the same path, which skills of one author often share."""
+    key = hashlib.blake2b(path.encode("utf-8", "surrogatepass") + b"\0" + data, digest_size=16).digest()
+    if key not in _known:
+        found = tuple(_of_text(path, data))
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[key] = found
+    return _known[key]
 
 
 def _of_text(path: str, data: bytes) -> Iterator[Diagnostic]:
