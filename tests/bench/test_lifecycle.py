@@ -6,28 +6,20 @@ Ours and the peer's runs take turns, over one repository, so that both meet the 
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import count as numbers
 from pathlib import Path
-from statistics import median
-from tempfile import TemporaryFile
 
 import pytest
 
-import navigator_kernel
-from bench.peers import QUIET, Absent, Peer, current
+from bench.races import Runner, Stopwatch, environment, navigator, told, within
 from skill_repositories import GitCount
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(3_600)]
 
-ROUNDS = 5
 SHARE = 1 / 8  # of the peer's time, for one skill and for a list of them
 BYTES_SHARE = 0.02  # of a full clone of depth 1
 SYLLABLES = "ka re mi to lun ser va chi po den gra fi os tal bu".split()
@@ -45,80 +37,6 @@ class Repository:
     @property
     def url(self) -> str:
         return f"file://{self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Seconds of one run, its children's included, and where it ran."""
-
-    cpu: float
-    wall: float
-    project: Path
-    said: str = field(default="", repr=False)
-
-    def __str__(self) -> str:
-        return f"{self.cpu * 1000:.0f} ms CPU, {self.wall * 1000:.0f} ms wall"
-
-
-Command = Sequence[str]
-
-
-class Stopwatch:
-    """Runs commands, each in a new project, and measures them. `seed` is a project to copy, instead of an empty one."""
-
-    def __init__(self, folder: Path, env: dict[str, str]) -> None:
-        self._folder, self._env, self._number = folder, env, numbers()
-
-    def run(self, words: Command, seed: Path | None = None) -> Cost:
-        project = self._folder / f"project-{next(self._number)}"
-        if seed is None:
-            project.mkdir()
-        else:
-            shutil.copytree(seed, project, symlinks=True)
-        with TemporaryFile() as output:
-            began = time.perf_counter()
-            child = subprocess.Popen(
-                words, cwd=project, env=self._env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-            )
-            _, status, usage = os.wait4(child.pid, 0)
-            wall = time.perf_counter() - began
-            child.returncode = os.waitstatus_to_exitcode(status)
-            output.seek(0)
-            said = output.read().decode(errors="replace")
-        assert child.returncode == 0, said[-2_000:]
-        return Cost(cpu=usage.ru_utime + usage.ru_stime, wall=wall, project=project, said=said)
-
-    def medians(self, *commands: Command, seed: Path | None = None) -> list[Cost]:
-        """Of each command, measured in turns after a round that does not count; with the last run's project."""
-        rounds = [[self.run(words, seed) for words in commands] for _ in range(ROUNDS + 1)][1:]
-        return [_median(runs) for runs in zip(*rounds, strict=True)]
-
-
-def _median(runs: Sequence[Cost]) -> Cost:
-    last = runs[-1]
-    cpu, wall = median(run.cpu for run in runs), median(run.wall for run in runs)
-    return Cost(cpu=cpu, wall=wall, project=last.project, said=last.said)
-
-
-@pytest.fixture
-def watch(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Stopwatch:
-    return Stopwatch(tmp_path, environment(tmp_path_factory))
-
-
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Both compile once and keep it, as they do at home; ours beside the other temporary files."""
-    compiled = tmp_path_factory.getbasetemp() / "compiled"
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    kernel = str(Path(navigator_kernel.__file__).parents[1])
-    return {**kept, **QUIET, "PYTHONPYCACHEPREFIX": str(compiled), "PYTHONPATH": kernel}
-
-
-@pytest.fixture(scope="session")
-def peer() -> Peer | Absent:
-    try:
-        return current()
-    except Absent as reason:
-        return reason
 
 
 @pytest.fixture(scope="session")
@@ -182,11 +100,6 @@ def git(path: Path, *words: str, stdin: bytes = b"") -> str:
     ).stdout.decode()
 
 
-def navigator(*words: str) -> list[str]:
-    """As the README has it; with `-m` the project's folder would be on Python's path, a new one in each run."""
-    return [sys.executable, str(Path(navigator_kernel.__file__).parents[2] / "bin" / "skill_manager.py"), *words]
-
-
 def fetched(folder: Path) -> int:
     """Bytes of the packs below `folder`."""
     return sum(path.stat().st_size for path in folder.rglob("*.pack"))
@@ -206,52 +119,9 @@ def has(project: Path, repository: Repository, name: str) -> bool:
     return names >= wanted and (folder / "SKILL.md").read_bytes() == repository.skills[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Race:
-    """Ours and, where it can be had, the peer's."""
-
-    ours: Cost
-    theirs: Cost | None
-    bare: Cost
-
-
-@pytest.fixture
-def race(
-    watch: Stopwatch, peer: Peer | Absent, capsys: pytest.CaptureFixture[str]
-) -> Callable[[str, Command, Callable[[Peer], Command]], Race]:
-    def run(what: str, ours: Command, theirs: Callable[[Peer], Command]) -> Race:
-        bare = [sys.executable, "-c", "pass"]
-        found = watch.medians(bare, ours, *([theirs(peer)] if isinstance(peer, Peer) else []))
-        done = Race(ours=found[1], theirs=found[2] if len(found) > 2 else None, bare=found[0])
-        beside = f"no peer: {peer}"
-        if done.theirs is not None:
-            times = f"{done.theirs.cpu / done.ours.cpu:.1f} x CPU, {done.theirs.wall / done.ours.wall:.1f} x wall"
-            beside = f"{peer}: {done.theirs} = {times}"
-        told(f"{what}: {done.ours}; {beside}", done.bare, capsys)
-        return done
-
-    return run
-
-
-def told(text: str, bare: Cost, capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print(f"\n{text}; bare python {bare}, load {os.getloadavg()[0]:.1f}")
-
-
 def told_bytes(what: str, ours: int, full: int, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\n{what}: {ours / 1000:,.0f} kB fetched of {full / MIB:.1f} MiB in a full clone = {ours / full:.2%}")
-
-
-def within(done: Race, share: float) -> None:
-    """Skips, everything else being well, where there was nothing to compare with."""
-    if done.theirs is None:
-        pytest.skip("the npm package `skills` cannot be had; our own figures are printed")
-    shares = {"CPU": done.ours.cpu / done.theirs.cpu, "wall": done.ours.wall / done.theirs.wall}
-    assert {name: round(part, 3) for name, part in shares.items() if part > share} == {}, "of the peer's time"
-
-
-Runner = Callable[[str, Command, Callable[[Peer], Command]], Race]
 
 
 def test_one_skill_of_559_costs_an_eighth_of_the_peers_time_and_a_fiftieth_of_a_clones_bytes(

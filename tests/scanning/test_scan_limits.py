@@ -119,6 +119,42 @@ def test_a_slow_file_hides_nothing_that_another_holds(scanners: Any) -> None:
     assert verdict_of(found) == "block"
 
 
+def pids_of(scanners: Scanners) -> list[int]:
+    children = (scanners._child, *scanners._others)
+    return [child._process.pid for child in children if child._process is not None]
+
+
+@pytest.mark.requirement("SAF-1")
+def test_many_skills_are_scanned_in_several_processes_with_the_same_findings(
+    scanners: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    skills = [(skill(f"s{at}"), {"x.sh": LEAK if at % 2 else b"ls\n", "n.md": b"%d" % at}) for at in range(12)]
+    scan = scanners()
+    scan.ahead(skills)
+    found = [said(scan(one, files)) for one, files in skills]
+    pids = pids_of(scan)
+    scan.close()
+    assert found == [said(scanners()(one, files)) for one, files in skills] and len(pids) == 3
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_slow_skill_among_many_is_given_up_when_the_command_ends(
+    scanners: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    skills = [(skill(f"s{at}"), {"x.sh": SLOW if at < 2 else LEAK}) for at in range(8)]
+    scan = scanners(seconds=120)
+    scan.ahead(skills)
+    while len(pids := pids_of(scan)) < 2 or any(processor_seconds(pid) < 1 for pid in pids):
+        time.sleep(0.05)
+    began = time.monotonic()
+    scan.close()
+    assert time.monotonic() - began < 10 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert [one.code for one in scan(*skills[7])] == ["credential-flow"]
+
+
 @pytest.mark.requirement("SAF-1")
 def test_a_scanner_that_is_stopped_is_dead(scanners: Any) -> None:
     scan = scanners(seconds=2)

@@ -1,0 +1,105 @@
+"""What the everyday commands cost with the public repositories of the corpus, beside the npm package `skills`.
+
+The aims are those of issue 26, for a machine with nothing else to do; what is checked is the share of the peer's time,
+and of bare Python where the peer has no such command.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.races import Cost, Race, Runner, Stopwatch, navigator, told, within
+from scanning.real_corpus import bundles
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(3_600)]
+
+SMALL, LARGE, SEVERAL = "anthropics+skills", "sickn33+antigravity-awesome-skills", "ComposioHQ+awesome-claude-skills"
+AIMS = {SMALL: 1.5, LARGE: 4.0}  # seconds for all skills of a repository
+ROUNDS = 3
+Source = Callable[[str], str]
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+    """The address of a repository of the corpus."""
+    folder, found = tmp_path_factory.mktemp("corpus"), {one.stem: one for one in bundles()}
+
+    def of(name: str) -> str:
+        if name not in found:
+            pytest.skip("the corpus is not here: set NAVIGATOR_CORPUS")
+        bare = folder / f"{name}.git"
+        if not bare.exists():
+            subprocess.run(["git", "clone", "-q", "--bare", str(found[name]), str(bare)], check=True)
+            for key in ("allowFilter", "allowAnySHA1InWant"):
+                subprocess.run(["git", "-C", str(bare), "config", f"uploadpack.{key}", "true"], check=True)
+        return f"file://{bare}"
+
+    return of
+
+
+def aimed(what: str, cost: Cost, aim: float, bare: Cost, capsys: pytest.CaptureFixture[str]) -> None:
+    met = "met" if cost.wall - bare.wall <= aim else "missed"
+    told(f"{what}: {cost}, beyond bare python {cost.wall - bare.wall:.2f} s (aim {aim} s: {met})", bare, capsys)
+
+
+@pytest.mark.parametrize("name", [one.stem for one in bundles()] or [SMALL])
+def test_all_skills_of_a_repository_come_no_slower_than_with_the_peer(
+    name: str, source: Source, race: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = source(name)
+    done: Race = race(f"all of {name}", navigator("install", url, "--all"), lambda peer: peer.every(url))
+    if name in AIMS:
+        aimed(f"all of {name}", done.ours, AIMS[name], done.bare, capsys)
+    assert len(list((done.ours.project / ".claude" / "skills").glob("*/SKILL.md"))) >= 10
+    within(done, 1)
+
+
+@pytest.fixture(scope="module")
+def seed(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with one skill, and then all of two repositories."""
+    from bench.races import environment
+
+    watch = Stopwatch(tmp_path_factory.mktemp("seed"), environment(tmp_path_factory))
+    first = watch.run(navigator("install", source(SMALL), "--skill", "pdf"))
+    second = watch.run(navigator("install", source(SEVERAL), "--all"), first.project)
+    return watch.run(navigator("install", source(LARGE), "--all", "-q"), second.project).project
+
+
+@pytest.mark.parametrize(
+    ("what", "words", "aim"),
+    [
+        ("rollback of the last install", ("rollback",), 2.0),
+        ("outdated", ("outdated",), 1.0),
+        ("search, first", ("search", "excel"), 1.5),
+    ],
+)
+def test_a_command_among_all_skills(
+    what: str,
+    words: tuple[str, ...],
+    aim: float,
+    seed: Path,
+    watch: Stopwatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bare, ours = watch.medians([sys.executable, "-c", "pass"], navigator(*words), seed=seed, rounds=ROUNDS)
+    aimed(f"{what}, among {count(seed):,} skills", ours, aim, bare, capsys)
+    assert ours.cpu > bare.cpu
+
+
+def test_a_first_route_and_the_next_search(seed: Path, watch: Stopwatch, capsys: pytest.CaptureFixture[str]) -> None:
+    python = [sys.executable, "-m", "navigator_kernel.cli.main"]
+    route, search = [*python, "route", "merge these pdf files"], navigator("search", "excel")
+    bare, first = watch.medians([sys.executable, "-c", "pass"], route, seed=seed, rounds=ROUNDS)
+    aimed(f"first route among {count(seed):,} skills", first, 1.5, bare, capsys)
+    again = watch.medians(search, seed=first.project, rounds=ROUNDS)[0]
+    aimed(f"search after it among {count(seed):,} skills", again, 0.2, bare, capsys)
+    assert "xlsx" in again.said
+
+
+def count(project: Path) -> int:
+    return len(list((project / ".claude" / "skills").glob("*/SKILL.md")))
