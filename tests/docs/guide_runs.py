@@ -1,4 +1,4 @@
-"""Runs the fences of a guide from top to bottom, in a project of its own.
+"""Runs the fences of a guide from top to bottom, in one shell and a project of its own, as a reader would type them.
 
 `console` holds commands after `$ ` and lines that they print, in that order; `…` stands for anything, and a comment
 `# exit 9` for another exit code than 0. `text` is what the last command printed. `bash` is a script. A fence with
@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+import select
+import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,12 +48,21 @@ class Project:
     root: Path
     env: dict[str, str]
     printed: str = field(default="")
+    _shell: subprocess.Popen[bytes] | None = None
 
     def follow(self, guide: str) -> int:
-        """How many fences ran; AssertionError where one does not do what the guide says."""
+        """How many fences ran, all in one shell; AssertionError where one does not do what the guide says."""
         found = list(fences(guide))
-        for fence in found:
-            self._one(fence)
+        words = ["/bin/bash", "--noprofile", "--norc"]
+        self._shell = subprocess.Popen(
+            words, cwd=self.root, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        try:
+            for fence in found:
+                self._one(fence)
+        finally:
+            self._shell.kill()
+            self._shell.communicate()
         return len(found)
 
     def _one(self, fence: Fence) -> None:
@@ -64,9 +77,9 @@ class Project:
             case "text":
                 self._shown(fence.body.splitlines(), "a text fence")
             case "bash" | "sh":
-                self._run(["/bin/sh", "-e", "-c", fence.body], 0)
+                self._run(f"set -e\n{fence.body}\nset +e", 0)
             case "python":
-                self._run([sys.executable, "-c", fence.body], 0)
+                self._run(f"python -c {shlex.quote(fence.body)}", 0)
             case other:
                 raise AssertionError(f"a fence of {other!r} is not run: give it a title, or make it console or text")
 
@@ -76,13 +89,28 @@ class Project:
         for block in others:
             line, _, expected = block.partition("\n")
             hit = _EXIT.search(line)
-            self._run(["/bin/sh", "-c", line], int(hit.group(1)) if hit else 0)
+            self._run(line, int(hit.group(1)) if hit else 0)
             self._shown(expected.splitlines(), line)
 
-    def _run(self, argv: list[str], expected: int) -> None:
-        done = subprocess.run(argv, cwd=self.root, env=self.env, capture_output=True, encoding="utf-8", timeout=LIMIT)
-        self.printed = done.stdout + done.stderr
-        assert done.returncode == expected, f"{argv[-1]}\nended with {done.returncode}\n{self.printed}"
+    def _run(self, words: str, expected: int) -> None:
+        """Types `words` into the shell, which ends where a line of a script fails."""
+        shell, mark = self._shell, secrets.token_hex(8)
+        assert shell is not None and shell.stdin is not None and shell.stdout is not None
+        typed = self.root.parent / "typed.sh"
+        typed.write_text(words, encoding="utf-8")
+        shell.stdin.write(f". {shlex.quote(str(typed))} </dev/null; echo {mark} $?\n".encode())
+        shell.stdin.flush()
+        printed, end = b"", time.monotonic() + LIMIT
+        while (hit := re.search(rb"%b (\d+)\n\Z" % mark.encode(), printed)) is None:
+            left = end - time.monotonic()
+            assert left > 0 and select.select([shell.stdout], [], [], left)[0], f"{words}\ntook over {LIMIT} s"
+            chunk = os.read(shell.stdout.fileno(), 65_536)
+            printed += chunk
+            if not chunk:
+                break
+        code = int(hit[1]) if hit else shell.wait()
+        self.printed = printed.decode("utf-8", "replace").removesuffix(hit[0].decode() if hit else "")
+        assert code == expected, f"{words}\nended with {code}\n{self.printed}"
 
     def _shown(self, lines: list[str], command: str) -> None:
         """Each line, in order, somewhere in what was printed."""
