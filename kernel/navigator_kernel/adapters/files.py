@@ -14,7 +14,7 @@ from navigator_kernel.errors import KernelError, Refused
 
 FOLDER_MODE, PRIVATE = 0o755, 0o700
 HALF_WRITTEN = ".navigator-*.tmp"
-MANY, SYNCING = 64, 1  # paths from which several threads wait for the disk, and how many beside the one that writes
+MANY, SYNCING = 64, 3  # paths from which several threads wait for the disk, and how many beside the one that writes
 _CHUNK = 1024 * 1024
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode

@@ -16,7 +16,7 @@ from msgspec import Struct
 ENTRIES, SECONDS, DEPTH = 20_000, 5.0, 64  # of one listing
 DEEPEST = 512  # folders within each other that are measured; a deeper tree counts as too large
 ENTRY = 4096  # bytes that an empty file counts for, so that a measure looks at no more entries than it is worth
-MANY, REMOVING = 64, 4  # entries of a folder that several threads remove, and how many threads
+MANY, REMOVING = 64, 12  # entries of a folder that several threads remove, and how many threads
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Stamp = tuple[int, int, int]  # mtime in ns, size, inode

@@ -16,7 +16,7 @@ from navigator_kernel.text import pattern
 from navigator_kernel.values.resource import Diagnostic
 
 # Kinds that only say that a word like "password" stands beside a value
-_GUESSED = pattern(r"keyword|basic auth|authori[sz]ation|header|entropy|password|url", re.IGNORECASE)
+_GUESSED = pattern(r"keyword|basic auth|authori[sz]ation|header|entropy|password|url|cookie|option", re.IGNORECASE)
 _EXAMPLE = pattern(
     r"example|sample|dummy|fake|test|your|my[-_]|xxx|\.\.\.|…|[<{$%]|change.?me|placeholder|password|secret|redacted|1234|abcd|todo|foo|bar|demo|mock"
     r"|(.)\1{4}",
