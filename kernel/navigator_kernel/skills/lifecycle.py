@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.place import Place, Target, place_at
 from navigator_kernel.skills.switches import disabled_names
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, suggestions
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -192,8 +192,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return next((one for one in found if fold(one.skill.name) == fold(name)), None)
 
     def unknown(self, name: str) -> SkillNotFound:
-        from navigator_kernel.skills.discover import suggestions
-
         near = suggestions(name, [one.skill.name for one in self.found({})[0]])
         hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is installed"
         return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)

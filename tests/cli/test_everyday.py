@@ -1,0 +1,88 @@
+"""The short forms of the skill commands, and the hint for a word that is nearly a command, a source or a skill."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from cli.support import Place, environment, place_in
+from navigator_kernel.cli.commands import COMMANDS, EVERYDAY, navigator
+from skill_repositories import make_repo, skill_text
+
+SHORT = {"install": "install", "add": "install", "remove": "uninstall", "uninstall": "uninstall"}
+SHORT |= {"update": "update", "list": "list", "search": "search"}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Place:
+    return place_in(tmp_path)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    files = {f"skills/{name}/SKILL.md": skill_text(name, f"does {name}") for name in ("alpha-one", "beta-two")}
+    return make_repo(tmp_path, files, name="repository").as_uri()
+
+
+@pytest.mark.parametrize("word", SHORT)
+def test_a_short_form_is_the_skill_command(word: str) -> None:
+    context = click.Context(navigator)
+    skills = navigator.get_command(context, "skill")
+    assert isinstance(skills, click.Group)
+    assert navigator.get_command(context, word) is skills.get_command(context, SHORT[word])
+    assert {name: own for name, (own, _) in EVERYDAY.items()} == SHORT
+
+
+@pytest.mark.requirement("LIF-2", "LIF-3", "LIF-4", "LIF-5")
+def test_the_short_forms_install_find_update_and_remove(here: Place, source: str) -> None:
+    assert here.said("add", source, "--skill", "alpha-one").startswith("installed alpha-one")
+    assert here.json("install", source, "--skill", "beta-two")["counts"]["installed"] == 1
+    assert {"alpha-one", "beta-two"} <= {one["name"] for one in here.json("list")["skills"]}
+    assert "alpha-one" in here.said("search", "alpha")
+    assert [one["action"] for one in here.json("update", "alpha-one")["skills"]] == ["kept"]
+    assert here.said("remove", "alpha-one") == "uninstalled alpha-one\n"
+    assert here.said("uninstall", "beta-two") == "uninstalled beta-two\n"
+
+
+@pytest.mark.parametrize("words", [("install",), ("remove", "nope"), ("list", "--target", "x"), ("update", "nope")])
+def test_a_short_form_fails_as_the_long_form_does(here: Place, words: tuple[str, ...]) -> None:
+    short, long = here.json(*words), here.json("skill", EVERYDAY[words[0]][0], *words[1:])
+    assert short["exit_code"] == long["exit_code"] != 0
+    assert short["error"]["msg"] == long["error"]["msg"]
+
+
+def test_the_help_has_a_heading_for_them_before_all_other_commands(here: Place) -> None:
+    everyday, _, others = here.said("--help").partition("Everyday commands:\n")[2].partition("\nCommands:\n")
+    assert [line.split()[0] for line in everyday.splitlines() if line] == list(EVERYDAY)
+    assert [name for name in COMMANDS if f"  {name} " not in others] == []
+
+
+def test_the_help_imports_no_command(here: Place) -> None:
+    code = "import sys; from navigator_kernel.cli.commands import invoke; invoke(['--help']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=here.root, env=environment(), capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert [name for name in loaded if name.startswith(("navigator_kernel.cli.skill", "navigator_kernel.skills"))] == []
+    assert "prompt_toolkit" not in loaded
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("instal",), "did you mean navigator install?"),
+        (("serach", "x"), "did you mean navigator search?"),
+        (("verify",), "did you mean navigator skill verify?"),
+        (("skill", "unistall"), "did you mean navigator skill uninstall?"),
+        (("config", "lst"), "did you mean navigator config list?"),
+        (("zzzzqq",), "navigator --help"),
+    ],
+)
+def test_a_word_that_is_nearly_a_command_gets_a_hint(here: Place, words: tuple[str, ...], hint: str) -> None:
+    done = here.run(*words)
+    assert done.code == 2
+    assert f"hint: {hint}" in done.err
