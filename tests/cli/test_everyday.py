@@ -86,3 +86,27 @@ def test_a_word_that_is_nearly_a_command_gets_a_hint(here: Place, words: tuple[s
     done = here.run(*words)
     assert done.code == 2
     assert f"hint: {hint}" in done.err
+
+
+@pytest.mark.requirement("LIF-3")
+def test_search_finds_by_what_the_router_knows(here: Place) -> None:
+    texts = {
+        "xlsx": "description: Use it when a spreadsheet is the main file\n---\nMake an Excel file with formulas.\n",
+        "pptx": "description: Use it when slides or a deck are made\n---\nMake the deck.\n",
+        "code-review-excellence": "description: Reviews code\n---\nGive feedback.\n",
+    }
+    here.write({f".claude/skills/{name}/SKILL.md": f"---\nname: {name}\n{text}" for name, text in texts.items()})
+    found = {query: here.json("search", query)["skills"] for query in ("excel", "幻灯片")}
+    assert found["幻灯片"][0]["name"] == "pptx"
+    reasons = {one["name"]: one["reason"] for one in found["excel"]}
+    assert reasons["xlsx"] == "router"
+    assert list(reasons).index("xlsx") < list(reasons).index("code-review-excellence")
+
+
+@pytest.mark.requirement("LIF-3")
+def test_a_search_of_one_place_finds_what_lies_there(here: Place) -> None:
+    text = "---\nname: xlsx\ndescription: Use it for spreadsheets\n---\nMake an Excel file.\n"
+    here.write({".agents/skills/xlsx/SKILL.md": text})
+    found = {target: here.json("search", "excel", "--target", target)["skills"] for target in ("agents", "claude")}
+    assert [one["name"] for one in found["agents"]] == ["xlsx"]
+    assert "xlsx" not in [one["name"] for one in found["claude"]]

@@ -38,7 +38,7 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
 @json_option
 @pass_app
 def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
-    """Find skills by WORDS, with the documented score."""
+    """Find installed skills by WORDS: by the documented score, then what the router finds."""
     catalogues = app.settings.catalogues if given["remote"] else ()
     params = {"query": " ".join(words), "catalogues": catalogues, **given}
     found = busy("searching", app, "search", params, quiet=as_json)

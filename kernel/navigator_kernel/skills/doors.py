@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from navigator_kernel.errors import KernelError
@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]"
 
 
+class Sought(NamedTuple):
+    """The `skills` that there are, the names that the router finds for a query, best first, and those it is sure of."""
+
+    skills: Sequence[SkillDef]
+    names: Sequence[str]
+    sure: Collection[str]
+
+
 class Doors(NamedTuple):
     """What a change of the installed skills may reach. `prepare` gets `scan` ready meanwhile, and `finish` ends what it
     started; `private` are hosts that may be asked with the person's own
-    credentials; `reserved` are names that no skill may look like; `rank` orders skills by how near they are to a query;
+    credentials; `reserved` are names that no skill may look like; `seek` is what the router knows of a query;
     `consents` keep what the person agreed to by typing a command, `audit` what was done, `seen` writes the page
     of skills that were seen in sources, `progress` is told of how many skills how many were looked at.
     """
@@ -38,7 +46,7 @@ class Doors(NamedTuple):
     cache: Callable[[], RepoCache | None] = lambda: None
     private: Callable[[], frozenset[str]] = frozenset
     reserved: Callable[[], Iterable[str]] = tuple
-    rank: Callable[[Sequence[SkillDef], str], Sequence[str]] = lambda _skills, _query: ()
+    seek: Callable[[str], Sought | None] = lambda _query: None
     consents: Callable[[], Consents | None] = lambda: None
     audit: Callable[[], Audit] = Unrecorded
     seen: Writer | None = None

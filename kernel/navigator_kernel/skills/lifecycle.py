@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.inventory import Installed
     from navigator_kernel.skills.mapping import Row
     from navigator_kernel.skills.source import Source
-    from navigator_kernel.values.resource import Level
+    from navigator_kernel.values.resource import Level, SkillDef
 
 Answer = Mapping[str, Any]
 
@@ -142,11 +142,25 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         """The inventory of the chosen places, and of other hosts' folders where all are meant."""
         from navigator_kernel.skills.inventory import inventory
 
+        return inventory(self._looked_at(params), disabled_names(self.state), self.shipped, self.agreed())
+
+    def among(self, skills: Sequence[SkillDef]) -> list[SkillDef]:
+        """Those of `skills` that `found` would give."""
+        tops = {place.skills for place in self._looked_at({})}
+        return [skill for skill in skills if (skill.folder or skill.path).parent in tops]
+
+    def recorded(self, skills: Sequence[SkillDef]) -> Sequence[Installed]:
+        """What is on record of `skills`, which `among` gave."""
+        from navigator_kernel.skills.inventory import recorded
+
+        return recorded(skills, self._looked_at({}), self.shipped, self.agreed())
+
+    def _looked_at(self, params: Mapping[str, Any]) -> list[Place]:
         places = self.chosen(params)
         if not params.get("user") and not params.get("target"):
             at = sum(place.level == "project" for place in places)
             places[at:at] = [place_at("project", path, self.root) for path in self.others]
-        return inventory(places, disabled_names(self.state), self.shipped, self.agreed())
+        return places
 
     def chosen(self, params: Mapping[str, Any]) -> list[Place]:
         """Every place of the level and the target that are named, of all where none is."""

@@ -1,9 +1,10 @@
-"""The documented score of a keyword search over skills (LIF-3, LIF-16)."""
+"""The documented score of a keyword search over skills (LIF-3, LIF-16), and what the router adds to it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.text import fold
@@ -13,10 +14,15 @@ if TYPE_CHECKING:
 
 SEVERAL = 20  # at least two keywords matched
 USES_LIMIT = 15  # three for each use
+SURE = 50  # the router is as good as sure of it: as much as a description
+STANDS, NEAR = 15, 12  # the router finds it: its text has a keyword, or another form of one
+BEGINS, LETTERS = 14, 10  # its name begins with the letters of a keyword; they stand inside another word of it
+_LATIN = "a-z\u00df-\u024f"
 
 
 class Hit(NamedTuple):
-    """`reason` is the best match of any keyword: exact, prefix, contains, description, keywords_cn, tag or category."""
+    """`reason` is the best match of any keyword: exact, prefix, contains, description, keywords_cn, tag or category;
+    below these router or letters."""
 
     skill: SkillDef
     score: int
@@ -25,15 +31,25 @@ class Hit(NamedTuple):
 
 
 def search(
-    skills: Iterable[SkillDef], query: str, uses: Mapping[str, int], order: Sequence[str] = ()
+    skills: Iterable[SkillDef],
+    query: str,
+    uses: Mapping[str, int],
+    order: Sequence[str] = (),
+    sure: Collection[str] = (),
 ) -> tuple[Hit, ...]:
     """The skills that any keyword of `query` matches, best first. `uses` counts uses by folded name.
 
-    Ties go by `order`, the names as retrieval ranks them, then by name.
+    A keyword matches where it stands as a word. `order` are the names that the router finds, best first: those that no
+    keyword matches come too, and ties go by it, then by name. It is `sure` of some.
     """
     words = tuple({fold(word): word for word in re.split(r"[\s,，、]+", query.strip()) if word}.values())
     rank = {name: at for at, name in reversed(list(enumerate(order)))}
-    hits = [hit for skill in skills if (hit := _hit(skill, query, words, uses.get(fold(skill.name), 0)))]
+
+    def found(skill: SkillDef) -> Hit | None:
+        given = uses.get(fold(skill.name), 0)
+        return _hit(skill, query, words, given) or _other(skill, words, given, rank, sure)
+
+    hits = [hit for skill in skills if (hit := found(skill))]
     return tuple(sorted(hits, key=lambda hit: (-hit.score, rank.get(hit.skill.name, len(rank)), hit.skill.name)))
 
 
@@ -52,14 +68,41 @@ def _match(skill: SkillDef, word: str) -> tuple[int, str] | None:
     folded, name, plain = fold(word), fold(skill.name), word.casefold()
     if name == folded:
         return 100, "exact"
-    if name.startswith(folded):
-        return 90, "prefix"
-    if folded in name:
-        return 80, "contains"
-    if plain in skill.description.casefold():
+    if folded in name and (stands := _as_word(folded).search(name)):
+        return (80, "contains") if stands.start() else (90, "prefix")
+    if _stands(plain, skill.description):
         return 50, "description"
-    if any(plain in key.casefold() or key.casefold() in plain for key in skill.keywords_cn if key):
+    if any(_stands(plain, key) or _stands(key.casefold(), plain) for key in skill.keywords_cn if key):
         return 40, "keywords_cn"
-    if any(plain in tag.casefold() for tag in skill.tags):
+    if any(_stands(plain, tag) for tag in skill.tags):
         return 30, "tag"
-    return (20, "category") if plain in skill.category.casefold() else None
+    return (20, "category") if _stands(plain, skill.category) else None
+
+
+def _other(
+    skill: SkillDef, words: Sequence[str], uses: int, rank: Mapping[str, int], sure: Collection[str]
+) -> Hit | None:
+    """What is below the documented steps."""
+    best = (0, "")
+    if skill.name in rank:
+        stands = any(_stands(word.casefold(), skill.sop) for word in words)
+        best = (SURE if skill.name in sure else STANDS if stands else NEAR), "router"
+    texts = (skill.description, *skill.tags, *skill.keywords_cn, skill.category)
+    if any(fold(skill.name).startswith(fold(word)) for word in words):
+        best = max(best, (BEGINS, "letters"))
+    elif any(fold(word) in fold(skill.name) or word.casefold() in text.casefold() for word in words for text in texts):
+        best = max(best, (LETTERS, "letters"))
+    return Hit(skill, best[0] + min(3 * uses, USES_LIMIT), best[1], ()) if best[0] else None
+
+
+def _stands(word: str, text: str) -> bool:
+    text = text.casefold()
+    return word in text and _as_word(word).search(text) is not None
+
+
+@lru_cache(512)
+def _as_word(word: str) -> re.Pattern[str]:
+    """`word` where no letter goes on before or after it, but for the plural; Chinese has no gaps between words."""
+    before = f"(?<![{_LATIN}])" if re.match(f"[{_LATIN}]", word) else r"(?<!\d)" if word[:1].isdigit() else ""
+    after = f"(?:e?s)?(?![{_LATIN}])" if re.search(f"[{_LATIN}]$", word) else r"(?!\d)" if word[-1:].isdigit() else ""
+    return re.compile(before + re.escape(word) + after)
