@@ -17,6 +17,7 @@ USES_LIMIT = 15  # three for each use
 SURE = 50  # the router is as good as sure of it: as much as a description
 STANDS, NEAR = 15, 12  # the router finds it: its text has a keyword, or another form of one
 BEGINS, LETTERS = 14, 10  # its name begins with the letters of a keyword; they stand inside another word of it
+_Match = tuple[int, str]  # score and reason
 _LATIN = "a-z\u00df-\u024f"
 
 
@@ -27,7 +28,13 @@ class Hit(NamedTuple):
     skill: SkillDef
     score: int
     reason: str
-    matched: tuple[str, ...]
+
+
+class _Word(NamedTuple):
+    """A keyword as names have it, and as texts do."""
+
+    folded: str
+    plain: str
 
 
 def search(
@@ -42,57 +49,54 @@ def search(
     A keyword matches where it stands as a word. `order` are the names that the router finds, best first: those that no
     keyword matches come too, and ties go by it, then by name. It is `sure` of some.
     """
-    words = tuple({fold(word): word for word in re.split(r"[\s,，、]+", query.strip()) if word}.values())
+    held = {fold(word): word.casefold() for word in re.split(r"[\s,，、]+", query.strip()) if word}
+    words = tuple(_Word(*one) for one in held.items())
     rank = {name: at for at, name in reversed(list(enumerate(order)))}
 
     def found(skill: SkillDef) -> Hit | None:
-        given = uses.get(fold(skill.name), 0)
-        return _hit(skill, query, words, given) or _other(skill, words, given, rank, sure)
+        name = fold(skill.name)
+        exact = bool(words) and name == fold(query)  # a name of several words, written with spaces
+        best, count = _documented(skill, name, words, exact=exact)
+        best = best if best[0] else _other(skill, name, words, rank, sure)
+        bonus = (SEVERAL if count >= 2 else 0) + min(3 * uses.get(name, 0), USES_LIMIT)
+        return Hit(skill, best[0] + bonus, best[1]) if best[0] else None
 
     hits = [hit for skill in skills if (hit := found(skill))]
     return tuple(sorted(hits, key=lambda hit: (-hit.score, rank.get(hit.skill.name, len(rank)), hit.skill.name)))
 
 
-def _hit(skill: SkillDef, query: str, words: tuple[str, ...], uses: int) -> Hit | None:
-    found = {word: match for word in words if (match := _match(skill, word))}
-    best = max(found.values(), default=(0, ""))
-    if words and fold(skill.name) == fold(query):
-        best = max(best, (100, "exact"))  # a name of several words, written with spaces
-    if not best[0]:
-        return None
-    several = SEVERAL if len(found) >= 2 else 0
-    return Hit(skill, best[0] + several + min(3 * uses, USES_LIMIT), best[1], tuple(found))
+def _documented(skill: SkillDef, name: str, words: Sequence[_Word], *, exact: bool) -> tuple[_Match, int]:
+    """The best match of any keyword, 0 for none, and how many match."""
+    found = [match for word in words if (match := _match(skill, name, word))]
+    return max([*found, (100, "exact") if exact else (0, "")]), len(found)
 
 
-def _match(skill: SkillDef, word: str) -> tuple[int, str] | None:
-    folded, name, plain = fold(word), fold(skill.name), word.casefold()
-    if name == folded:
+def _match(skill: SkillDef, name: str, word: _Word) -> _Match | None:
+    if name == word.folded:
         return 100, "exact"
-    if folded in name and (stands := _as_word(folded).search(name)):
+    if word.folded in name and (stands := _as_word(word.folded).search(name)):
         return (80, "contains") if stands.start() else (90, "prefix")
-    if _stands(plain, skill.description):
+    if _stands(word.plain, skill.description):
         return 50, "description"
-    if any(_stands(plain, key) or _stands(key.casefold(), plain) for key in skill.keywords_cn if key):
+    if any(_stands(word.plain, key) or _stands(key.casefold(), word.plain) for key in skill.keywords_cn if key):
         return 40, "keywords_cn"
-    if any(_stands(plain, tag) for tag in skill.tags):
+    if any(_stands(word.plain, tag) for tag in skill.tags):
         return 30, "tag"
-    return (20, "category") if _stands(plain, skill.category) else None
+    return (20, "category") if _stands(word.plain, skill.category) else None
 
 
 def _other(
-    skill: SkillDef, words: Sequence[str], uses: int, rank: Mapping[str, int], sure: Collection[str]
-) -> Hit | None:
+    skill: SkillDef, name: str, words: Sequence[_Word], rank: Mapping[str, int], sure: Collection[str]
+) -> _Match:
     """What is below the documented steps."""
     best = (0, "")
     if skill.name in rank:
-        stands = any(_stands(word.casefold(), skill.sop) for word in words)
+        stands = any(_stands(word.plain, skill.sop) for word in words)
         best = (SURE if skill.name in sure else STANDS if stands else NEAR), "router"
-    texts = (skill.description, *skill.tags, *skill.keywords_cn, skill.category)
-    if any(fold(skill.name).startswith(fold(word)) for word in words):
-        best = max(best, (BEGINS, "letters"))
-    elif any(fold(word) in fold(skill.name) or word.casefold() in text.casefold() for word in words for text in texts):
-        best = max(best, (LETTERS, "letters"))
-    return Hit(skill, best[0] + min(3 * uses, USES_LIMIT), best[1], ()) if best[0] else None
+    text = "\n".join((name, skill.description, *skill.tags, *skill.keywords_cn, skill.category)).casefold()
+    if any(name.startswith(word.folded) for word in words):
+        return max(best, (BEGINS, "letters"))
+    return max(best, (LETTERS, "letters")) if any(w.folded in name or w.plain in text for w in words) else best
 
 
 def _stands(word: str, text: str) -> bool:
