@@ -101,12 +101,12 @@ def fold(name: str) -> str:
     return _GAPS.sub("-", folded.strip().casefold())
 
 
-def suggestions(word: str, names: Iterable[str], k: int = 3) -> list[str]:
-    """The `k` names nearest to `word`, nearest first."""
+def suggestions(word: str, names: Iterable[str], k: int = 3, cutoff: float = 0.5) -> list[str]:
+    """The `k` names nearest to `word`, nearest first; `cutoff` is how near they are at least, 0 to 1."""
     import difflib  # 5 ms, and only for a mistake
 
     folded = {fold(name): clean(name, lines=False) for name in names}
-    return [folded[near] for near in difflib.get_close_matches(fold(word), list(folded), k, 0.5)]
+    return [folded[near] for near in difflib.get_close_matches(fold(word), list(folded), k, cutoff)]
 
 
 def shorten(text: str, limit: int) -> str:

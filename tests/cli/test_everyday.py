@@ -110,3 +110,28 @@ def test_a_search_of_one_place_finds_what_lies_there(here: Place) -> None:
     found = {target: here.json("search", "excel", "--target", target)["skills"] for target in ("agents", "claude")}
     assert [one["name"] for one in found["agents"]] == ["xlsx"]
     assert "xlsx" not in [one["name"] for one in found["claude"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "near", "code"),
+    [
+        (("install", "alpha-on"), "alpha-one", 2),
+        (("skill", "info", "wrod-count"), "word-count", 2),
+        (("install", "anthropic/skills", "--offline", "--skill", "pdf"), "anthropics/skills", 7),
+        (("remove", "alpha-on"), "alpha-one", 4),
+        (("update", "alpha-on"), "alpha-one", 4),
+        (("skill", "disable", "wrod-count"), "word-count", 4),
+        (("skill", "scan", "wrod-count"), "word-count", 4),
+    ],
+)
+def test_a_source_or_skill_that_is_nearly_known_gets_a_hint(
+    here: Place, source: str, words: tuple[str, ...], near: str, code: int
+) -> None:
+    here.said("install", source, "--skill", "alpha-one")
+    done = here.run(*words)
+    assert (done.code, f"hint: did you mean {near}?" in done.err) == (code, True), done.err
+    assert near in here.json(*words)["error"]["suggestions"]
+
+
+def test_a_word_that_is_near_to_nothing_gets_the_forms_of_a_source(here: Place) -> None:
+    assert here.run("install", "zzzzqqqq").err.splitlines()[1].startswith("hint: owner/repo, ")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.errors import FetchFailed, KernelError, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.place import Place, Target, place_at
 from navigator_kernel.skills.switches import disabled_names
 from navigator_kernel.text import clean, fold, suggestions
@@ -91,6 +91,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         module = importlib.import_module(f"navigator_kernel.skills.verbs.{_VERBS[operation][0]}")
         try:
             answer: Answer = module.VERBS[operation](self, params)
+        except FetchFailed as error:
+            raise self._hinted(error, str(params.get("source") or "")) from error.__cause__
         finally:
             self.doors.finish()
         return answer
@@ -136,7 +138,27 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 text, wanted = known[0], wanted or [known[1]]
             elif named := self.doors.mapping.named(text):
                 raise _only_named(text, *named)
-        return parse_source(text, base=self.root, ref=str(params.get("ref") or "")), wanted
+        try:
+            return parse_source(text, base=self.root, ref=str(params.get("ref") or "")), wanted
+        except UsageProblem as error:
+            raise self._hinted(error, text) from error
+
+    def _hinted(self, error: KernelError, asked: str) -> KernelError:
+        """`error` with the names that are nearest to what was asked for as a source: of repositories that are known, or
+        of skills here and there."""
+        if asked.count("/") == 1 and ":" not in asked:
+            repository = asked.partition("@")[0].partition("#")[0]
+            known = {held.row.repo for held in self.doors.mapping.rows()} - {repository}
+            near = suggestions(repository, known, 1, 0.8)
+        elif "/" not in asked and ":" not in asked:
+            names = [one.skill.name for one in self.found({})[0]]
+            near = suggestions(asked, [*names, *self.doors.mapping.names()], 3, 0.7)
+        else:
+            near = []
+        if near:
+            error.hint = f"did you mean {' or '.join(near)}? Otherwise: {error.hint}"
+            error.data = {**error.data, "suggestions": near}
+        return error
 
     def found(self, params: Mapping[str, Any]) -> Any:
         """The inventory of the chosen places, and of other hosts' folders where all are meant."""
