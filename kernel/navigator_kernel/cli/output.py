@@ -37,7 +37,7 @@ def note(text: str, *, dim: bool = False) -> None:
     """A line beside the data, which stays one whatever it names; a `dim` one is cut to the terminal."""
     line = clean(text, lines=False)
     if dim and sys.stderr.isatty():
-        line = _cut(line, os.get_terminal_size(sys.stderr.fileno()).columns or None)
+        line = cut(line, os.get_terminal_size(sys.stderr.fileno()).columns or None)
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         line = line if plain else f"\x1b[2m{line}\x1b[0m"
     sys.stderr.write(line + "\n")
@@ -48,14 +48,19 @@ def is_attended() -> bool:
     return sys.stdout.isatty() and sys.stderr.isatty()
 
 
+def is_asked() -> bool:
+    """Whether a person can be shown choices and type: a terminal that moves its cursor, at both ends."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Columns that line up as they are seen, Chinese characters two wide; cut to the terminal, never in a pipe."""
     body = [[clean(cell, lines=False) for cell in row] for row in rows]
-    widths = [max(map(_width, column)) for column in zip(head, *body, strict=True)]
+    widths = [max(map(width, column)) for column in zip(head, *body, strict=True)]
     limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
     for row in ([*head], *body):
-        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        sys.stdout.write(_cut("  ".join(cells).rstrip(), limit) + "\n")
+        cells = [padded(cell, columns) for cell, columns in zip(row, widths, strict=True)]
+        sys.stdout.write(cut("  ".join(cells).rstrip(), limit) + "\n")
 
 
 def style_of(wanted: str) -> Style:
@@ -71,7 +76,14 @@ def style_of(wanted: str) -> Style:
     return "emoji"
 
 
-def _width(text: str) -> int:
+def padded(text: str, columns: int) -> str:
+    """`text` cut or filled to as many columns."""
+    held = cut(text, columns)
+    return held + " " * (columns - width(held))
+
+
+def width(text: str) -> int:
+    """The columns that a terminal shows `text` in."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -79,12 +91,13 @@ def _width(text: str) -> int:
     return sum(0 if combining(mark) else 2 if east_asian_width(mark) in "WF" else 1 for mark in text)
 
 
-def _cut(line: str, limit: int | None) -> str:
-    if limit is None or _width(line) <= limit:
+def cut(line: str, limit: int | None) -> str:
+    """`line` in at most `limit` columns, with an ellipsis where something is left out."""
+    if limit is None or width(line) <= limit:
         return line
     kept, room = "", limit - 1
     for mark in line:
-        room -= _width(mark)
+        room -= width(mark)
         if room < 0:
             break
         kept += mark

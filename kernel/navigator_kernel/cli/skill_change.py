@@ -10,7 +10,7 @@ import click
 
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.install_report import report, unscanned
-from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.output import document, is_asked, lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill_findings import accepting
 from navigator_kernel.cli.skill_work import (
@@ -22,7 +22,7 @@ from navigator_kernel.cli.skill_work import (
     reach_options,
     verbose_option,
 )
-from navigator_kernel.errors import FetchFailed, UsageProblem
+from navigator_kernel.errors import FetchFailed, Interrupted, UsageProblem
 
 
 @click.command("install")
@@ -60,14 +60,30 @@ def install(
     params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
     params["exclude"] = list(given["exclude"])
     begin = monotonic()
-    ask = not given["everything"]
-    found = accepting(f"installing from {source}", app, "install", params, quiet=as_json or quiet, ask=ask)
+    found = _chosen(app, params, quiet=as_json or quiet, choosing=not as_json and is_asked())
     seconds = monotonic() - begin
     if as_json:
         document({**found, "seconds": round(seconds, 2)})
     else:
         report(found, seconds, quiet=quiet, verbose=verbose)
     return int(found["exit_code"])
+
+
+def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) -> Mapping[str, Any]:
+    """The answer of an install; where a source holds several skills and none is named, the person marks some."""
+    what, ask = f"installing from {params['source']}", not params["all"]
+    try:
+        return accepting(what, app, "install", {**params, "choosing": choosing}, quiet=quiet, ask=ask)
+    except UsageProblem as problem:
+        choices = problem.data.get("choices")
+        if not choices:
+            raise
+    from navigator_kernel.cli.picker import pick
+
+    wanted = pick(f"{len(choices)} skills in {params['source']}", choices)
+    if wanted is None:
+        raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
+    return accepting(what, app, "install", {**params, "skill": wanted}, quiet=quiet, ask=ask)
 
 
 @click.command("uninstall")

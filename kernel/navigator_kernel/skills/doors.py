@@ -67,7 +67,8 @@ class Options(NamedTuple):
     """`everything` means all skills but those that `exclude` names, `rename` is the name to install under, `dry_run`
     tells what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
     the person's own credentials in for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
-    whose block the person accepts, each `RULE` or `NAME:RULE`."""
+    whose block the person accepts, each `RULE` or `NAME:RULE`; with `choosing`, who has to name a skill is told the
+    choices."""
 
     everything: bool = False
     rename: str = ""
@@ -78,6 +79,7 @@ class Options(NamedTuple):
     link: bool = False
     exclude: tuple[str, ...] = ()
     accept: Sequence[str] = ()
+    choosing: bool = False
 
 
 def opened(source: Source, doors: Doors, options: Options, *, install: bool = False) -> Tree:

@@ -237,4 +237,5 @@ def _everything(selection: Selection, options: Options) -> Picked:
     names = sorted({fold(skill.name): clean(skill.name, lines=False) for skill in meant}.values())
     listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     message = f"{reader.source.label!r} holds {len(names)} skills and none is named"
-    raise UsageProblem(message, hint=f"add --skill NAME or --all; it has: {listed}", skills=names)
+    more = {"choices": selection.choices()} if options.choosing else {}
+    raise UsageProblem(message, hint=f"add --skill NAME or --all; it has: {listed}", skills=names, **more)

@@ -125,6 +125,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             link=bool(params.get("link")),
             exclude=tuple(words(params.get("exclude"))),
             accept=words(params.get("accept")),
+            choosing=bool(params.get("choosing")),
         )
 
     def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:
