@@ -58,7 +58,7 @@ def install(
         raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
     quiet, verbose = given.pop("quiet"), given.pop("verbose")
     params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
-    params["exclude"] = list(given["exclude"])
+    params |= {"exclude": list(given["exclude"]), "root": app.root_flag}
     begin = monotonic()
     found = _chosen(app, params, quiet=as_json or quiet, choosing=not as_json and is_asked())
     seconds = monotonic() - begin
@@ -117,7 +117,8 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @pass_app
 def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
     """Bring installed skills to what their sources have now."""
-    found = accepting("looking for news", app, "update", {"name": list(names), "check": check, **given}, quiet=as_json)
+    params = {"name": list(names), "check": check, "root": app.root_flag, **given}
+    found = accepting("looking for news", app, "update", params, quiet=as_json)
     code = _reached(found)
     if as_json:
         document({**found, "exit_code": code})

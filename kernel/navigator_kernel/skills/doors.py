@@ -68,7 +68,8 @@ class Options(NamedTuple):
     tells what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
     the person's own credentials in for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
     whose block the person accepts, each `RULE` or `NAME:RULE`; with `choosing`, who has to name a skill is told the
-    choices."""
+    choices. `root`, `place` and `reach` are what the person said of the project, of the place in it, and of how the
+    source is reached."""
 
     everything: bool = False
     rename: str = ""
@@ -80,6 +81,17 @@ class Options(NamedTuple):
     exclude: tuple[str, ...] = ()
     accept: Sequence[str] = ()
     choosing: bool = False
+    root: str = ""
+    place: tuple[str, ...] = ()
+    reach: tuple[str, ...] = ()
+
+    def command(self, verb: str, *words: str) -> str:
+        """`navigator skill <verb> <words>` for the same place, safe to paste into a shell."""
+        import shlex
+
+        root = ["--root", self.root] if self.root else []
+        more = (*self.place, *(self.reach if verb == "install" else ()))
+        return clean(shlex.join(["navigator", *root, "skill", verb, *words, *more]), lines=False)
 
 
 def opened(source: Source, doors: Doors, options: Options, *, install: bool = False) -> Tree:

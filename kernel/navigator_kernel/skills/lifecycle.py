@@ -126,6 +126,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             exclude=tuple(words(params.get("exclude"))),
             accept=words(params.get("accept")),
             choosing=bool(params.get("choosing")),
+            root=str(params.get("root") or ""),
+            place=_place_words(params),
+            reach=_reach_words(params),
         )
 
     def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:
@@ -250,6 +253,18 @@ def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:
     command = clean(shlex.join(["navigator", "skill", "install", repository, "--skill", skill]), lines=False)
     hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
     return SkillNotFound(f"{clean(name, lines=False)!r} is not a known skill", hint=hint, suggestions=[])
+
+
+def _place_words(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the person said of the place; a link is made beside the place."""
+    user = ("--user",) if params.get("user") else ()
+    target = params.get("target") if not params.get("link") else None
+    return (*user, *(("--target", str(target)) if target else ()))
+
+
+def _reach_words(params: Mapping[str, Any]) -> tuple[str, ...]:
+    link = ("--target", "agents", "--link") if params.get("link") else ()
+    return (*link, *(f"--{name}" for name in ("auth", "offline") if params.get(name)))
 
 
 def _target(params: Mapping[str, Any]) -> Target | None:
