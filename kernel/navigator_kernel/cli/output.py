@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from navigator_kernel.values.report import Style
 
 
+GAP = 2  # columns between those of a table
+TEXT = 30  # columns that a description has at least
+
+
 def document(body: Mapping[str, Any], *, whole: bool = False) -> None:
     """The one JSON document of a `--json` command; `exit_code` is 0 unless it says otherwise, and not added to what is
     `whole`, by a standard of others."""
@@ -53,14 +57,35 @@ def is_asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns that line up as they are seen, Chinese characters two wide; cut to the terminal, never in a pipe."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, spare: Sequence[str] = (), whole: str = "") -> None:
+    """Columns that line up as they are seen, Chinese characters two wide; the last is cut to the terminal.
+
+    On a terminal that is too narrow the `spare` columns are left out, the first of them first, and the `whole` one,
+    which is there to be copied, has a line of its own below each row. In a pipe nothing is cut or left out.
+    """
     body = [[clean(cell, lines=False) for cell in row] for row in rows]
     widths = [max(map(width, column)) for column in zip(head, *body, strict=True)]
     limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
-    for row in ([*head], *body):
-        cells = [padded(cell, columns) for cell, columns in zip(row, widths, strict=True)]
-        sys.stdout.write(cut("  ".join(cells).rstrip(), limit) + "\n")
+    apart = head.index(whole) if whole and limit and sum(widths) + GAP * (len(widths) - 1) > limit else None
+    shown = _that_fit([*head], widths, limit or 0, spare, apart) if limit else list(range(len(head)))
+    for count, row in enumerate(([*head], *body)):
+        line = (" " * GAP).join(padded(row[at], widths[at]) for at in shown).rstrip()
+        sys.stdout.write(cut(line, limit) + "\n")
+        if count and apart is not None and row[apart]:
+            sys.stdout.write(f"  {row[apart]}\n")
+
+
+def _that_fit(
+    head: Sequence[str], widths: Sequence[int], limit: int, spare: Sequence[str], apart: int | None
+) -> list[int]:
+    """The columns that are shown, so that the last has TEXT columns at least, or all that it needs."""
+    shown = [at for at in range(len(head)) if at != apart]
+    for name in spare:
+        needed = sum(widths[at] + GAP for at in shown[:-1]) + min(widths[shown[-1]], TEXT)
+        if needed <= limit:
+            break
+        shown = [at for at in shown if head[at] != name]
+    return shown
 
 
 def style_of(wanted: str) -> Style:

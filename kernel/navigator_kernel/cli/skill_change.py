@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from time import monotonic
 from typing import Any
 
 import click
 
+from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.install_report import report, unscanned
 from navigator_kernel.cli.output import document, is_asked, lines, table
@@ -27,7 +29,13 @@ from navigator_kernel.errors import FetchFailed, Interrupted, UsageProblem
 
 @click.command("install")
 @click.argument("source", required=False)
-@click.option("--skill", "skills", multiple=True, help="A skill of it, by name, folder, path or glob; may be repeated.")
+@click.option(
+    "--skill",
+    "skills",
+    multiple=True,
+    help="A skill of it, by name, folder, path or glob; may be repeated.",
+    shell_complete=skill_names.of_source,
+)
 @click.option("--all", "everything", is_flag=True, help="Every skill of the source.")
 @click.option(
     "--exclude", multiple=True, help="With --all: not this skill, by its exact name or path; may be repeated."
@@ -87,7 +95,7 @@ def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) ->
 
 
 @click.command("uninstall")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
 @click.option("--repo", help="Every skill that came from this source.")
 @dry_option
 @place_options
@@ -106,7 +114,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 
 
 @click.command("update")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
 @click.option("--check", is_flag=True, help="Only tell what is new; the same as outdated.")
 @click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
 @accept_option
@@ -125,15 +133,16 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
     elif check:
         _news(found)
     else:
-        for one in found["skills"]:
+        for one in (one for one in found["skills"] if one["action"] != "kept"):
             done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
             lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
+        lines(_counted(one["action"].replace("kept", "already current") for one in found["skills"]))
         unscanned(found["skills"])
     return code
 
 
 @click.command("outdated")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
 @reach_options
 @place_options
 @json_option
@@ -187,11 +196,21 @@ def _reached(found: Mapping[str, Any]) -> int:
 
 
 def _news(found: Mapping[str, Any]) -> None:
+    """What is not as its source has it, and how many skills are what."""
     rows = [
         (one["name"], one["state"], one["from"][:12], one["to"][:12], one["problem"] or ", ".join(one["edited"]))
         for one in found["skills"]
+        if one["state"] != "current"
     ]
-    table(("skill", "state", "here", "there", "note"), rows)
+    if rows:
+        table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"))
+    lines(_counted(one["state"] for one in found["skills"]))
+
+
+def _counted(words: Iterable[str]) -> str:
+    """`2 changed, 14 current`"""
+    counts = Counter(words)
+    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) or "no skill was installed here"
 
 
 def _returned(found: Mapping[str, Any], *, as_json: bool) -> None:
