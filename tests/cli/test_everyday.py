@@ -11,6 +11,7 @@ import pytest
 
 from cli.support import Place, environment, place_in
 from navigator_kernel.cli.commands import COMMANDS, EVERYDAY, navigator
+from person_state import state_of
 from skill_repositories import make_repo, skill_text
 
 SHORT = {"install": "install", "add": "install", "remove": "uninstall", "uninstall": "uninstall"}
@@ -101,6 +102,14 @@ def test_search_finds_by_what_the_router_knows(here: Place) -> None:
     reasons = {one["name"]: one["reason"] for one in found["excel"]}
     assert reasons["xlsx"] == "router"
     assert list(reasons).index("xlsx") < list(reasons).index("code-review-excellence")
+
+
+@pytest.mark.requirement("LIF-3")
+def test_a_search_has_its_score_where_the_index_cannot_be_written(here: Place) -> None:
+    here.write({".claude/skills/alpha/SKILL.md": skill_text("alpha", "draws charts")})
+    (state_of(here.root) / "index").write_text("in the way")
+    found = here.json("search", "charts")["skills"]
+    assert [(one["name"], one["score"]) for one in found if one["name"] == "alpha"] == [("alpha", 50)]
 
 
 @pytest.mark.requirement("LIF-3")

@@ -19,7 +19,7 @@ from navigator_kernel.assembly.places import (
     standing_places,
 )
 from navigator_kernel.assembly.scanners import Scanners
-from navigator_kernel.errors import NotFound
+from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import load_settings, user_cache, user_state
 from navigator_kernel.skills.doors import Doors, Sought
@@ -96,7 +96,18 @@ def _cache() -> RepoCache:
     return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
 
 
-def _sought(root: Path, query: str) -> Sought:
+def _sought(root: Path, query: str) -> Sought | None:
+    """What the router finds, None where it cannot be asked: a search has its score without it."""
+    try:
+        return _found(root, query)
+    except KernelError as error:
+        import logging
+
+        logging.getLogger("navigator").warning("searching without the router: %s", error.message)
+        return None
+
+
+def _found(root: Path, query: str) -> Sought:
     """By the words of the router's index, those of a Chinese query also in English; where they find nothing, by
     meaning."""
     from navigator_kernel.assembly.parts import open_router, word_index
