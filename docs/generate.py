@@ -94,6 +94,16 @@ def command_rows() -> Iterator[str]:
             yield _row(text, f"navigator {name}", held)
 
 
+def everyday_rows() -> Iterator[str]:
+    """The short forms of skill commands, which take the same words."""
+    from navigator_kernel.cli.commands import EVERYDAY
+
+    yield "| Intent | Command Signature | Note |"
+    yield "|---|---|---|"
+    for name, (own, text) in EVERYDAY.items():
+        yield f"| {text} | `navigator {name}` | as `navigator skill {own}`, with its arguments and options |"
+
+
 def script_rows() -> Iterator[str]:
     """The scripts of `bin/`: the worker's allow-list."""
     yield "| Intent | Command Signature | Note |"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, Literal, cast
 
 Language = Literal["en", "zh"]
@@ -99,6 +100,14 @@ def fold(name: str) -> str:
     """The form in which two names are the same name: NFKC, lower case, `_` and space as `-` (X-29)."""
     folded = name if name.isascii() else unicodedata.normalize("NFKC", name)
     return _GAPS.sub("-", folded.strip().casefold())
+
+
+def suggestions(word: str, names: Iterable[str], k: int = 3, cutoff: float = 0.5) -> list[str]:
+    """The `k` names nearest to `word`, nearest first; `cutoff` is how near they are at least, 0 to 1."""
+    import difflib  # 5 ms, and only for a mistake
+
+    folded = {fold(name): clean(name, lines=False) for name in names}
+    return [folded[near] for near in difflib.get_close_matches(fold(word), list(folded), k, cutoff)]
 
 
 def shorten(text: str, limit: int) -> str:

@@ -21,6 +21,7 @@ COLD, COLD_OURS = 0.060, 0.020  # seconds of CPU for an answer by words: all of 
 COLD_MEANING = 0.350
 ROOT = Path(__file__).parents[2]
 BUDGET = 0.150  # seconds of CPU
+SEARCH = 0.200
 HEAVY = ("numpy", "tantivy", "git", "pydantic_ai", "openai", "anthropic", "starlette", "fastapi", "mcp")
 
 
@@ -53,6 +54,18 @@ def test_a_command_starts_within_its_budget(
         figures = f"{ours * 1000:.0f} ms CPU beyond {bare * 1000:.0f} ms of bare python, load {os.getloadavg()[0]:.1f}"
         print(f"\nstart-up of `navigator {' '.join(words)}`, 50 skills: {figures}")
     assert ours <= (BUDGET if words[0] != "route" else 2 * BUDGET)
+
+
+def test_a_search_among_1600_skills_stays_within_its_budget(
+    many_skills: Callable[[int], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    project, words = many_skills(1_600), ["-m", "navigator_kernel.cli.main", "search", "invoice"]
+    cpu_of([sys.executable, *words], project)  # the index is made
+    bare, ours = beyond(words, project)
+    with capsys.disabled():
+        figures = f"{ours * 1000:.0f} ms CPU beyond {bare * 1000:.0f} ms of bare python, load {os.getloadavg()[0]:.1f}"
+        print(f"\n`navigator search` among 1,600 skills, warm: {figures}")
+    assert ours <= SEARCH
 
 
 def test_listing_skills_imports_nothing_heavy(many_skills: Callable[[int], Path]) -> None:

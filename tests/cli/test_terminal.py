@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import select
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from cli.support import Place, below, environment, place_in, type_a
+from cli.support import Place, below, place_in, type_a
+from cli.terminals import LIMIT, Terminal
+from cli.terminals import terminal as opened
 from person_state import state_of
 from processes import working_in
 
-LIMIT = 30  # seconds that anything may take to appear
-ON_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
 SLEEP = """\
 import os, pathlib, subprocess, time
 child = subprocess.Popen(["sleep", "300"], start_new_session=True)
@@ -34,60 +25,8 @@ time.sleep(300)
 """
 
 
-@dataclass(kw_only=True)
-class Terminal:
-    """What a person sees and types. `seen` is all that was shown and not yet waited for."""
-
-    process: subprocess.Popen[bytes]
-    master: int
-    seen: str = ""
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-    def wait_for(self, wanted: str) -> str:
-        """All that was shown up to and with `wanted`."""
-        end = time.monotonic() + LIMIT
-        while wanted not in self.seen:
-            ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{wanted!r} did not appear: {self.seen!r}"
-            try:
-                self.seen += os.read(self.master, 65_536).decode("utf-8", "replace")
-            except OSError as error:
-                raise AssertionError(f"it ended before {wanted!r}: {self.seen!r}") from error
-        shown, mark, self.seen = self.seen.partition(wanted)
-        return shown + mark
-
-    def interrupt(self) -> None:
-        """Ctrl-C at a prompt, until there is a new one: between the prompt and the reading, a signal may be lost."""
-        for _ in range(5):
-            self.type("\x03")
-            ready, _, _ = select.select([self.master], [], [], 2.0)
-            if ready:
-                break
-        self.wait_for("> ")
-
-    def end(self) -> int:
-        """The exit code after Ctrl-D."""
-        self.type("\x04")
-        return self.process.wait(LIMIT)
-
-
-@contextmanager
-def terminal(place: Place, *words: str) -> Iterator[Terminal]:
-    master, slave = pty.openpty()
-    argv = [sys.executable, "-c", ON_TERMINAL, *place.program, *words, "chat"]
-    env = environment({"TERM": "dumb"})
-    process = subprocess.Popen(
-        argv, cwd=place.root, env=env, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
-    )
-    os.close(slave)
-    try:
-        yield Terminal(process=process, master=master)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
+def terminal(place: Place, *words: str) -> AbstractContextManager[Terminal]:
+    return opened(place, *words, "chat")
 
 
 @pytest.fixture

@@ -72,6 +72,58 @@ def test_ties_go_by_retrieval_before_the_name() -> None:
 
 
 @pytest.mark.requirement("LIF-16")
+@pytest.mark.parametrize(
+    "held",
+    [
+        skill("code-review-excellence", "for excellent reviews"),
+        skill("excellence"),
+        skill("x", "does it excellently"),
+        skill("x", tags=("excellence",)),
+    ],
+    ids=["name", "begins", "description", "tag"],
+)
+def test_letters_inside_another_word_come_after_every_word(held: SkillDef) -> None:
+    hits = search([held, skill("z", category="excel"), skill("xlsx", sop="Reads Excel.")], "excel", {}, order=["xlsx"])
+    assert [hit.skill.name for hit in hits] == ["z", "xlsx", held.name]
+    assert hits[-1].reason == "letters"
+
+
+@pytest.mark.requirement("LIF-16")
+@pytest.mark.parametrize(
+    ("held", "query", "reason"),
+    [
+        (skill("x", "makes slides"), "slide", "description"),
+        (skill("x", "把表格转换成excel文件"), "excel", "description"),
+        (skill("x", "用户要做幻灯片时使用"), "幻灯片", "description"),
+        (skill("pdf2text"), "pdf", "prefix"),
+        (skill("to-c++"), "c++", "contains"),
+    ],
+)
+def test_a_word_ends_where_no_letter_goes_on(held: SkillDef, query: str, reason: str) -> None:
+    (hit,) = search([held], query, {})
+    assert hit.reason == reason
+
+
+def test_a_name_that_is_typed_in_part_is_found_first() -> None:
+    hits = search([skill("a", "to brainstorm"), skill("brainstorming")], "brainst", {})
+    assert [hit.skill.name for hit in hits] == ["brainstorming", "a"]
+
+
+@pytest.mark.requirement("LIF-3")
+def test_what_only_the_router_finds_is_added_in_its_order() -> None:
+    held = [skill("a"), skill("b"), skill("c", tags=("word",)), skill("d")]
+    hits = search(held, "word", {}, order=["d", "b", "c"])
+    assert [(hit.skill.name, hit.reason) for hit in hits] == [("c", "tag"), ("d", "router"), ("b", "router")]
+
+
+@pytest.mark.requirement("LIF-3")
+def test_what_the_router_is_sure_of_counts_as_a_description_does() -> None:
+    held = [skill("a", tags=("word",)), skill("b"), skill("c", "a word")]
+    hits = search(held, "word", {}, order=["b"], sure={"b"})
+    assert [(hit.skill.name, hit.score) for hit in hits] == [("b", 50), ("c", 50), ("a", 30)]
+
+
+@pytest.mark.requirement("LIF-16")
 def test_a_use_counts_however_the_name_was_written(tmp_path: Path) -> None:
     writer = FolderWriter([tmp_path])
     assert (add_use(tmp_path, "PDF_Tools", writer), add_use(tmp_path, "pdf-tools", writer)) == (1, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -71,13 +71,15 @@ def findings(root: Path, settings: Callable[[], Settings], kernel: Callable[[], 
     yield _tried("plugins", lambda: _plugins(kernel()), "navigator plugin list names them")
 
 
-def shown(found: Iterable[Finding]) -> list[str]:
-    """The lines that a person reads."""
-    marks = {"ok": "ok", "missing": "--", "damaged": "!!"}
+def shown(found: Sequence[Finding], *, every: bool = False) -> list[str]:
+    """The lines that a person reads: what is damaged or missing, or `every` thing, and how many are what."""
+    marks = {"damaged": "!!", "missing": "--", "ok": "ok"}
     lines: list[str] = []
-    for one in found:
-        lines += [f"{marks[one.state]}  {one.what}: {one.detail}", *([f"    {one.remedy}"] if one.remedy else [])]
-    return lines
+    for one in sorted(found, key=lambda one: list(marks).index(one.state)):
+        if every or one.state != "ok":
+            lines += [f"{marks[one.state]}  {one.what}: {one.detail}", *([f"    {one.remedy}"] if one.remedy else [])]
+    counts = {state: sum(one.state == state for one in found) for state in marks}
+    return [*lines, ", ".join(f"{count} {state}" for state, count in counts.items())]
 
 
 def answered(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +19,18 @@ from navigator_kernel.assembly.places import (
     standing_places,
 )
 from navigator_kernel.assembly.scanners import Scanners
-from navigator_kernel.errors import NotFound
+from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import load_settings, user_cache, user_state
-from navigator_kernel.skills.doors import Doors
+from navigator_kernel.skills.doors import Doors, Sought
 from navigator_kernel.skills.lifecycle import Lifecycle
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.repo_cache import RepoCache
-    from navigator_kernel.values.resource import Level, SkillDef
+    from navigator_kernel.values.resource import Level
+
+FOUND = 24  # skills that a search asks the router for
+SURE = 0.5  # confidence from which meaning alone finds a skill, and from which it counts as a good match
 
 
 def open_lifecycle(root: Path) -> Lifecycle:
@@ -52,7 +55,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
         cache=_cache,
         private=lambda: load_settings(root).private,
         reserved=shipped_digests,
-        rank=_ranked,
+        seek=partial(_sought, root),
         consents=lambda: open_consents(open_audit(root)),
         audit=lambda: open_audit(root),
         seen=private_writer(user_state()),
@@ -94,7 +97,32 @@ def _cache() -> RepoCache:
     return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
 
 
-def _ranked(skills: Sequence[SkillDef], query: str) -> Sequence[str]:
-    from navigator_kernel.routing.lexical import LexicalIndex
+def _sought(root: Path, query: str) -> Sought | None:
+    """What the router finds, None where it cannot be asked: a search has its score without it."""
+    try:
+        return _found(root, query)
+    except KernelError as error:
+        import logging
 
-    return [one.name for one in LexicalIndex(tuple(skills)).rank(query, len(skills) or 1)]
+        logging.getLogger("navigator").warning("searching without the router: %s", error.message)
+        return None
+
+
+def _found(root: Path, query: str) -> Sought:
+    """By the words of the router's index, those of a Chinese query also in English; where they find nothing, by
+    meaning."""
+    from navigator_kernel.assembly.parts import open_router, word_index
+    from navigator_kernel.skills.aliases import other_words
+    from navigator_kernel.text import language_of
+
+    parts = open_router(root, load_settings(root))
+    with parts.catalogue.once():
+        skills = parts.catalogue.list_resources(enabled_only=False)
+    chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)
+    more = other_words([query]) if language_of(query) == "zh" else []
+    index = parts.meaning or word_index(root)
+    found = index.by_words(chosen, " ".join([query, *more]), FOUND).candidates
+    if not found and parts.meaning is not None:
+        found = tuple(one for one in index.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
+    sure = frozenset(one.name for one in found if one.confidence >= SURE)
+    return Sought([one for one in skills if one.type == "skill"], [one.name for one in found], sure)

@@ -209,11 +209,12 @@ def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
 
 
 class RouterParts(Struct, frozen=True):
-    """What `navigator route` needs, and no more."""
+    """What `navigator route` needs, and no more; `meaning` is what its own router ranks with, None for words alone."""
 
     catalogue: ResourceCatalogue
     router: Router
     files: FileReader
+    meaning: Meaning | None = None
 
 
 def open_router(root: Path, settings: Settings) -> RouterParts:
@@ -228,12 +229,22 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
         plugins = open_plugins(root, agents=False)
     sources = plugins.sources(root) if plugins else ()
     catalogue = open_catalogue(root, sources)
+    meaning = open_meaning(root, settings, plugins.plugins if plugins else None)
     own = CascadeRouter(
         catalogue=catalogue,
         mapping=open_mapping(root),
         scripts=scripts(root),
         servers=tuple(sorted(settings.servers)),
-        meaning=open_meaning(root, settings, plugins.plugins if plugins else None),
+        meaning=meaning,
     )
     chosen = plugins.plugins.first("kernel_register_routers", catalogue) if plugins else None
-    return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()))
+    return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()), meaning=meaning)
+
+
+def word_index(root: Path) -> Meaning:
+    """The index of the words alone, for where nothing routes by meaning."""
+    from navigator_kernel.routing.index import RoutingIndex
+    from navigator_kernel.routing.meaning import Meaning
+
+    state = project_state(root)
+    return Meaning(RoutingIndex(state.folder / "index", state_writer(state), None))

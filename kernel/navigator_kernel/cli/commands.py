@@ -37,13 +37,29 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 
 
+# short form → (the command of `navigator skill` that it is, help)
+EVERYDAY: Mapping[str, tuple[str, str]] = {
+    "install": ("install", "Install skills from a repository, a folder or an archive"),
+    "add": ("install", "The same as install"),
+    "search": ("search", "Find an installed skill by words"),
+    "list": ("list", "List installed skills"),
+    "update": ("update", "Bring installed skills to what their sources have now"),
+    "uninstall": ("uninstall", "Remove skills that were installed here"),
+    "remove": ("uninstall", "The same as uninstall"),
+}
+
+
 class Commands(click.Group):
     """A group that imports a command's module when the command is called; plugins add to it by name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return sorted((*COMMANDS, *EVERYDAY))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in EVERYDAY:
+            from navigator_kernel.cli.skill import command as skills
+
+            return skills.get_command(ctx, EVERYDAY[cmd_name][0])
         if cmd_name in COMMANDS:
             module = importlib.import_module(f"navigator_kernel.cli.{COMMANDS[cmd_name][0]}")
             command: click.Command = module.command
@@ -53,6 +69,8 @@ class Commands(click.Group):
         return app_of(ctx).plugin_commands().get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Everyday commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in EVERYDAY.items()])
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
 
@@ -78,10 +96,29 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        hint = f"{context.command_path} --help" if context is not None else "navigator --help"
-        message, code = error.format_message(), error.exit_code
-        return {"type": type(error).__name__, "code": "usage", "msg": message, "exit_code": code, "hint": hint}
+        return _misused(error)
     except click.Abort:
         raise KeyboardInterrupt from None
     return code if isinstance(code, int) else 0
+
+
+def _misused(error: click.ClickException) -> Mapping[str, Any]:
+    """What is wrong with the words, and where the right ones are listed."""
+    context, word = getattr(error, "ctx", None), getattr(error, "command_name", None)
+    message, hint = error.format_message(), f"{context.command_path if context else 'navigator'} --help"
+    if context is not None and word is not None:
+        message, hint = f"No such command {word!r}.", _meant(word, context) or hint
+    kind, code = type(error).__name__, error.exit_code
+    return {"type": kind, "code": "usage", "msg": message, "exit_code": code, "hint": hint}
+
+
+def _meant(word: str, context: click.Context) -> str:
+    """A hint with the command whose name is nearest to `word`; empty where none is near."""
+    from navigator_kernel.cli.skill import COMMANDS as OF_SKILLS
+    from navigator_kernel.text import suggestions
+
+    path, group = context.command_path, context.command
+    if context.parent is None and word in OF_SKILLS:
+        return f"did you mean {path} skill {word}?"
+    near = suggestions(word, group.list_commands(context) if isinstance(group, click.Group) else (), 1)
+    return f"did you mean {path} {near[0]}? {path} --help lists all commands" if near else ""

@@ -12,9 +12,10 @@ from navigator_kernel.cli.project import App
 
 @click.command("doctor")
 @click.option("--repair", is_flag=True, help="Rebuild skills.db and the lock from the folders and their receipts.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what is as it should be, too.")
 @json_option
 @pass_app
-def command(app: App, *, repair: bool, as_json: bool) -> int:
+def command(app: App, *, repair: bool, verbose: bool, as_json: bool) -> int:
     """Look at everything; exit code 1 where something is damaged."""
     repaired = _repair(app) if repair else []
     found = list(findings(app.root, lambda: app.settings, lambda: app.kernel))
@@ -24,7 +25,7 @@ def command(app: App, *, repair: bool, as_json: bool) -> int:
         document(body)
         return code
     lines([f"repaired {name}" for name in repaired])
-    lines(shown(found))
+    lines(shown(found, every=verbose))
     return code
 
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from navigator_kernel.values.report import Style
 
 
+GAP = 2  # columns between those of a table
+TEXT = 30  # columns that a description has at least
+
+
 def document(body: Mapping[str, Any], *, whole: bool = False) -> None:
     """The one JSON document of a `--json` command; `exit_code` is 0 unless it says otherwise, and not added to what is
     `whole`, by a standard of others."""
@@ -37,7 +41,7 @@ def note(text: str, *, dim: bool = False) -> None:
     """A line beside the data, which stays one whatever it names; a `dim` one is cut to the terminal."""
     line = clean(text, lines=False)
     if dim and sys.stderr.isatty():
-        line = _cut(line, os.get_terminal_size(sys.stderr.fileno()).columns or None)
+        line = cut(line, os.get_terminal_size(sys.stderr.fileno()).columns or None)
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         line = line if plain else f"\x1b[2m{line}\x1b[0m"
     sys.stderr.write(line + "\n")
@@ -48,14 +52,40 @@ def is_attended() -> bool:
     return sys.stdout.isatty() and sys.stderr.isatty()
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Columns that line up as they are seen, Chinese characters two wide; cut to the terminal, never in a pipe."""
+def is_asked() -> bool:
+    """Whether a person can be shown choices and type: a terminal that moves its cursor, at both ends."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, spare: Sequence[str] = (), whole: str = "") -> None:
+    """Columns that line up as they are seen, Chinese characters two wide; the last is cut to the terminal.
+
+    On a terminal that is too narrow the `spare` columns are left out, the first of them first, and the `whole` one,
+    which is there to be copied, has a line of its own below each row. In a pipe nothing is cut or left out.
+    """
     body = [[clean(cell, lines=False) for cell in row] for row in rows]
-    widths = [max(map(_width, column)) for column in zip(head, *body, strict=True)]
+    widths = [max(map(width, column)) for column in zip(head, *body, strict=True)]
     limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
-    for row in ([*head], *body):
-        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        sys.stdout.write(_cut("  ".join(cells).rstrip(), limit) + "\n")
+    apart = head.index(whole) if whole and limit and sum(widths) + GAP * (len(widths) - 1) > limit else None
+    shown = _that_fit([*head], widths, limit or 0, spare, apart) if limit else list(range(len(head)))
+    for count, row in enumerate(([*head], *body)):
+        line = (" " * GAP).join(padded(row[at], widths[at]) for at in shown).rstrip()
+        sys.stdout.write(cut(line, limit) + "\n")
+        if count and apart is not None and row[apart]:
+            sys.stdout.write(f"  {row[apart]}\n")
+
+
+def _that_fit(
+    head: Sequence[str], widths: Sequence[int], limit: int, spare: Sequence[str], apart: int | None
+) -> list[int]:
+    """The columns that are shown, so that the last has TEXT columns at least, or all that it needs."""
+    shown = [at for at in range(len(head)) if at != apart]
+    for name in spare:
+        needed = sum(widths[at] + GAP for at in shown[:-1]) + min(widths[shown[-1]], TEXT)
+        if needed <= limit:
+            break
+        shown = [at for at in shown if head[at] != name]
+    return shown
 
 
 def style_of(wanted: str) -> Style:
@@ -71,7 +101,14 @@ def style_of(wanted: str) -> Style:
     return "emoji"
 
 
-def _width(text: str) -> int:
+def padded(text: str, columns: int) -> str:
+    """`text` cut or filled to as many columns."""
+    held = cut(text, columns)
+    return held + " " * (columns - width(held))
+
+
+def width(text: str) -> int:
+    """The columns that a terminal shows `text` in."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -79,12 +116,13 @@ def _width(text: str) -> int:
     return sum(0 if combining(mark) else 2 if east_asian_width(mark) in "WF" else 1 for mark in text)
 
 
-def _cut(line: str, limit: int | None) -> str:
-    if limit is None or _width(line) <= limit:
+def cut(line: str, limit: int | None) -> str:
+    """`line` in at most `limit` columns, with an ellipsis where something is left out."""
+    if limit is None or width(line) <= limit:
         return line
     kept, room = "", limit - 1
     for mark in line:
-        room -= _width(mark)
+        room -= width(mark)
         if room < 0:
             break
         kept += mark

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from time import monotonic
 from typing import Any
 
 import click
 
+from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.install_report import report, unscanned
-from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.output import document, is_asked, lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill_findings import accepting
 from navigator_kernel.cli.skill_work import (
@@ -22,12 +24,18 @@ from navigator_kernel.cli.skill_work import (
     reach_options,
     verbose_option,
 )
-from navigator_kernel.errors import FetchFailed, UsageProblem
+from navigator_kernel.errors import FetchFailed, Interrupted, UsageProblem
 
 
 @click.command("install")
 @click.argument("source", required=False)
-@click.option("--skill", "skills", multiple=True, help="A skill of it, by name, folder, path or glob; may be repeated.")
+@click.option(
+    "--skill",
+    "skills",
+    multiple=True,
+    help="A skill of it, by name, folder, path or glob; may be repeated.",
+    shell_complete=skill_names.of_source,
+)
 @click.option("--all", "everything", is_flag=True, help="Every skill of the source.")
 @click.option(
     "--exclude", multiple=True, help="With --all: not this skill, by its exact name or path; may be repeated."
@@ -58,10 +66,9 @@ def install(
         raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
     quiet, verbose = given.pop("quiet"), given.pop("verbose")
     params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
-    params["exclude"] = list(given["exclude"])
+    params |= {"exclude": list(given["exclude"]), "root": app.root_flag}
     begin = monotonic()
-    ask = not given["everything"]
-    found = accepting(f"installing from {source}", app, "install", params, quiet=as_json or quiet, ask=ask)
+    found = _chosen(app, params, quiet=as_json or quiet, choosing=not as_json and is_asked())
     seconds = monotonic() - begin
     if as_json:
         document({**found, "seconds": round(seconds, 2)})
@@ -70,8 +77,25 @@ def install(
     return int(found["exit_code"])
 
 
+def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) -> Mapping[str, Any]:
+    """The answer of an install; where a source holds several skills and none is named, the person marks some."""
+    what, ask = f"installing from {params['source']}", not params["all"]
+    try:
+        return accepting(what, app, "install", {**params, "choosing": choosing}, quiet=quiet, ask=ask)
+    except UsageProblem as problem:
+        choices = problem.data.get("choices")
+        if not choices:
+            raise
+    from navigator_kernel.cli.picker import pick
+
+    wanted = pick(f"{len(choices)} skills in {params['source']}", choices)
+    if wanted is None:
+        raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
+    return accepting(what, app, "install", {**params, "skill": wanted}, quiet=quiet, ask=ask)
+
+
 @click.command("uninstall")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
 @click.option("--repo", help="Every skill that came from this source.")
 @dry_option
 @place_options
@@ -90,7 +114,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 
 
 @click.command("update")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
 @click.option("--check", is_flag=True, help="Only tell what is new; the same as outdated.")
 @click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
 @accept_option
@@ -101,22 +125,24 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @pass_app
 def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
     """Bring installed skills to what their sources have now."""
-    found = accepting("looking for news", app, "update", {"name": list(names), "check": check, **given}, quiet=as_json)
+    params = {"name": list(names), "check": check, "root": app.root_flag, **given}
+    found = accepting("looking for news", app, "update", params, quiet=as_json)
     code = _reached(found)
     if as_json:
         document({**found, "exit_code": code})
     elif check:
         _news(found)
     else:
-        for one in found["skills"]:
+        for one in (one for one in found["skills"] if one["action"] != "kept"):
             done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
             lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
+        lines(_counted(one["action"].replace("kept", "already current") for one in found["skills"]))
         unscanned(found["skills"])
     return code
 
 
 @click.command("outdated")
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
 @reach_options
 @place_options
 @json_option
@@ -170,11 +196,21 @@ def _reached(found: Mapping[str, Any]) -> int:
 
 
 def _news(found: Mapping[str, Any]) -> None:
+    """What is not as its source has it, and how many skills are what."""
     rows = [
         (one["name"], one["state"], one["from"][:12], one["to"][:12], one["problem"] or ", ".join(one["edited"]))
         for one in found["skills"]
+        if one["state"] != "current"
     ]
-    table(("skill", "state", "here", "there", "note"), rows)
+    if rows:
+        table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"))
+    lines(_counted(one["state"] for one in found["skills"]))
+
+
+def _counted(words: Iterable[str]) -> str:
+    """`2 changed, 14 current`"""
+    counts = Counter(words)
+    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) or "no skill was installed here"
 
 
 def _returned(found: Mapping[str, Any], *, as_json: bool) -> None:

@@ -135,7 +135,8 @@ def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
     if as_json:
         document(found)
         return
-    table(("skill", "install", "description"), [(r["name"], r["install"], r["description"]) for r in found["rows"]])
+    rows = [(row["name"], row["install"], row["description"]) for row in found["rows"]]
+    table(("skill", "install", "description"), rows, whole="install")
     note(f"{found['count']} rows")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from navigator_kernel.assembly.lifecycle import open_lifecycle
+from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
@@ -38,7 +39,7 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
 @json_option
 @pass_app
 def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
-    """Find skills by WORDS, with the documented score."""
+    """Find installed skills by WORDS: by the documented score, then what the router finds."""
     catalogues = app.settings.catalogues if given["remote"] else ()
     params = {"query": " ".join(words), "catalogues": catalogues, **given}
     found = busy("searching", app, "search", params, quiet=as_json)
@@ -46,16 +47,23 @@ def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) 
         document(found)
         return
     rows = [(str(one["score"]), one["name"], one["reason"], one["description"]) for one in found["skills"]]
-    table(("score", "skill", "by", "description"), rows)
+    table(("score", "skill", "by", "description"), rows, spare=("by", "score"))
     if "remote" in found:
-        offered = [(str(one["score"]), one["name"], one["reason"], one["install"]) for one in found["remote"]]
-        table(("score", "offered", "by", "to install it"), offered)
+        keys = ("score", "name", "reason", "install", "description")
+        offered = [tuple(str(one[key]) for key in keys) for one in found["remote"]]
+        table(("score", "offered", "by", "to install it", "description"), offered, whole="to install it")
     note(f"{found['count']} found; scope: installed skills, docs/skills-mapping.md has more")
 
 
 @click.command("info")
-@click.argument("source")
-@click.option("--skill", "skills", multiple=True, help="Only this skill of the source; may be repeated.")
+@click.argument("source", shell_complete=skill_names.here)
+@click.option(
+    "--skill",
+    "skills",
+    multiple=True,
+    help="Only this skill of the source; may be repeated.",
+    shell_complete=skill_names.of_source,
+)
 @click.option("--ref", help="Branch, tag or commit.")
 @reach_options
 @json_option
@@ -69,11 +77,11 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
     elif "skills" in found:
         _offered(found, source)
     else:
-        lines([f"{key}: {_short(value)}" for key, value in found.items() if value not in (None, "", [], ())])
+        lines(_about(found))
 
 
 @click.command("verify")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=skill_names.installed)
 @filter_options
 @json_option
 @pass_app
@@ -89,10 +97,39 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
         note(f"not installed by you, so only their own receipts say so: {', '.join(others)}")
 
 
+def _about(one: Mapping[str, Any]) -> list[str]:
+    """An installed skill, a line for each thing that is known of it."""
+    receipt = one["receipt"] or {}
+    told = {
+        "name": one["name"],
+        "description": one["description"],
+        "type": {"A": "A, runs a command", "B": "B, a prompt"}[one["kind"]],
+        "status": ", ".join(dict.fromkeys((one["status"], one["level"], *(() if one["enabled"] else ("disabled",))))),
+        "path": one["path"],
+        "links": _short(one["links"]),
+        "source": one["source"],
+        "claimed source": one["claimed_source"],
+        "commit": one["commit"],
+        "ref": receipt.get("ref"),
+        "path in the source": receipt.get("subpath"),
+        "installed at": receipt.get("installed_at"),
+        "verdict of the scanners": str(receipt.get("verdict", "")).replace("_", " "),
+        "accepted": _short([f"{held['rule']} in {held['file']}" for held in receipt.get("accepted") or ()]),
+        "licence": one["license"],
+        "command": one["command"],
+        "tools": _short(one["tools"]),
+        "files": f"{len(one['files'])}: {_short(one['files'])}",
+    }
+    return [f"{key}: {value}" for key, value in told.items() if value] + [
+        f"problem: {text}" for text in one["problems"]
+    ]
+
+
 def _offered(found: Mapping[str, Any], source: str) -> None:
     """What an install would bring, and what is to be known of it before."""
     skills = found["skills"]
-    table(("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description"), map(_offer, skills))
+    head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
+    table(head, map(_offer, skills), spare=("licence", "tools", "plugin", "scripts", "bytes", "type"))
     for one in (one for one in skills if one["findings"] is not None):
         lines([f"{one['name']}: runs {one['command']}"] if one.get("command") else [])
         lines([f"{one['name']}: script {path}" for path in one["scripts"]])
@@ -124,7 +161,7 @@ def _skills(skills: Sequence[Mapping[str, Any]]) -> None:
         (one["name"], str(one.get("kind", "")), str(one.get("status") or one.get("folder") or ""), one["description"])
         for one in skills
     ]
-    table(("skill", "kind", "from", "description"), rows)
+    table(("skill", "kind", "from", "description"), rows, spare=("kind", "from"))
 
 
 def _short(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from navigator_kernel.assembly.lifecycle import open_lifecycle
+from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("enable")
-@click.argument("name")
+@click.argument("name", shell_complete=skill_names.here)
 @json_option
 @pass_app
 def enable(app: App, *, name: str, as_json: bool) -> None:
@@ -27,7 +28,7 @@ def enable(app: App, *, name: str, as_json: bool) -> None:
 
 
 @click.command("disable")
-@click.argument("name")
+@click.argument("name", shell_complete=skill_names.here)
 @json_option
 @pass_app
 def disable(app: App, *, name: str, as_json: bool) -> None:
@@ -36,7 +37,7 @@ def disable(app: App, *, name: str, as_json: bool) -> None:
 
 
 @click.command("trust")
-@click.argument("name")
+@click.argument("name", shell_complete=skill_names.here)
 @json_option
 @pass_app
 def trust(app: App, *, name: str, as_json: bool) -> None:
@@ -53,7 +54,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
 
 
 @click.command("distrust")
-@click.argument("name")
+@click.argument("name", shell_complete=skill_names.here)
 @json_option
 @pass_app
 def distrust(app: App, *, name: str, as_json: bool) -> None:
@@ -76,7 +77,7 @@ def _executor(app: App, name: str) -> SkillExecutor:
 
 
 @click.command("record")
-@click.argument("name")
+@click.argument("name", shell_complete=skill_names.here)
 @json_option
 @pass_app
 def record(app: App, *, name: str, as_json: bool) -> None:

@@ -56,17 +56,31 @@ class Meaning(Struct):
 
     def retrieve(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         """The candidates among `skills`, best first, and the band that the leader's probability falls into."""
+        return self._retrieved(skills, lambda: self.judged(text, k))
+
+    def by_words(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
+        """As `retrieve`, by words alone: no vector is looked at."""
+        return self._retrieved(skills, lambda: self._judged_by_words(text, k))
+
+    def _judged_by_words(self, text: str, k: int) -> Retrieval:
+        if self._ranker is None:
+            return _NOTHING
+        found = self._weighed(self._ranker, self._ranker.said(clean(text)), meaning=False)
+        return _NOTHING if found is None else _banded(found, self.caution, k)
+
+    def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
+        """What is `judged`, once these skills are what can be chosen."""
         learned = self.lessons()
         entries = partial(self._told, skills, learned)
         if self._ranker is None or skills != self._skills or learned != self._learned:
             self.learn(entries())
             self._skills, self._learned = skills, learned
         try:
-            return self._known(skills, self.judged(text, k))
+            return self._known(skills, judged())
         except (ValueError, LookupError, TypeError):  # bytes of the right length that nobody indexed
             self.index.forget()
             self.learn(entries())
-            return self._known(skills, self.judged(text, k))
+            return self._known(skills, judged())
 
     def _told(self, skills: Sequence[SkillDef], learned: Mapping[str, Sequence[str]]) -> list[Entry]:
         """An entry for each; one that is what it was keeps its own, whose digest is known."""

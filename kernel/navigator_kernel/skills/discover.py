@@ -12,7 +12,7 @@ from navigator_kernel.adapters.git import TreeEntry
 from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.skills.plugin_manifests import Plugins, plugin_files
 from navigator_kernel.skills.twins import Contents, copies_in, nearness, originals
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, suggestions
 
 Role = Literal["skill", "example", "test", "hidden"]
 
@@ -207,14 +207,6 @@ def choose(
         for skill in originals(hits, contents):
             chosen.setdefault(skill.folder, skill)
     return tuple(chosen.values())
-
-
-def suggestions(word: str, names: Iterable[str], k: int = 3) -> list[str]:
-    """The `k` names nearest to `word`, nearest first."""
-    import difflib  # 5 ms, and only for a mistake
-
-    folded = {fold(name): clean(name, lines=False) for name in names}
-    return [folded[near] for near in difflib.get_close_matches(fold(word), list(folded), k, 0.5)]
 
 
 def _may_lead(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from navigator_kernel.errors import KernelError
@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]"
 
 
+class Sought(NamedTuple):
+    """The `skills` that there are, the names that the router finds for a query, best first, and those it is sure of."""
+
+    skills: Sequence[SkillDef]
+    names: Sequence[str]
+    sure: Collection[str]
+
+
 class Doors(NamedTuple):
     """What a change of the installed skills may reach.
 
     `prepare` starts `scan` early, `ahead` begins to scan many skills at the same time, and `finish` ends both.
-    `private` are hosts that may be asked with the person's own credentials; `reserved` are names that no skill may
-    look like;
-    `rank` orders skills by how near they are to a query; `consents` keep what the person agreed to by typing a command,
+    `private` are hosts that may be asked with the person's own credentials; `reserved` are names that no skill may look
+    like; `seek` is what the router finds for a query; `consents` keep what the person agreed to by typing a command,
     `audit` what was done. `seen` writes the page of skills that were seen in sources. `progress` gets two counts: the
     skills that were looked at, and all.
     """
@@ -42,7 +49,7 @@ class Doors(NamedTuple):
     cache: Callable[[], RepoCache | None] = lambda: None
     private: Callable[[], frozenset[str]] = frozenset
     reserved: Callable[[], Iterable[str]] = tuple
-    rank: Callable[[Sequence[SkillDef], str], Sequence[str]] = lambda _skills, _query: ()
+    seek: Callable[[str], Sought | None] = lambda _query: None
     consents: Callable[[], Consents | None] = lambda: None
     audit: Callable[[], Audit] = Unrecorded
     seen: Writer | None = None
@@ -63,7 +70,9 @@ class Options(NamedTuple):
     """`everything` means all skills but those that `exclude` names, `rename` is the name to install under, `dry_run`
     tells what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
     the person's own credentials in for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
-    whose block the person accepts, each `RULE` or `NAME:RULE`."""
+    whose block the person accepts, each `RULE` or `NAME:RULE`; with `choosing`, who has to name a skill is told the
+    choices. `root`, `place` and `reach` are what the person said of the project, of the place in it, and of how the
+    source is reached."""
 
     everything: bool = False
     rename: str = ""
@@ -74,6 +83,18 @@ class Options(NamedTuple):
     link: bool = False
     exclude: tuple[str, ...] = ()
     accept: Sequence[str] = ()
+    choosing: bool = False
+    root: str = ""
+    place: tuple[str, ...] = ()
+    reach: tuple[str, ...] = ()
+
+    def command(self, verb: str, *words: str) -> str:
+        """`navigator skill <verb> <words>` for the same place, safe to paste into a shell."""
+        import shlex
+
+        root = ["--root", self.root] if self.root else []
+        more = (*self.place, *(self.reach if verb == "install" else ()))
+        return clean(shlex.join(["navigator", *root, "skill", verb, *words, *more]), lines=False)
 
 
 def opened(source: Source, doors: Doors, options: Options, *, install: bool = False) -> Tree:

@@ -71,7 +71,7 @@ def gathered(reader: Reader, wanted: Sequence[str], doors: Doors, options: Optio
             if not options.rename and skill.folder not in picked.by_path:
                 plan = titled(plan, skill, reader, selection.name_for(plan, skill))
             refuse_twin(plan, seen)
-            made.append(scanned(plan, doors, options.accept))
+            made.append(scanned(plan, doors, options))
         except (NotLoadable, Refused, UsageProblem) as error:
             refused.append((skill, error))
         doors.progress(at + 1, len(drawn))
@@ -96,7 +96,7 @@ def landed(coming: Coming, place: Place, doors: Doors, options: Options) -> dict
         known = shapes([*receipts, *doors.reserved(), *filter(NAME.fullmatch, there)])
         for plan in coming.made:
             try:
-                is_new = _is_new(plan, place, receipts, names, known)
+                is_new = _is_new(plan, place, receipts, names, known, options)
                 refuse_unlinkable(place, [plan.receipt.name] if options.link else [])
             except Refused as error:
                 if not coming.several:
@@ -152,9 +152,10 @@ def _is_new(
     receipts: Mapping[str, Receipt],
     names: Mapping[str, Sequence[str]],
     known: Mapping[str, Sequence[str]],
+    options: Options,
 ) -> bool:
     """Whether there is anything to do. Refused where something that is here, or comes before, keeps it out."""
-    if settled(plan, place, receipts, names):
+    if _settled(plan, place, receipts, names, options):
         return False
     if plan.receipt.name not in receipts:
         refuse_shape(plan.receipt.name, known)
@@ -172,8 +173,8 @@ def observed(reader: Reader) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def settled(
-    plan: Plan, place: Place, receipts: Mapping[str, Receipt], names: Mapping[str, Sequence[str]] | None = None
+def _settled(
+    plan: Plan, place: Place, receipts: Mapping[str, Receipt], names: Mapping[str, Sequence[str]], options: Options
 ) -> bool:
     """Whether the skill lies here already just so. Refused where what lies here is not ours to replace. `names` is what
     `names_in` told."""
@@ -187,12 +188,12 @@ def settled(
         return False
     if (held.source, held.subpath) != (wanted.source, wanted.subpath):
         origin = f"{held.source} {held.subpath}".strip()
-        hint = f"install it under another name with --as, or navigator skill uninstall {wanted.name} first"
+        hint = f"install it under another name with --as, or {options.command('uninstall', wanted.name)} first"
         raise Refused(f"skill {wanted.name!r} is installed from another source: {origin!r}", hint=hint, reason=TAKEN)
     if not os.path.lexists(target):
         return False
     if target.is_symlink() or folder_digest(target) != held.digest:
-        hint = f"navigator skill verify {wanted.name} names the changes; uninstall it to start afresh"
+        hint = f"{options.command('verify', wanted.name)} names the changes; uninstall it to start afresh"
         raise Refused(f"skill {wanted.name!r} was changed since it was installed", hint=hint, reason="edited")
     return held.digest == wanted.digest
 
@@ -238,4 +239,5 @@ def _everything(selection: Selection, options: Options) -> Picked:
     names = sorted({fold(skill.name): clean(skill.name, lines=False) for skill in meant}.values())
     listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
     message = f"{reader.source.label!r} holds {len(names)} skills and none is named"
-    raise UsageProblem(message, hint=f"add --skill NAME or --all; it has: {listed}", skills=names)
+    more = {"choices": selection.choices()} if options.choosing else {}
+    raise UsageProblem(message, hint=f"add --skill NAME or --all; it has: {listed}", skills=names, **more)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.digest import folder_files, shipped_digest
 from navigator_kernel.skills.links import own_links, told_links
-from navigator_kernel.skills.receipts import read_receipts
+from navigator_kernel.skills.receipts import read_receipt, read_receipts
 from navigator_kernel.skills.roots import Root
 from navigator_kernel.text import clean
 from navigator_kernel.values.resource import Diagnostic, SkillDef
@@ -74,16 +75,40 @@ def inventory(
         notes += [_damaged(name, place) for name in damaged]
     roots = tuple(Root(path=place.skills, level=place.level) for place in places)
     catalogue = ResourceCatalogue(roots=roots, disabled=lambda: disabled)
+    held = catalogue.list_resources(enabled_only=False)
+    found = _installed(held, places, shipped, agreed, lambda place, name: receipts[place.skills].get(name))
+    return found, (*notes, *catalogue.diagnostics())
+
+
+def recorded(
+    skills: Sequence[SkillDef], places: Sequence[Place], shipped: Mapping[str, str], agreed: frozenset[str]
+) -> tuple[Installed, ...]:
+    """`skills`, which lie in `places`, with what is on record of each; a damaged receipt counts as none."""
+
+    def receipt_of(place: Place, name: str) -> Receipt | None:
+        with suppress(Damaged):
+            return read_receipt(place, name)
+        return None
+
+    return _installed(skills, places, shipped, agreed, receipt_of)
+
+
+def _installed(
+    skills: Iterable[SkillDef],
+    places: Sequence[Place],
+    shipped: Mapping[str, str],
+    agreed: frozenset[str],
+    receipt_of: Callable[[Place, str], Receipt | None],
+) -> tuple[Installed, ...]:
     by_path = {place.skills: place for place in reversed(places)}
     linked = {place.skills: own_links(place) for place in places}
     found = []
-    for skill in catalogue.list_resources(enabled_only=False):
+    for skill in skills:
         top = (skill.folder or skill.path).parent
-        receipt = receipts[top].get(skill.folder.name) if skill.folder else None
-        status, place = _status(skill, receipt, shipped), by_path[top]
-        links = told_links(place, linked[top], skill.folder.name) if skill.folder else ()
-        found.append(Installed(skill, place, status, receipt, tuple(links), agreed))
-    return tuple(found), (*notes, *catalogue.diagnostics())
+        receipt = receipt_of(by_path[top], skill.folder.name) if skill.folder else None
+        links = told_links(by_path[top], linked[top], skill.folder.name) if skill.folder else ()
+        found.append(Installed(skill, by_path[top], _status(skill, receipt, shipped), receipt, tuple(links), agreed))
+    return tuple(found)
 
 
 def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.errors import FetchFailed, KernelError, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.place import Place, Target, place_at
 from navigator_kernel.skills.switches import disabled_names
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, suggestions
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.inventory import Installed
     from navigator_kernel.skills.mapping import Row
     from navigator_kernel.skills.source import Source
-    from navigator_kernel.values.resource import Level
+    from navigator_kernel.values.resource import Level, SkillDef
 
 Answer = Mapping[str, Any]
 
@@ -91,6 +91,8 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         module = importlib.import_module(f"navigator_kernel.skills.verbs.{_VERBS[operation][0]}")
         try:
             answer: Answer = module.VERBS[operation](self, params)
+        except FetchFailed as error:
+            raise self._hinted(error, str(params.get("source") or "")) from error.__cause__
         finally:
             self.doors.finish()
         return answer
@@ -123,6 +125,10 @@ class Lifecycle(Struct, kw_only=True, dict=True):
             link=bool(params.get("link")),
             exclude=tuple(words(params.get("exclude"))),
             accept=words(params.get("accept")),
+            choosing=bool(params.get("choosing")),
+            root=str(params.get("root") or ""),
+            place=_place_words(params),
+            reach=_reach_words(params),
         )
 
     def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:
@@ -136,17 +142,51 @@ class Lifecycle(Struct, kw_only=True, dict=True):
                 text, wanted = known[0], wanted or [known[1]]
             elif named := self.doors.mapping.named(text):
                 raise _only_named(text, *named)
-        return parse_source(text, base=self.root, ref=str(params.get("ref") or "")), wanted
+        try:
+            return parse_source(text, base=self.root, ref=str(params.get("ref") or "")), wanted
+        except UsageProblem as error:
+            raise self._hinted(error, text) from error
+
+    def _hinted(self, error: KernelError, asked: str) -> KernelError:
+        """`error` with the names that are nearest to what was asked for as a source: of repositories that are known, or
+        of skills here and there."""
+        if asked.count("/") == 1 and ":" not in asked:
+            repository = asked.partition("@")[0].partition("#")[0]
+            known = {held.row.repo for held in self.doors.mapping.rows()} - {repository}
+            near = suggestions(repository, known, 1, 0.8)
+        elif "/" not in asked and ":" not in asked:
+            names = [one.skill.name for one in self.found({})[0]]
+            near = suggestions(asked, [*names, *self.doors.mapping.names()], 3, 0.7)
+        else:
+            near = []
+        if near:
+            error.hint = f"did you mean {' or '.join(near)}? Otherwise: {error.hint}"
+            error.data = {**error.data, "suggestions": near}
+        return error
 
     def found(self, params: Mapping[str, Any]) -> Any:
         """The inventory of the chosen places, and of other hosts' folders where all are meant."""
         from navigator_kernel.skills.inventory import inventory
 
+        return inventory(self._looked_at(params), disabled_names(self.state), self.shipped, self.agreed())
+
+    def among(self, skills: Sequence[SkillDef]) -> list[SkillDef]:
+        """Those of `skills` that `found` would give."""
+        tops = {place.skills for place in self._looked_at({})}
+        return [skill for skill in skills if (skill.folder or skill.path).parent in tops]
+
+    def recorded(self, skills: Sequence[SkillDef]) -> Sequence[Installed]:
+        """What is on record of `skills`, which `among` gave."""
+        from navigator_kernel.skills.inventory import recorded
+
+        return recorded(skills, self._looked_at({}), self.shipped, self.agreed())
+
+    def _looked_at(self, params: Mapping[str, Any]) -> list[Place]:
         places = self.chosen(params)
         if not params.get("user") and not params.get("target"):
             at = sum(place.level == "project" for place in places)
             places[at:at] = [place_at("project", path, self.root) for path in self.others]
-        return inventory(places, disabled_names(self.state), self.shipped, self.agreed())
+        return places
 
     def chosen(self, params: Mapping[str, Any]) -> list[Place]:
         """Every place of the level and the target that are named, of all where none is."""
@@ -192,8 +232,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return next((one for one in found if fold(one.skill.name) == fold(name)), None)
 
     def unknown(self, name: str) -> SkillNotFound:
-        from navigator_kernel.skills.discover import suggestions
-
         near = suggestions(name, [one.skill.name for one in self.found({})[0]])
         hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is installed"
         return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
@@ -215,6 +253,18 @@ def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:
     command = clean(shlex.join(["navigator", "skill", "install", repository, "--skill", skill]), lines=False)
     hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
     return SkillNotFound(f"{clean(name, lines=False)!r} is not a known skill", hint=hint, suggestions=[])
+
+
+def _place_words(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the person said of the place; a link is made beside the place."""
+    user = ("--user",) if params.get("user") else ()
+    target = params.get("target") if not params.get("link") else None
+    return (*user, *(("--target", str(target)) if target else ()))
+
+
+def _reach_words(params: Mapping[str, Any]) -> tuple[str, ...]:
+    link = ("--target", "agents", "--link") if params.get("link") else ()
+    return (*link, *(f"--{name}" for name in ("auth", "offline") if params.get(name)))
 
 
 def _target(params: Mapping[str, Any]) -> Target | None:

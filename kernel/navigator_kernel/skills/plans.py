@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
 from navigator_kernel.skills.digest import tree_digest
 from navigator_kernel.skills.discover import Found, Tree
+from navigator_kernel.skills.doors import Options
 from navigator_kernel.skills.gate import SKILL_LIMIT, Planned, passed, unread_links
 from navigator_kernel.skills.manifest import read_manifest
 from navigator_kernel.skills.scan.acceptance import Judged, facts, judged, refusal
@@ -121,8 +122,9 @@ def refuse_twin(plan: Plan, seen: dict[str, Plan]) -> None:
         raise UsageProblem(f"two skills call themselves {plan.receipt.name!r}", hint=hint, paths=paths)
 
 
-def scanned(plan: Plan, doors: Doors, accept: Sequence[str] = ()) -> Plan:
+def scanned(plan: Plan, doors: Doors, options: Options | None = None) -> Plan:
     """The plan with the verdict of the scanners; Refused where one blocks it and the person did not accept that."""
+    options = options or Options()
     seen = None if doors.scan is None else doors.scan(plan.skill, plan.contents)
     if seen is None:
         return plan
@@ -131,9 +133,9 @@ def scanned(plan: Plan, doors: Doors, accept: Sequence[str] = ()) -> Plan:
     if any(finding.level == "error" for finding in findings):
         consents = doors.consents()
         subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
-        judgement = judged(plan.receipt, findings, accept, subjects)
+        judgement = judged(plan.receipt, findings, options.accept, subjects)
     if judgement.blocking:
-        raise refusal(plan.receipt, findings, judgement.blocking)
+        raise refusal(plan.receipt, findings, judgement.blocking, options)
     left = [replace(one, level="warning") if one in judgement.accepted else one for one in findings]
     accepted = tuple(Accepted(**facts(one)) for one in judgement.accepted)
     verdict = verdict_of(left)

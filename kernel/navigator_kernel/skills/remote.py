@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -16,11 +16,11 @@ from navigator_kernel.skills.manifest import DESCRIPTION_LIMIT
 from navigator_kernel.skills.names import NAME
 from navigator_kernel.skills.search import Hit, search
 from navigator_kernel.skills.source import parse_source
-from navigator_kernel.text import clean, shorten
+from navigator_kernel.text import clean, fold, shorten
 from navigator_kernel.values.resource import SkillDef
 
 if TYPE_CHECKING:
-    from navigator_kernel.skills.mapping import SkillMapping
+    from navigator_kernel.skills.mapping import Known, SkillMapping
 
 SIZE_LIMIT = 16 * 1024 * 1024  # bytes of one catalogue
 SECONDS = 20.0  # for one catalogue
@@ -65,11 +65,28 @@ def known_skills(word: str, mapping: SkillMapping) -> list[dict[str, Any]]:
         skills = [_skill(at, Offer(*known.row, tags=(known.row.repo,))) for at, known in enumerate(rows)]
         rows = [rows[int(hit.skill.path.name)] for hit in search(skills, word, {})]
     told = []
-    for known in rows:
+    for known in _once(rows):
         row = {key: clean(value, lines=False) for key, value in known.row._asdict().items()}
         more = {"page": str(known.page), "observed": known.observed}
         told.append({**row, **more, "install": install_command(known.row.repo, known.row.subpath, known.row.name)})
     return told
+
+
+def _once(rows: Sequence[Known]) -> Iterator[Known]:
+    """Without the copies that a repository has of a skill in agents' own folders, or under the same description."""
+    plain = {(known.row.repo, fold(known.row.name)) for known in rows if not _is_hidden(known.row.subpath)}
+    seen: set[tuple[str, str, str]] = set()
+    for known in rows:
+        key = known.row.repo, fold(known.row.name)
+        whole = (*key, known.row.description)
+        if (known.row.description and whole in seen) or (key in plain and _is_hidden(known.row.subpath)):
+            continue
+        seen.add(whole)
+        yield known
+
+
+def _is_hidden(subpath: str) -> bool:
+    return any(part.startswith(".") and part != "." for part in subpath.split("/"))
 
 
 def install_command(repo: str, subpath: str, name: str) -> str:

@@ -1,9 +1,10 @@
-"""The documented score of a keyword search over skills (LIF-3, LIF-16)."""
+"""The documented score of a keyword search over skills (LIF-3, LIF-16), and what the router adds to it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.text import fold
@@ -13,53 +14,99 @@ if TYPE_CHECKING:
 
 SEVERAL = 20  # at least two keywords matched
 USES_LIMIT = 15  # three for each use
+SURE = 50  # the router is as good as sure of it: as much as a description
+STANDS, NEAR = 15, 12  # the router finds it: its text has a keyword, or another form of one
+BEGINS, LETTERS = 14, 10  # its name begins with the letters of a keyword; they stand inside another word of it
+_Match = tuple[int, str]  # score and reason
+_LATIN = "a-z\u00df-\u024f"
 
 
 class Hit(NamedTuple):
-    """`reason` is the best match of any keyword: exact, prefix, contains, description, keywords_cn, tag or category."""
+    """`reason` is the best match of any keyword: exact, prefix, contains, description, keywords_cn, tag or category;
+    below these router or letters."""
 
     skill: SkillDef
     score: int
     reason: str
-    matched: tuple[str, ...]
+
+
+class _Word(NamedTuple):
+    """A keyword as names have it, and as texts do."""
+
+    folded: str
+    plain: str
 
 
 def search(
-    skills: Iterable[SkillDef], query: str, uses: Mapping[str, int], order: Sequence[str] = ()
+    skills: Iterable[SkillDef],
+    query: str,
+    uses: Mapping[str, int],
+    order: Sequence[str] = (),
+    sure: Collection[str] = (),
 ) -> tuple[Hit, ...]:
     """The skills that any keyword of `query` matches, best first. `uses` counts uses by folded name.
 
-    Ties go by `order`, the names as retrieval ranks them, then by name.
+    A keyword matches where it stands as a word. `order` are the names that the router finds, best first: those that no
+    keyword matches come too, and ties go by it, then by name. It is `sure` of some.
     """
-    words = tuple({fold(word): word for word in re.split(r"[\s,，、]+", query.strip()) if word}.values())
+    held = {fold(word): word.casefold() for word in re.split(r"[\s,，、]+", query.strip()) if word}
+    words = tuple(_Word(*one) for one in held.items())
     rank = {name: at for at, name in reversed(list(enumerate(order)))}
-    hits = [hit for skill in skills if (hit := _hit(skill, query, words, uses.get(fold(skill.name), 0)))]
+
+    def found(skill: SkillDef) -> Hit | None:
+        name = fold(skill.name)
+        exact = bool(words) and name == fold(query)  # a name of several words, written with spaces
+        best, count = _documented(skill, name, words, exact=exact)
+        best = best if best[0] else _other(skill, name, words, rank, sure)
+        bonus = (SEVERAL if count >= 2 else 0) + min(3 * uses.get(name, 0), USES_LIMIT)
+        return Hit(skill, best[0] + bonus, best[1]) if best[0] else None
+
+    hits = [hit for skill in skills if (hit := found(skill))]
     return tuple(sorted(hits, key=lambda hit: (-hit.score, rank.get(hit.skill.name, len(rank)), hit.skill.name)))
 
 
-def _hit(skill: SkillDef, query: str, words: tuple[str, ...], uses: int) -> Hit | None:
-    found = {word: match for word in words if (match := _match(skill, word))}
-    best = max(found.values(), default=(0, ""))
-    if words and fold(skill.name) == fold(query):
-        best = max(best, (100, "exact"))  # a name of several words, written with spaces
-    if not best[0]:
-        return None
-    several = SEVERAL if len(found) >= 2 else 0
-    return Hit(skill, best[0] + several + min(3 * uses, USES_LIMIT), best[1], tuple(found))
+def _documented(skill: SkillDef, name: str, words: Sequence[_Word], *, exact: bool) -> tuple[_Match, int]:
+    """The best match of any keyword, 0 for none, and how many match."""
+    found = [match for word in words if (match := _match(skill, name, word))]
+    return max([*found, (100, "exact") if exact else (0, "")]), len(found)
 
 
-def _match(skill: SkillDef, word: str) -> tuple[int, str] | None:
-    folded, name, plain = fold(word), fold(skill.name), word.casefold()
-    if name == folded:
+def _match(skill: SkillDef, name: str, word: _Word) -> _Match | None:
+    if name == word.folded:
         return 100, "exact"
-    if name.startswith(folded):
-        return 90, "prefix"
-    if folded in name:
-        return 80, "contains"
-    if plain in skill.description.casefold():
+    if word.folded in name and (stands := _as_word(word.folded).search(name)):
+        return (80, "contains") if stands.start() else (90, "prefix")
+    if _stands(word.plain, skill.description):
         return 50, "description"
-    if any(plain in key.casefold() or key.casefold() in plain for key in skill.keywords_cn if key):
+    if any(_stands(word.plain, key) or _stands(key.casefold(), word.plain) for key in skill.keywords_cn if key):
         return 40, "keywords_cn"
-    if any(plain in tag.casefold() for tag in skill.tags):
+    if any(_stands(word.plain, tag) for tag in skill.tags):
         return 30, "tag"
-    return (20, "category") if plain in skill.category.casefold() else None
+    return (20, "category") if _stands(word.plain, skill.category) else None
+
+
+def _other(
+    skill: SkillDef, name: str, words: Sequence[_Word], rank: Mapping[str, int], sure: Collection[str]
+) -> _Match:
+    """What is below the documented steps."""
+    best = (0, "")
+    if skill.name in rank:
+        stands = any(_stands(word.plain, skill.sop) for word in words)
+        best = (SURE if skill.name in sure else STANDS if stands else NEAR), "router"
+    text = "\n".join((name, skill.description, *skill.tags, *skill.keywords_cn, skill.category)).casefold()
+    if any(name.startswith(word.folded) for word in words):
+        return max(best, (BEGINS, "letters"))
+    return max(best, (LETTERS, "letters")) if any(w.folded in name or w.plain in text for w in words) else best
+
+
+def _stands(word: str, text: str) -> bool:
+    text = text.casefold()
+    return word in text and _as_word(word).search(text) is not None
+
+
+@lru_cache(512)
+def _as_word(word: str) -> re.Pattern[str]:
+    """`word` where no letter goes on before or after it, but for the plural; Chinese has no gaps between words."""
+    before = f"(?<![{_LATIN}])" if re.match(f"[{_LATIN}]", word) else r"(?<!\d)" if word[:1].isdigit() else ""
+    after = f"(?:e?s)?(?![{_LATIN}])" if re.search(f"[{_LATIN}]$", word) else r"(?!\d)" if word[-1:].isdigit() else ""
+    return re.compile(before + re.escape(word) + after)

@@ -72,6 +72,20 @@ class Selection(Struct, dict=True):
                 left.append(why)
         return Picked(chosen, left, files=self._known.files)
 
+    def choices(self) -> list[tuple[str, str]]:
+        """Each skill that could be installed: the word that means it alone, and its description,
+        both as they are written there."""
+        reader = self.reader
+        meant = [skill for skill in reader.found if skill.role == "skill"] or reader.found
+        held = originals([skill for skill in meant if reader.is_usable(skill)], reader.contents)
+        called = Counter(fold(reader.named(skill)) for skill in held)
+        told = []
+        for skill in held:
+            name = reader.named(skill)
+            known = reader.known(skill)
+            told.append((name if called[fold(name)] == 1 else skill.shown, known.description if known else ""))
+        return sorted(told)
+
     def named(self, wanted: Sequence[str], exclude: Sequence[str] = ()) -> Picked:
         """The skills that `wanted` names. Of several words, one that means nothing or several skills keeps the others
         from nothing."""

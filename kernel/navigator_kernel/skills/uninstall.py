@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import Refused, SkillNotFound
 from navigator_kernel.skills.apply import apply, dry, refuse_damage
-from navigator_kernel.skills.discover import suggestions
 from navigator_kernel.skills.links import own_links, told_links
 from navigator_kernel.skills.place import Place, refuse_escape
 from navigator_kernel.skills.receipts import read_receipts
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, suggestions
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.doors import Doors, Options

@@ -66,7 +66,7 @@ def update(names: Sequence[str], place: Place, doors: Doors, options: Options) -
         hint = "--force replaces them and keeps a copy; name the other skills to update these alone"
         raise Refused(f"edited since installed: {shown}", hint=hint, edited=edited)
     doors.ahead([(one.plan.skill, one.plan.contents) for one in coming if one.plan is not None])
-    plans = [scanned(one.plan, doors, options.accept) for one in coming if one.plan is not None]
+    plans = [scanned(one.plan, doors, options) for one in coming if one.plan is not None]
 
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[Plan], Sequence[str]]:
         for one in coming:

@@ -128,7 +128,10 @@ def _unknown(unknown: Unknown, told: Told, clock: Clock) -> Report:
     text = unknown.name if unknown.what == "file" else say(f"unknown.{unknown.what}", language, name=repr(unknown.name))
     if unknown.suggestions:
         text = say("unknown.suggest", language, text=text, names=", ".join(unknown.suggestions))
-    kind: type[KernelError] = SkillNotFound if unknown.what == "skill" else Refused if unknown.refused else NotFound
+    if unknown.what == "disabled":
+        text = f"{text}: {unknown.hint}"
+    skill = unknown.what in {"skill", "disabled"}
+    kind: type[KernelError] = SkillNotFound if skill else Refused if unknown.refused else NotFound
     data: dict[str, Any] = {"type": kind.__name__, "code": "refused" if unknown.refused else "not_found"}
     data |= {"exit_code": kind.exit_code, "msg": text, "suggestions": list(unknown.suggestions)}
     data |= {"hint": unknown.hint} if unknown.hint else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from navigator_kernel.text import fold
 from navigator_kernel.values.route import Direct, Intent, NeedClarification, RouteDecision, RouteResult, Skills, Unknown
 from navigator_kernel.values.wording import say
 
@@ -65,7 +66,15 @@ def _named(action: Skills, catalogue: Catalogue) -> RouteResult:
     names: list[str] = []
     for name in action.names:
         held = catalogue.find(name) or catalogue.find(name, "command") or catalogue.find(name, "prompt")
+        if held is None and (off := _switched_off(name, catalogue)):
+            return Unknown(what="disabled", name=off, hint=f"navigator skill enable {off}")
         if held is None:
             return Unknown(what="skill", name=name, suggestions=catalogue.suggest(name))
         names.append(held.name)
     return Skills(names=tuple(names), arguments=action.arguments, direct_call=action.direct_call)
+
+
+def _switched_off(name: str, catalogue: Catalogue) -> str:
+    """The skill of that name that is there and disabled, empty for none."""
+    every = catalogue.list_resources(enabled_only=False)
+    return next((one.name for one in every if one.type == "skill" and fold(one.name) == fold(name)), "")

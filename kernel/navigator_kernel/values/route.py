@@ -80,9 +80,9 @@ class Workflow(Struct, frozen=True, kw_only=True):
 
 class Unknown(Struct, frozen=True, kw_only=True):
     """Something was named and is not there (X-7, X-29): never guessed, never Direct. `refused` says that it is
-    there and may not be used, `hint` what can be done."""
+    there and may not be used, `hint` what can be done. A `disabled` skill is there and switched off."""
 
-    what: Literal["skill", "script", "workflow", "file"]
+    what: Literal["skill", "disabled", "script", "workflow", "file"]
     name: str
     suggestions: tuple[str, ...] = ()
     hint: str = ""

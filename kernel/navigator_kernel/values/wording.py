@@ -125,6 +125,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "capabilities.summary": ("what you give and what you get", "提供什么，得到什么"),
     "unknown.skill": ("no skill is called {name}", "没有名为 {name} 的技能"),
+    "unknown.disabled": ("the skill {name} is disabled; to switch it on", "技能 {name} 已禁用；启用它"),
     "unknown.script": ("no script is called {name}", "没有名为 {name} 的脚本"),
     "unknown.workflow": ("no workflow is called {name}", "没有名为 {name} 的工作流"),
     "unknown.file": ("cannot read {name}", "无法读取 {name}"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +10,7 @@ from navigator_kernel.skills.scan.finding import identity, told
 from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
+    from navigator_kernel.skills.doors import Options
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import Diagnostic
 
@@ -53,21 +53,22 @@ def facts(found: Diagnostic) -> Mapping[str, str]:
     return {"rule": found.code, "file": clean(found.path, lines=False), "digest": found.digest}
 
 
-def refusal(receipt: Receipt, findings: Sequence[Diagnostic], blocking: Sequence[Diagnostic]) -> Refused:
+def refusal(
+    receipt: Receipt, findings: Sequence[Diagnostic], blocking: Sequence[Diagnostic], options: Options
+) -> Refused:
     """Says what stands where, and the whole command that accepts it."""
     shown = "; ".join(told(one.to_dict()) for one in blocking[:SHOWN])
     rules = list(dict.fromkeys(one.code for one in blocking))
-    accepts = " ".join(f"--accept {receipt.name}:{rule}" for rule in rules)
-    what = f"--skill {receipt.name}"
+    words = [receipt.source, "--skill", receipt.name]
     if receipt.declared:  # what lies at a path keeps its own name
-        what = f"--skill {shlex.quote(receipt.subpath or receipt.declared)} --as {receipt.name}"
-    command = f"navigator skill install {shlex.quote(receipt.source)} {what}"
-    command += f" --ref {shlex.quote(receipt.ref)}" if receipt.ref else ""
+        words = [receipt.source, "--skill", receipt.subpath or receipt.declared, "--as", receipt.name]
+    words += ["--ref", receipt.ref] if receipt.ref else []
+    words += [word for rule in rules for word in ("--accept", f"{receipt.name}:{rule}")]
     data: dict[str, Any] = {
         "findings": [one.to_dict() for one in findings],
         "skill": receipt.name,
         "blocked_by": rules,
     }
     message = f"skill {receipt.name!r} is blocked: {shown}"
-    hint = f"read it; to install it all the same: {clean(command, lines=False)} {accepts}"
+    hint = f"read it; to install it all the same: {options.command('install', *words)}"
     return Refused(message, hint=hint, reason="unsafe", **data)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.errors import Refused, SkillNotFound
 from navigator_kernel.skills.doors import opened
 from navigator_kernel.skills.lifecycle import required, words
 from navigator_kernel.skills.names import refuse_rename
@@ -44,7 +45,22 @@ def _uninstall(ground: Lifecycle, params: Params) -> Answer:
     place, options = ground.target(params), ground.options(params)
     source = ground.sourced({"source": params["repo"]})[0] if params.get("repo") else None
     names = words(params.get("name")) if source else words(required(params, "name") and params["name"])
-    return uninstall(names, place, ground.doors, options, source=source)
+    try:
+        return uninstall(names, place, ground.doors, options, source=source)
+    except (SkillNotFound, Refused) as error:
+        raise _shipped(ground, names) or error from None
+
+
+def _shipped(ground: Lifecycle, names: Sequence[str]) -> Refused | None:
+    """What to say where one of `names` is a skill of this release, which no command removes."""
+    held = (ground.held(name) for name in names)
+    one = next((one for one in held if one is not None and one.status == "shipped"), None)
+    if one is None:
+        return None
+    hint = f"navigator skill disable {one.skill.name} switches it off"
+    return Refused(
+        f"{one.skill.name!r} is shipped with navigator and cannot be uninstalled", hint=hint, reason="shipped"
+    )
 
 
 def _outdated(ground: Lifecycle, params: Params) -> Answer:

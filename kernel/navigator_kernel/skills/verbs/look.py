@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.inventory import Installed
     from navigator_kernel.skills.lifecycle import Answer, Lifecycle
     from navigator_kernel.values.receipt import Receipt
+    from navigator_kernel.values.resource import SkillDef
 
 Params = Mapping[str, Any]
 
@@ -50,11 +51,18 @@ def _search(ground: Lifecycle, params: Params) -> Answer:
     from navigator_kernel.skills.usage import use_counts
 
     query = required(params, "query")
-    found = {one.skill.name: one for one in ground.found(params)[0]}
-    skills = [one.skill for one in found.values()]
-    hits = search(skills, query, use_counts(ground.state), ground.doors.rank(skills, query))
+    sought = ground.doors.seek(query)
+    if sought is None or params.get("user") or params.get("target"):
+        held = {one.skill.name: one for one in ground.found(params)[0]}
+        skills: Sequence[SkillDef] = [one.skill for one in held.values()]
+    else:
+        skills = ground.among(sought.skills)
+        held = {}
+    names, sure = (sought.names, sought.sure) if sought else ((), ())
+    hits = search(skills, query, use_counts(ground.state), names, sure)
     shown = hits[: int(params.get("limit") or 20)]
-    told = [{**found[hit.skill.name].to_dict(), "score": hit.score, "reason": hit.reason} for hit in shown]
+    held = held or {one.skill.name: one for one in ground.recorded([hit.skill for hit in shown])}
+    told = [{**held[hit.skill.name].to_dict(), "score": hit.score, "reason": hit.reason} for hit in shown]
     answer: dict[str, Any] = {"query": clean(query, lines=False), "count": len(hits), "skills": told}
     if params.get("remote"):
         from navigator_kernel.skills.remote import search_remote

@@ -1,0 +1,136 @@
+"""A list on the terminal of which a person marks some lines: typing filters, space marks, Enter takes, Esc leaves."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import create_input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import BufferControl, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from navigator_kernel.cli.output import cut, padded, width
+from navigator_kernel.text import clean
+
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.output import Output
+
+Choice = tuple[str, str]  # a name, and what is said of it
+MOST = 15  # lines of the list
+AROUND = 5  # lines of the terminal that are not the list's
+ESCAPE = 0.1  # seconds after which Esc is no longer the beginning of another key
+NAMES = 32  # columns that names have at most
+HELP = "space marks, Enter installs, Esc leaves, typing filters"
+
+
+def pick(title: str, choices: Sequence[Choice]) -> list[str] | None:
+    """The names that were marked, in the order of `choices`; None where the person left."""
+    output = Vt100_Output(sys.stderr, _size, os.environ.get("TERM"), enable_cpr=False)  # not every terminal answers
+    try:
+        marked = _application(title, Marked(choices, output), output).run()
+    except (KeyboardInterrupt, EOFError):
+        return None
+    return None if marked is None else [name for name, _ in choices if name in marked]
+
+
+def _size() -> Size:
+    seen = os.get_terminal_size(sys.stderr.fileno())
+    return Size(rows=seen.lines or 24, columns=seen.columns or 80)
+
+
+class Marked(Struct):
+    """What is shown and marked; `at` is the line under the cursor, `top` the first that is seen. `hasty` says that
+    Enter was pressed before anything was marked."""
+
+    choices: Sequence[Choice]
+    output: Output
+    typed: str = ""
+    at: int = 0
+    top: int = 0
+    hasty: bool = False
+    marked: set[str] = field(default_factory=set)
+
+    def shown(self) -> list[Choice]:
+        """Those that have what was typed, in their names before those that have it in their descriptions."""
+        typed = self.typed.casefold()
+        named = [one for one in self.choices if typed in one[0].casefold()]
+        return named + [one for one in self.choices if typed not in one[0].casefold() and typed in one[1].casefold()]
+
+    def filter(self, typed: str) -> None:
+        self.typed, self.at, self.top = typed, 0, 0
+
+    def move(self, by: int) -> None:
+        self.at = max(0, min(self.at + by, len(self.shown()) - 1))
+
+    def toggle(self) -> None:
+        if shown := self.shown():
+            self.marked ^= {shown[self.at][0]}
+            self.hasty = False
+
+    def lines(self) -> StyleAndTextTuples:
+        """The style and the text of each line that is seen."""
+        size, shown = self.output.get_size(), self.shown()
+        rows = max(1, min(MOST, size.rows - AROUND))
+        self.top = max(min(self.top, self.at), self.at - rows + 1)
+        names = min(NAMES, max(width(clean(name, lines=False)) for name, _ in self.choices))
+        found: StyleAndTextTuples = []
+        for at, (name, text) in list(enumerate(shown))[self.top : self.top + rows]:
+            row = f"{'>' if at == self.at else ' '} [{'x' if name in self.marked else ' '}] "
+            row += f"{padded(clean(name, lines=False), names)}  {clean(text, lines=False)}"
+            end = "\n" if at + 1 < min(len(shown), self.top + rows) else ""
+            found.append(("reverse" if at == self.at else "", cut(row, size.columns - 1) + end))
+        return found or [("", "  nothing has that in its name or description")]
+
+    def status(self) -> str:
+        told = "nothing is marked yet: space marks" if self.hasty else HELP
+        line = f"{len(self.shown())} shown, {len(self.marked)} marked; {told}"
+        return cut(line, self.output.get_size().columns - 1)
+
+
+def _application(title: str, state: Marked, output: Output) -> Application[set[str] | None]:
+    typed = Buffer(multiline=False, on_text_changed=lambda buffer: state.filter(buffer.text))
+    parts = [
+        Window(FormattedTextControl(lambda: cut(clean(title, lines=False), output.get_size().columns - 1)), height=1),
+        Window(BufferControl(typed, input_processors=[BeforeInput("/ ")]), height=1),
+        Window(FormattedTextControl(state.lines), dont_extend_height=True),
+        Window(FormattedTextControl(state.status), height=1),
+    ]
+    app: Application[set[str] | None] = Application(
+        layout=Layout(HSplit(parts)),
+        key_bindings=_keys(state),
+        input=create_input(sys.stdin),
+        output=output,
+        erase_when_done=True,
+    )
+    app.ttimeoutlen = ESCAPE
+    return app
+
+
+def _keys(state: Marked) -> KeyBindings:
+    keys = KeyBindings()
+    for key, by in (("up", -1), ("c-p", -1), ("down", 1), ("c-n", 1), ("pageup", -MOST), ("pagedown", MOST)):
+        keys.add(key, eager=True)(lambda _event, by=by: state.move(by))
+    keys.add(" ", eager=True)(lambda _event: state.toggle())
+
+    @keys.add("enter", eager=True)
+    def take(event: KeyPressEvent) -> None:
+        state.hasty = not state.marked
+        if state.marked:
+            event.app.exit(result=state.marked)
+
+    @keys.add("escape", eager=True)
+    @keys.add("c-c", eager=True)
+    @keys.add("c-d", eager=True)
+    def leave(event: KeyPressEvent) -> None:
+        event.app.exit(result=None)
+
+    return keys

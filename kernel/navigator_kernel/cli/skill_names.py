@@ -1,0 +1,68 @@
+"""Completes names of skills in the shell: those that are here, those that were installed, those of a local source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from navigator_kernel.errors import KernelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import click
+
+
+def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
+    """Every skill that is here, by the folders alone."""
+    from navigator_kernel.assembly.places import resource_roots
+    from navigator_kernel.skills.listing import Listing
+
+    try:
+        roots = [root for root in resource_roots(_root(ctx)) if root.type == "skill"]
+    except KernelError:
+        return []
+    return _plain((name for root in roots for name in Listing(root.path, folders=True).names()), typed)
+
+
+def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
+    """Those that have a receipt in the place that is meant."""
+    from navigator_kernel.assembly.lifecycle import open_lifecycle
+
+    try:
+        place = open_lifecycle(_root(ctx)).target(ctx.params)
+    except KernelError:
+        return []
+    return _plain((path.stem for path in place.inner.glob("*.json")), typed)
+
+
+def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
+    """Those of the source that was typed before, where it lies on this machine; nothing is kept of it."""
+    from navigator_kernel.assembly.lifecycle import open_lifecycle
+    from navigator_kernel.skills.source import parse_source
+
+    text = str(ctx.params.get("source") or next(iter(ctx.args), ""))  # an option without its value leaves it there
+    try:
+        root = _root(ctx)
+        source = parse_source(text, base=root)
+        if source.kind == "git" and not source.url.startswith("file://"):
+            return []
+        lifecycle = open_lifecycle(root)
+        lifecycle.doors = lifecycle.without_cache()
+        found = lifecycle.perform("info", {"source": text})
+    except KernelError:
+        return []
+    return _plain((one["name"] for one in found.get("skills", ())), typed)
+
+
+def _root(ctx: click.Context) -> Path:
+    from navigator_kernel.assembly.places import find_root
+
+    return find_root(Path.cwd(), ctx.find_root().params.get("root"))
+
+
+def _plain(names: Iterable[str], typed: str) -> list[str]:
+    """Those that begin with what was typed; a shell gets none that it could take for something else."""
+    from navigator_kernel.skills.names import NAME
+
+    return sorted({name for name in names if name.startswith(typed) and NAME.fullmatch(name)})

@@ -1,0 +1,90 @@
+"""A command line on a pseudo-terminal of its own: what a person sees, and types once it is there."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from cli.support import Place, environment
+
+LIMIT = 30  # seconds that anything may take to appear
+ON_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+@dataclass(kw_only=True)
+class Terminal:
+    """What a person sees and types. `seen` is all that was shown and not yet waited for."""
+
+    process: subprocess.Popen[bytes]
+    master: int
+    seen: str = ""
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def wait_for(self, wanted: str) -> str:
+        """All that was shown up to and with `wanted`."""
+        end = time.monotonic() + LIMIT
+        while wanted not in self.seen:
+            ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"{wanted!r} did not appear: {self.seen!r}"
+            try:
+                self.seen += os.read(self.master, 65_536).decode("utf-8", "replace")
+            except OSError as error:
+                raise AssertionError(f"it ended before {wanted!r}: {self.seen!r}") from error
+        shown, mark, self.seen = self.seen.partition(wanted)
+        return shown + mark
+
+    def interrupt(self) -> None:
+        """Ctrl-C at a prompt, until there is a new one: between the prompt and the reading, a signal may be lost."""
+        for _ in range(5):
+            self.type("\x03")
+            ready, _, _ = select.select([self.master], [], [], 2.0)
+            if ready:
+                break
+        self.wait_for("> ")
+
+    def rest(self) -> str:
+        """All that is shown until it ends."""
+        seen = self.seen.encode()
+        with suppress(OSError):  # EIO: nobody has it open any more
+            while part := os.read(self.master, 65_536):
+                seen += part
+        self.process.wait(LIMIT)
+        return seen.decode("utf-8", "replace").replace("\r\n", "\n")
+
+    def end(self) -> int:
+        """The exit code after Ctrl-D."""
+        self.type("\x04")
+        return self.process.wait(LIMIT)
+
+
+@contextmanager
+def terminal(place: Place, *words: str, columns: int = 80, env: Mapping[str, str] | None = None) -> Iterator[Terminal]:
+    """`navigator <words>` on 24 lines; a dumb terminal unless `env` says otherwise."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    argv = [sys.executable, "-c", ON_TERMINAL, *place.program, *words]
+    held = environment({"TERM": "dumb", **(env or {})})
+    process = subprocess.Popen(
+        argv, cwd=place.root, env=held, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+    )
+    os.close(slave)
+    try:
+        yield Terminal(process=process, master=master)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
