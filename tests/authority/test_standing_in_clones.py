@@ -14,6 +14,7 @@ import pytest
 from authority.clones import ECHO_USER, FILES, SERVER, TOOL, WORDS, adds_server, clone_of, pulled, sets_model, started
 from cli.support import Place
 from models.wire_server import WireServer, serving
+from person_state import state_of
 from sandbox.world import RUNGS, use
 
 pytest.importorskip("mcp")
@@ -78,7 +79,7 @@ def test_a_yes_that_names_it_is_no_yes_to_the_call_of_a_tool(served: Place, serv
 
 def test_a_skill_that_declares_no_tool_gets_none(served: Place, server: WireServer) -> None:
     ask(served, "--yes", "/other-skill please")
-    assert (offered(server), started(served)) == ([], [])
+    assert (len(server.requests) > 0, offered(server), started(served)) == (True, [], [])
 
 
 def test_the_text_of_a_skill_that_lies_in_a_clone_is_loaded_by_no_other(clone: Place, server: WireServer) -> None:
@@ -88,13 +89,14 @@ def test_the_text_of_a_skill_that_lies_in_a_clone_is_loaded_by_no_other(clone: P
     assert "skill" in offered(server) and not any("Steer the model." in str(text) for text in told)
 
 
-def test_a_server_that_a_clone_names_is_not_started_for_its_skill(clone: Place, tmp_path: Path) -> None:
+def test_a_server_that_a_clone_names_is_not_started_for_its_skill(clone: Place, server: WireServer) -> None:
     """Not by a yes to the skill, either: its tools are those of servers that the person agreed to."""
-    program = f"open({str(tmp_path / 'canary')!r}, 'w')"
-    clone.write({".mcp.json": json.dumps({"mcpServers": {"there": {"command": sys.executable, "args": ["-c", program]}}})})
+    brought = {"there": {"command": sys.executable, "args": [SERVER, "reads"]}}
+    clone.write({".mcp.json": json.dumps({"mcpServers": brought})})
     assert ask(clone, "/echo-user please")["state"] == "pending"
-    assert f"no tool is called {TOOL!r}" in ask(clone, "yes")["raw"] or not (tmp_path / "canary").exists()
-    assert not (tmp_path / "canary").exists()
+    ask(clone, "yes")
+    folders = list((state_of(clone.root) / "servers").glob("*/started.*"))
+    assert (len(server.requests) > 0, TOOL in offered(server), folders) == (True, False, [])
 
 
 def test_what_a_server_says_of_its_own_tool_asks_no_question_less(trusted: Place) -> None:
