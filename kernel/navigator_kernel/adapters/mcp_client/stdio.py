@@ -144,7 +144,7 @@ async def _say(stdin: asyncio.StreamWriter, said: Any, told: Told) -> None:
 
 
 async def _watch(start: Start, pid: int, mark: str, told: Told) -> None:
-    """Kills a server that goes over a limit, at once: asked to end it would go on. Looking takes a twentieth of the time
+    """Kills a server that goes over a limit, at once: asked to end it goes on. To look takes a twentieth of the time
     at most, however many files there are."""
     limit = ""
     while not limit:
