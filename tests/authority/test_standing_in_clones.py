@@ -77,6 +77,21 @@ def test_a_yes_that_names_it_is_no_yes_to_the_call_of_a_tool(served: Place, serv
     assert ask(served, "yes")["raw"] == f"It said: {WORDS}"
 
 
+def test_that_yes_ends_with_the_order_that_it_was_for(served: Place) -> None:
+    ask(served, "/echo-user please")
+    ask(served, "yes")
+    assert ask(served, "yes")["state"] == "success"
+    assert "which you neither installed nor trusted" in ask(served, "/echo-user please")["summary"]
+
+
+def test_that_yes_ends_where_the_person_says_no_to_the_call(served: Place) -> None:
+    ask(served, "/echo-user please")
+    ask(served, "yes")
+    ask(served, "no")
+    assert "which you neither installed nor trusted" in ask(served, "/echo-user please")["summary"]
+    assert started(served) == []
+
+
 def test_a_skill_that_declares_no_tool_gets_none(served: Place, server: WireServer) -> None:
     ask(served, "--yes", "/other-skill please")
     assert (len(server.requests) > 0, offered(server), started(served)) == (True, [], [])
