@@ -1,7 +1,8 @@
 """Which test shows each case of the threat model on real files and processes.
 
 A test that has no mark `ci` runs as root and as another user (`.ci/run` runs `make test` as both); of those that have the
-mark, `AS_ANOTHER` names the files that `.ci/run` runs as another user, too. `rungs` says whether a sandbox takes part: then
+mark, `AS_ANOTHER` names the files that `.ci/run` runs as another user, too, and `BOTH` those whose tests, run by root, give
+up root's rights themselves. `rungs` says whether a sandbox takes part: then
 the test runs with bubblewrap and with Landlock. `IN_PROCESS` are cases that call the kernel's functions in the test's own
 process, on real files.
 """
@@ -10,8 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+BOTH = ("sandbox/test_escapes.py",)
 AS_ANOTHER = (
-    "sandbox/test_escapes.py",
     "sandbox/test_fresh_folders.py",
     "sandbox/test_server_questions.py",
     "cli/test_mcp_tools.py",
