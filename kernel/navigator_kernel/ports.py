@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: w
     from navigator_kernel.values.job import Job, Outcome, Want
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.report import Report
-    from navigator_kernel.values.request import Said
+    from navigator_kernel.values.request import Session
     from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
     from navigator_kernel.values.route import Action, Retrieval
     from navigator_kernel.values.standing import Standing
@@ -387,4 +387,4 @@ class Kernel(Struct, frozen=True, kw_only=True):
     audit: Audit = field(default_factory=Unrecorded)
     models: ModelShelf | None = None
     judge: Judge | None = None
-    specialist: Callable[[Sequence[Said], Spent], Specialist | None] = lambda _history, _spent: None
+    specialist: Callable[[Session, Spent], Specialist | None] = lambda _before, _spent: None

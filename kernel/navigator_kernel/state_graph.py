@@ -204,7 +204,8 @@ class Nodes(Struct):
                 seq = len(kernel.run_log.read(run))
             except NotFound:
                 seq = 0
-            working = kernel.specialist(_history(state), Spent())
+            before = Session(id=run, history=_history(state), private=True)  # nothing here notes what was read
+            working = kernel.specialist(before, Spent())
             emit = EventStream(run, 0, kernel.run_log, kernel.clock, [_hear], seq, kernel.redact)
             self._runs[run] = _Run(
                 emit=emit,

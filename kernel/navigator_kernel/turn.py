@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -36,6 +37,7 @@ from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.request import Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision
 from navigator_kernel.values.workflow import PLAN
 from navigator_kernel.work import Work, turned_down, with_answer, work_of
@@ -46,16 +48,16 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Kernel
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.reply import Reply
-    from navigator_kernel.values.request import Message, PreprocessingResult, Said, Session
+    from navigator_kernel.values.request import Message, PreprocessingResult
 
 
 class Routed(Struct, frozen=True, kw_only=True):
-    """What the turn will do: orders of its own, or a workflow."""
+    """What the turn will do: orders of its own, or a workflow. `before` is the session whose history models may see."""
 
     decision: RouteDecision
     orders: Plan = field(default_factory=lambda: Plan(steps=()))
     work: Work | None = None
-    history: tuple[Said, ...] = ()
+    before: Session = field(default_factory=partial(Session, id=""))
     spent: Spent = field(default_factory=Spent)
 
 
@@ -89,6 +91,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
             workflow=course.view,
             waits_for=course.waits_for,
             question=course.question,
+            agreed=_agreed_to(resumed),
         )
         reply = compose(routed.decision, course.orders, course.reports, told, kernel.clock)
         reply = with_answer(reply, request)  # /master-orchestrator answers in a form of its own
@@ -120,7 +123,7 @@ async def _routed(
     if resumed.approved is not None:
         steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
         decision = _agreed(Direct(), "approved")
-        return Routed(decision=decision, orders=Plan(steps=steps), history=resumed.session.history)
+        return Routed(decision=decision, orders=Plan(steps=steps), before=resumed.session)
     return await chosen(without_flag(request), resumed.session, context, kernel, emit, work)
 
 
@@ -141,12 +144,12 @@ async def chosen(
     for body in narrate(intent, decision, kernel.catalogue.count()):
         emit(body)
     spent = intent.judged.spent if intent.judged else Spent()
-    return Routed(decision=decision, orders=orders, history=session.history, spent=spent)
+    return Routed(decision=decision, orders=orders, before=session, spent=spent)
 
 
 async def _done(routed: Routed, message: Message, context: TurnContext, kernel: Kernel, emit: Emit) -> Course:
     """The reports of what was ordered; none of a plan that nobody agreed to yet."""
-    delivery, work = delivery_of(kernel, kernel.specialist(routed.history, routed.spent)), routed.work
+    delivery, work = delivery_of(kernel, kernel.specialist(routed.before, routed.spent)), routed.work
     if work is None:
         if message.consent:
             kernel.consents.allow_orders(context.run)
@@ -162,10 +165,16 @@ async def _done(routed: Routed, message: Message, context: TurnContext, kernel: 
 
 def _grant(resumed: Resumed, run: str, kernel: Kernel) -> None:
     approved = resumed.approved
-    for subject in (*resumed.session.grants, *([approved.subject] if approved else [])):
+    for subject in (*resumed.session.grants, *_agreed_to(resumed)):
         kernel.consents.allow(run, subject)
     if approved and resumed.lasting == "always" and is_lasting(approved.subject):
         kernel.consents.trust(approved.subject, note=f"always, said in session {resumed.session.id}")
+
+
+def _agreed_to(resumed: Resumed) -> tuple[str, ...]:
+    """What the orders that go on now have a yes to."""
+    approved = resumed.approved
+    return (*approved.agreed, approved.subject) if approved else ()
 
 
 def _learn(request: PreprocessingResult, kernel: Kernel) -> None:

@@ -52,17 +52,27 @@ def full_session() -> Session:
         turn=3,
         notice_shown=True,
         sticky=Sticky(agent="skills", target="x"),
-        approval=PendingApproval(packets=(packet,), subject="a@b", asked_at="2026-01-31T00:00:00.000Z"),
+        approval=PendingApproval(
+            packets=(packet,), subject="a@b", asked_at="2026-01-31T00:00:00.000Z", agreed=("skill:x@sha256:0",)
+        ),
         question=PendingQuestion(
             original="创建任务", question="?", missing=("title",), rounds=2, asked_at="2026-01-31"
         ),
         failures=1,
+        private=True,
     )
 
 
 @pytest.mark.parametrize("session", [full_session(), Session(id="plain")], ids=["full", "plain"])
 def test_a_session_is_the_same_after_it_was_kept(session: Session) -> None:
     assert session_from(session_to_dict(session)) == session
+
+
+@pytest.mark.requirement("X-43")
+def test_a_session_that_does_not_say_what_was_read_counts_as_private() -> None:
+    held = session_to_dict(Session(id="plain"))
+    del held["private"]
+    assert session_from(held).private
 
 
 def test_a_session_is_loaded_as_it_was_saved(store: SqliteSessions) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -255,6 +256,20 @@ def _environment(number: Any, words: str) -> None:
     answer(number, text(os.environ.get(words, "nothing")))
 
 
+def _fills(number: Any, words: str) -> None:
+    """Takes up 900 MiB of disk in the place that `words` name, then answers."""
+    held = []
+    for at in range(6):
+        part = Path(tempfile.gettempdir() if words == "temporary" else ".", f"part-{at}")
+        fd = os.open(part, os.O_CREAT | os.O_RDWR)
+        if words == "without a name":
+            part.unlink()
+        os.posix_fallocate(fd, 0, 150 * 1024 * 1024)
+        held.append(fd)
+    time.sleep(20)
+    answer(number, text("filled"))
+
+
 def _asks(number: Any, words: str) -> None:
     """Two questions, one after another, then what was answered."""
     told = []
@@ -277,7 +292,7 @@ MISDEEDS: dict[str, Callable[[Any, str], None]] = {
     "request_flood": _requests, "stderr_flood": _stderr, "wrong_id": _wrong_id, "answers_twice": _twice,
     "deep": _deep, "not_text": _not_text, "odd_result": _odd_result, "null_result": _null, "numbers": _numbers,
     "samples": _samples, "roots": _roots, "mute": _mute, "denied": _denied, "denied_by_code": _denied_by_code,
-    "daemon": _daemon, "environment": _environment, "asks": _asks,
+    "daemon": _daemon, "environment": _environment, "asks": _asks, "fills": _fills,
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from sandbox.world import RUNGS, User, World, opened
 pytestmark = pytest.mark.ci
 
 USERS = ("self", "nobody")
+NEED = {"write to /tmp": "/tmp", "write into the interpreter": str(Path(os.__file__).parent)}
 AT_ONCE = 1.0  # seconds in which everything is dead once its time is over
 
 
@@ -54,6 +55,9 @@ def test_no_attempt_succeeds_and_each_denial_is_typed(world: World, rung: str, a
 @pytest.mark.parametrize("attempt", [one for one in ATTEMPTS if one.unguarded], ids=lambda attempt: attempt.name)
 def test_without_a_sandbox_the_same_attempt_succeeds(attempt: Attempt) -> None:
     """Else the suite would prove nothing."""
+    place = NEED.get(attempt.name)
+    if place is not None and not os.access(place, os.W_OK):
+        pytest.skip(f"without a sandbox this user may not write to {place}, either")
     with opened("self") as world:
         found = world.attempt(attempt.code, "none")
         if attempt.name == "find a secret in its own environment":

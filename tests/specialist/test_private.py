@@ -39,3 +39,13 @@ def test_what_a_tool_told_before_the_order_waited_is_private(role: Any, private:
 
 def test_an_order_that_begins_is_not_private_and_one_that_cannot_be_read_is() -> None:
     assert not is_private(order()) and is_private(order(**{PROGRESS: "{"}))
+
+
+def test_the_text_of_another_skill_is_not_the_persons_data() -> None:
+    before = Progress(messages=(ChatMessage(role="tool", name="skill", text="Rhyme every line."),))
+    assert not is_private(order(**{PROGRESS: before.kept()}))
+
+
+@pytest.mark.parametrize("name", ["files", "memory", "previous"])
+def test_what_an_order_names_is_private(name: str) -> None:
+    assert is_private(order(**{name: "x"}))

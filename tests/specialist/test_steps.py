@@ -18,6 +18,7 @@ from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import Plan, Step
 from navigator_kernel.values.report import Report
+from navigator_kernel.values.request import Session
 from specialist.turns import of_phase_two, says, song
 
 RAIN, SUN = Said(text="A song about rain."), Said(text="A song about the sun.")
@@ -39,7 +40,7 @@ def delivered(here: Place, packet: Packet) -> Report:
 
     async def run() -> Report:
         stream = EventStream("run-1", 0, kernel.run_log, kernel.clock)
-        delivery = delivery_of(kernel, kernel.specialist((), Spent()))
+        delivery = delivery_of(kernel, kernel.specialist(Session(id="s"), Spent()))
         try:
             return (await deliver(Plan(steps=(Step(packets=(packet,)),)), delivery, stream))[0]
         finally:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -16,35 +17,34 @@ from navigator_kernel.project_root import foreign, nearest
 
 NOBODY = 65534
 SOURCE = Path(__file__).parents[2]
-pytestmark = [
-    pytest.mark.requirement("X-43"),
-    pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user"),
-]
+pytestmark = pytest.mark.requirement("X-43")
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
+as_another = pytest.mark.skipif(os.getuid() == 0, reason="for root a folder of root's is its own")
+OTHERS = "/var/tmp"  # root's, and all may write to it
 
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
     """A folder like /tmp, which everybody may write to; the tests' own may be closed to others."""
-    import shutil
-
     folder = Path(mkdtemp(prefix="shared-", dir="/var/tmp"))
     folder.chmod(0o1777)
     yield folder
     shutil.rmtree(folder)
 
 
-def navigator(root: Path, *words: str) -> tuple[int, str]:
-    """The command line as a person types it in `root`."""
+def navigator(root: Path, *words: str, within: Sequence[str] = ()) -> tuple[int, str]:
+    """The command line as a person types it in `root`; `within` is what starts it."""
     code = f"import sys; sys.path.insert(0, {str(SOURCE / 'kernel')!r}); from navigator_kernel.cli.main import main; main()"
     env = {
         name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME") if name in os.environ
     }
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=root, env=env, capture_output=True, text=True, timeout=60
+        [*within, sys.executable, "-c", code, *words], cwd=root, env=env, capture_output=True, text=True, timeout=60
     )
     return done.returncode, done.stdout + done.stderr
 
 
+@as_root
 def test_a_mark_that_another_user_left_above_makes_no_project(shared: Path) -> None:
     (shared / ".git").mkdir()
     os.chown(shared / ".git", NOBODY, NOBODY)
@@ -53,6 +53,7 @@ def test_a_mark_that_another_user_left_above_makes_no_project(shared: Path) -> N
     assert nearest(str(mine)) == str(mine)
 
 
+@as_root
 @pytest.mark.parametrize("name", ["navigator.toml", ".mcp.json", "mybox", "agents", ".claude", "docs", "bin"])
 def test_a_file_of_another_user_makes_the_project_foreign(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir() if "." not in name[1:] else (tmp_path / name).write_text("")
@@ -61,6 +62,7 @@ def test_a_file_of_another_user_makes_the_project_foreign(tmp_path: Path, name: 
     assert foreign(str(tmp_path)) == str(tmp_path / name)
 
 
+@as_root
 def test_a_link_to_what_another_user_owns_makes_the_project_foreign(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -71,6 +73,7 @@ def test_a_link_to_what_another_user_owns_makes_the_project_foreign(tmp_path: Pa
     assert foreign(str(root)) == str(root / "agents")
 
 
+@as_root
 @pytest.mark.parametrize("words", [("skill", "list"), ("ask", "hello"), ("config", "list"), ("route", "hello")])
 def test_commands_in_a_project_of_another_user_are_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
     root = tmp_path / "theirs"
@@ -81,6 +84,7 @@ def test_commands_in_a_project_of_another_user_are_refused(tmp_path: Path, words
     assert not (root / "mybox").exists()
 
 
+@as_root
 def test_a_recorded_yes_lets_the_project_be_used_until_it_is_taken_back(tmp_path: Path) -> None:
     root = tmp_path / "theirs"
     (root / ".git" / "x").mkdir(parents=True)
@@ -93,8 +97,62 @@ def test_a_recorded_yes_lets_the_project_be_used_until_it_is_taken_back(tmp_path
     assert navigator(root, "skill", "list")[0] == 3
 
 
+@as_root
 def test_who_calls_through_sudo_may_use_their_own_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.chown(tmp_path, NOBODY, NOBODY)
     assert foreign(str(tmp_path)) == str(tmp_path)
     monkeypatch.setenv("SUDO_UID", str(NOBODY))
     assert foreign(str(tmp_path)) == ""
+
+
+COMMANDS = [("skill", "list"), ("ask", "hello"), ("config", "list"), ("route", "hello")]
+
+
+@as_another
+@pytest.mark.parametrize("words", COMMANDS)
+def test_commands_in_a_folder_of_root_that_all_may_write_to_are_refused(words: tuple[str, ...]) -> None:
+    code, said = navigator(Path(OTHERS), *words)
+    assert code == 3 and "navigator project trust" in said
+    assert not Path(OTHERS, "mybox").exists()
+
+
+@as_another
+@pytest.mark.parametrize("name", ["mybox", "agents", ".claude", "docs", "bin"])
+def test_commands_in_a_clone_that_links_to_what_others_may_write_to_are_refused(tmp_path: Path, name: str) -> None:
+    clone = tmp_path / "clone"
+    (clone / ".git").mkdir(parents=True)
+    (clone / name).symlink_to(OTHERS)
+    code, said = navigator(clone, "skill", "list")
+    assert code == 3 and str(clone / name) in said
+    assert not Path(OTHERS, "project-id").exists()
+
+
+@as_another
+def test_a_mark_that_leads_to_what_others_may_write_to_makes_no_project(shared: Path) -> None:
+    (shared / ".git").symlink_to(OTHERS)
+    mine = shared / "mine"
+    mine.mkdir()
+    code, said = navigator(mine, "project", "show", "--json")
+    assert (code, json.loads(said)["root"]) == (0, str(mine))
+
+
+@as_another
+def test_a_yes_to_a_clone_that_links_elsewhere_is_recorded_and_taken_back(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    (clone / ".git").mkdir(parents=True)
+    (clone / "docs").symlink_to(OTHERS)
+    assert navigator(clone, "project", "trust", ".")[0] == 0
+    assert navigator(clone, "skill", "list")[0] == 0
+    assert navigator(clone, "project", "distrust", ".")[0] == 0
+    assert navigator(clone, "skill", "list")[0] == 3
+
+
+@as_another
+def test_commands_in_a_folder_of_a_user_who_is_not_even_known_are_refused() -> None:
+    """In a namespace of its own, as in a container, even root's files are another user's."""
+    if not shutil.which("bwrap"):
+        pytest.skip("it takes bubblewrap to make a namespace here")
+    code, said = navigator(Path("/usr"), "skill", "list", within=("bwrap", "--dev-bind", "/", "/", "--"))
+    if "Operation not permitted" in said:
+        pytest.skip("no namespace can be made here")
+    assert code == 3 and "'/usr' belongs to another user" in said

@@ -1,4 +1,14 @@
-"""Property: no file of a project, whatever its bytes, changes what a person who is new to it must be asked (X-43)."""
+"""Property: no file of a project, whatever its bytes, changes what a person who is new to it must be asked (X-43).
+
+Each generated project is compared with an empty clone that has the same skills, message by message (`problem`):
+
+1. A message of `SAME` names what both have. It ends the same way: the same question about the same subject, the same
+   answer, or nothing.
+2. A message of `NAMED` names what a project may bring. It ends as in the empty clone, or in a question about what the
+   project names: never in anything that was done.
+3. Either may instead be refused with an error that names a file of the project and has exit code 2, 3 or 6.
+4. Nothing ran, and the person's record holds nothing that was authorised, trusted or started.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +35,7 @@ from navigator_kernel.assembly.kernel import assemble
 from navigator_kernel.assembly.parts import open_sessions
 from navigator_kernel.assembly.places import shipped_home
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.errors import KernelError, NotFound
+from navigator_kernel.errors import Damaged, KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.settings import load_settings
 from navigator_kernel.skills.digest import folder_digest
 from navigator_kernel.turn import run_turn
@@ -41,14 +51,19 @@ SKILLS = {
     ".claude/skills/note/SKILL.md": "---\nname: note\ndescription: writes a note\n---\nWrite a note.\n",
 }
 TOKEN = "20260101-000000000-000000"
-PROBES = ("/tool x", "!id", "run helper", "mcp run srv", "#plan", "yes", "/note x", "install pdf")
+SAME = ("/tool x", "!id", "yes", "/note x", "install pdf")
+NAMED = {"run helper": "script:helper", "mcp run srv": "mcp_server:srv@", "#plan": "type_a:tool@"}  # subjects of questions
+PROBES = (*SAME, *NAMED)
+REFUSALS = (UsageProblem.exit_code, Refused.exit_code, Damaged.exit_code)
+GRANTED = {"authorised", "trusted", "started"}
 
 
 class Outcome(NamedTuple):
-    """How a turn ended: `asked` with its subject, `done`, or `other` (an error, or nothing to do)."""
+    """How a turn ended: `asked` with its subject, `refused` for a file of the project with that file, `error` with what it
+    said, else the state of its report and the reason."""
 
     kind: str
-    subject: str = ""
+    what: str = ""
 
 
 @contextmanager
@@ -79,7 +94,7 @@ def fill(root: Path, files: Mapping[str, bytes]) -> None:
             continue
 
 
-def outcome(root: Path, text: str) -> Outcome:
+def outcome(root: Path, text: str, files: Mapping[str, bytes]) -> Outcome:
     """What becomes of `text` in the session `work`, with nobody there to answer."""
     try:
         kernel = assemble(root, load_settings(root))
@@ -91,10 +106,14 @@ def outcome(root: Path, text: str) -> Outcome:
         stream = EventStream(run=run, turn=session.turn, log=kernel.run_log, clock=kernel.clock, listeners=())
         reply = asyncio.run(run_turn(Message(text=text), session, kernel, stream))
     except KernelError as error:
-        return Outcome("other", error.code)
+        named = [name for name in files if str(root / name) in error.message]
+        if named and error.exit_code in REFUSALS:
+            return Outcome("refused", named[0])
+        return Outcome("error", error.message.replace(str(root), ""))
     if reply.session.approval is not None:
         return Outcome("asked", reply.session.approval.subject)
-    return Outcome("done" if reply.report.state == "success" else "other")
+    data = reply.report.data
+    return Outcome(reply.report.state, str(data.get("reason") or data.get("type") or reply.report.summary))
 
 
 def outcomes(files: Mapping[str, bytes]) -> dict[str, Outcome]:
@@ -103,8 +122,10 @@ def outcomes(files: Mapping[str, bytes]) -> dict[str, Outcome]:
         (root / ".git").mkdir(parents=True)
         fill(root, files)
         fill(root, {name: text.encode() for name, text in SKILLS.items()})
-        found = {probe: outcome(root, probe) for probe in PROBES}
+        found = {probe: outcome(root, probe, files) for probe in PROBES}
         assert not any(base.rglob("canary")), found
+        record = [json.loads(line) for log in (base / "h").rglob("audit.jsonl") for line in log.read_text().splitlines()]
+        assert not [one for one in record if one["event"] in GRANTED], record
         return found
 
 
@@ -125,7 +146,7 @@ def databases(grants: tuple[str, ...]) -> dict[str, bytes]:
 def subjects() -> tuple[str, ...]:
     """What a person would have to agree to for each probe: whoever makes a clone can work it out from its bytes."""
     files = {name: held[0] for name, held in GRANTING.items() if name in {".mcp.json", "mybox/workflows/plan.md"}}
-    asked = {one.subject for some in ({}, files) for one in outcomes(some).values() if one.subject}
+    asked = {one.what for some in ({}, files) for one in outcomes(some).values() if one.kind == "asked"}
     digest = folder_digest_of("tool")
     origins = ("https://github.com/anthropics/skills.git#" + "1" * 40, "/")
     made = [f"installed:tool@{origin}@{digest}" for origin in origins]
@@ -239,16 +260,28 @@ def projects(draw: st.DrawFn) -> dict[str, bytes]:
 def empty() -> dict[str, Outcome]:
     """What is asked in a clone that brings the same skills and nothing else."""
     found = outcomes({})
-    assert [found[probe].kind for probe in ("/tool x", "!id")] == ["asked", "asked"]
+    kinds = [found[probe].kind for probe in PROBES]
+    assert kinds == ["asked", "asked", "pending", "success", "asked", "pending", "pending", "error"]
     return found
 
 
+def problem(probe: str, found: Outcome, empty: Outcome) -> str:
+    """What is wrong with how `probe` ended in a project, where it ended so in the empty clone; empty for nothing."""
+    if found in (empty, Outcome("refused", found.what)):
+        return ""
+    if probe in SAME:
+        return f"{probe}: {found}, in an empty clone {empty}"
+    if found.kind == "asked" and found.what.startswith(NAMED[probe]):
+        return ""
+    if found.kind == empty.kind == "error" and "'plan'" in found.what:  # a workflow of that name is there, and is none
+        return ""
+    return f"{probe}: {found}, in an empty clone {empty}"
+
+
 def check(files: Mapping[str, bytes], empty: Mapping[str, Outcome]) -> None:
-    for probe, found in outcomes(files).items():
-        if empty[probe].kind == "asked":
-            assert found == empty[probe] or found.kind == "other", (probe, found, sorted(files))
-        elif empty[probe].kind != "done":
-            assert found.kind != "done", (probe, found, sorted(files))
+    found = outcomes(files)
+    wrong = [said for probe in PROBES if (said := problem(probe, found[probe], empty[probe]))]
+    assert not wrong, (wrong, sorted(files))
 
 
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -285,3 +318,23 @@ def test_the_check_sees_a_grant(empty: dict[str, Outcome], monkeypatch: pytest.M
     monkeypatch.setattr(ConsentBook, "trusted", lambda _self, _subject: True)
     with pytest.raises(AssertionError):
         check({}, empty)
+
+
+ASKED = Outcome("asked", "shell:id@sha256:0")
+
+
+@pytest.mark.parametrize(
+    ("probe", "found", "empty"),
+    [
+        ("!id", Outcome("success", "done"), ASKED),
+        ("!id", Outcome("asked", "shell:id@sha256:1"), ASKED),
+        ("!id", Outcome("error", "it broke"), ASKED),
+        ("!id", Outcome("error", "'/navigator.toml' is odd, with exit code 1"), ASKED),
+        ("/note x", Outcome("pending", "input"), Outcome("success", "note: prompt ready")),
+        ("mcp run srv", Outcome("success", "started"), Outcome("pending", "clarify")),
+        ("mcp run srv", Outcome("asked", "mcp_server:other@sha256:0"), Outcome("pending", "clarify")),
+        ("run helper", Outcome("error", "it broke"), Outcome("pending", "no_model")),
+    ],
+)
+def test_the_check_sees_every_other_end(probe: str, found: Outcome, empty: Outcome) -> None:
+    assert problem(probe, found, empty)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, Redact
     from navigator_kernel.settings import Models, Settings
     from navigator_kernel.values.chat import Spent
-    from navigator_kernel.values.request import Said
+    from navigator_kernel.values.request import Session
 
 
 class ModelShelf(Struct, frozen=True):
@@ -57,10 +57,11 @@ def open_specialist(
     clock: Clock,
     desk: Callable[[Tools], Tools],
     redact: Redact,
-) -> Callable[[Sequence[Said], Spent], Specialist | None]:
-    """What works on prompts in one turn, with tools that `desk` hands out; it gives None where there is no model."""
+) -> Callable[[Session, Spent], Specialist | None]:
+    """What works on prompts in one turn, with tools that `desk` hands out; it gives None where there is no model. It is
+    given the session before the turn, and what the turn's choice took."""
 
-    def specialist(history: Sequence[Said], spent: Spent) -> Specialist | None:
+    def specialist(before: Session, spent: Spent) -> Specialist | None:
         if models is None:
             return None
         from navigator_kernel.specialist.loop import Budget
@@ -73,7 +74,8 @@ def open_specialist(
             catalogue=catalogue,
             tools=desk(SkillTool(catalogue)),
             clock=clock,
-            history=history,
+            history=before.history,
+            private=before.private,
             budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
             spent=spent,
             redact=redact,

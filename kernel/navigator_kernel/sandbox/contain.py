@@ -134,7 +134,7 @@ def _prepared(job: Job, rung: Rung) -> Iterator[Contained]:
             held_open.callback(group.remove)
         fds = (fd,) if gate is None else (fd, gate)
         leaders: list[int] = []
-        yield Contained(argv, fds, partial(_counted, group, opener, leaders), partial(_exceeded, held, leaders, {}))
+        yield Contained(argv, fds, partial(_counted, group, opener, leaders), partial(exceeded, held, leaders, {}))
 
 
 def _program(job: Job) -> str:
@@ -158,7 +158,7 @@ def _counted(group: Cgroup | None, opener: int | None, leaders: list[int], pid: 
         os.write(opener, b"x")
 
 
-def _exceeded(held: Confinement, leaders: Sequence[int], hidden: dict[int, float]) -> Exceeded:
+def exceeded(held: Confinement, leaders: Sequence[int], hidden: dict[int, float]) -> Exceeded:
     """What a limit that nothing else watches says, or nothing: files without a name count as long as they are open."""
     used = 0
     for folder in (held.writes, held.scratch):

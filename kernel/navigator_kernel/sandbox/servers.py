@@ -15,14 +15,15 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.process import environment
 from navigator_kernel.adapters.redaction import found
 from navigator_kernel.errors import ConnectionFailed
-from navigator_kernel.sandbox.confinement import SYSTEM, covers
+from navigator_kernel.sandbox.confinement import SYSTEM, confinement, covers
+from navigator_kernel.sandbox.contain import exceeded
 from navigator_kernel.text import pattern
-from navigator_kernel.values.job import Job
+from navigator_kernel.values.job import Exceeded, Job
 
 if TYPE_CHECKING:
     from navigator_kernel.values.mcp import McpServer
 
-Started: TypeAlias = "tuple[tuple[str, ...], Mapping[str, str]]"
+Started: TypeAlias = "tuple[tuple[str, ...], Mapping[str, str], Callable[[int], Exceeded]]"
 Start: TypeAlias = "Callable[[str, McpServer, str, Path, Path], Started]"
 
 PROJECT = "project"  # the origin of a server that a file of the project names
@@ -38,21 +39,28 @@ def starter(
     project: Path | None = None,
 ) -> Start:
     """What starts a server once `check` lets it, in a scratch folder that is this process's alone: its argv as
-    `contained` has it, and its environment; `secret` knows the values of references. A server that may read all of
-    `project` does not see the files of secrets in it. For one with an address both are empty."""
+    `contained` has it, its environment, and what says whether a process of this number is over its limit; `secret`
+    knows the values of references. A server that may read all of `project` does not see the files of secrets in it. For
+    one with an address all of it is empty."""
 
     def start(name: str, server: McpServer, run: str, cwd: Path, scratch: Path) -> Started:
         asked = request(name, server, run, cwd)
         check(asked)
         if server.url:
-            return (), {}
+            return (), {}, lambda _pid: ""
         held = server.resolved(lambda word: str(cwd) if word == FOLDER else secret(word))
         job = replace(server_job(name, held, run, cwd), scratch=scratch, project=project)
         if server.origin == PROJECT:  # what a reference in its arguments stands for was in no question
             job = replace(job, reads=asked.reads)
-        return contained(job), environment(job, "")
+        return contained(job), environment(job, ""), _limit(job)
 
     return start
+
+
+def _limit(job: Job) -> Callable[[int], Exceeded]:
+    """The limits that nothing of the sandbox watches: of what the server keeps and of its scratch folder together."""
+    held, hidden = confinement(replace(job, reads=())), dict[int, float]()
+    return lambda pid: exceeded(held, (pid,), hidden)
 
 
 def request(name: str, server: McpServer, run: str, cwd: Path) -> Job:

@@ -12,6 +12,7 @@ from navigator_kernel.errors import Damaged, KernelError, TimedOut
 from navigator_kernel.ports import Redact, same
 from navigator_kernel.specialist.commands import without_commands
 from navigator_kernel.specialist.loop import Budget, End, Loop, Waiting
+from navigator_kernel.specialist.skill_tool import NAME as SKILL_TOOL
 from navigator_kernel.text import clean, visible
 from navigator_kernel.values.chat import ChatMessage, Spent
 from navigator_kernel.values.report import Meta, Report, State
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
 
 
 class Specialist(Struct, kw_only=True):
-    """Implements `model_ports.Specialist` for one turn; `history` is what was said before, `spent` what its choice
-    took."""
+    """Implements `model_ports.Specialist` for one turn; `history` is what was said before, `private` whether that may
+    hold the person's data, `spent` what its choice took."""
 
     models: ModelShelf
     catalogue: Catalogue
     tools: Tools
     clock: Clock
     history: Sequence[Said] = ()
+    private: bool = True
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)
     redact: Redact = same
@@ -56,6 +58,8 @@ class Specialist(Struct, kw_only=True):
             report = self.waiting(waits, work, began)
         except KernelError as error:
             report = self.failed(error, work, loop.progress if loop else Progress(), began)
+        private = work.private or (loop is not None and has_read(loop.progress))
+        report = replace(report, private=private)
         return report if loop is None else self.closed(loop, report, emit)
 
     def assigned(self, packet: Packet, prepared: Report | None) -> Assignment:
@@ -108,7 +112,7 @@ class Specialist(Struct, kw_only=True):
             guide=guide,
             tools=skill.tools or (),
             history=history,
-            private=base.private or any(one.role == "assistant" for one in history),
+            private=base.private or (self.private and any(one.role == "assistant" for one in history)),
             model=backend,
             unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",
             limit=limit if limit < (skill.timeout or self.usual) else skill.timeout or 0.0,
@@ -178,7 +182,12 @@ def _has_read(packet: Packet) -> bool:
         before = _before(packet)
     except Damaged:  # who goes on with it is told
         return True
-    return before is not None and any(message.role == "tool" for message in before.messages)
+    return before is not None and has_read(before)
+
+
+def has_read(progress: Progress) -> bool:
+    """Whether a tool answered; the text of another skill that the person accepts is not the person's data."""
+    return any(message.role == "tool" and message.name != SKILL_TOOL for message in progress.messages)
 
 
 def parts(prepared: Report) -> tuple[str, str]:

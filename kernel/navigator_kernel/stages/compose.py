@@ -23,6 +23,7 @@ from navigator_kernel.values.request import (
     Sticky,
 )
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
+from navigator_kernel.values.standing import is_skill_subject
 from navigator_kernel.values.wording import because, say
 from navigator_kernel.values.work import with_progress
 
@@ -40,7 +41,8 @@ DIRECT = "direct"  # the target of an answer without a skill
 
 class Told(Struct, frozen=True, kw_only=True):
     """What a reply is made of. `asked` is the message that the work is for, which a yes is not; `elapsed` the turn's
-    time so far in seconds; `waits_for` what `workflow` needs a yes to before it goes on, `question` how that is asked.
+    time so far in seconds; `waits_for` what `workflow` needs a yes to before it goes on, `question` how that is asked;
+    `agreed` the subjects that these orders already have a yes to.
     """
 
     run: str
@@ -53,6 +55,7 @@ class Told(Struct, frozen=True, kw_only=True):
     workflow: WorkflowView | None = None
     waits_for: str = ""
     question: str = ""
+    agreed: tuple[str, ...] = ()
 
 
 def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told: Told, clock: Clock) -> Reply:
@@ -148,7 +151,8 @@ def _following(
 ) -> Session:
     before = told.session
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
-    approval = _approval(plan, reports, report, now) if told.workflow is None else _workflow(told, now)
+    session = replace(session, private=before.private or any(map(_tells_private, reports)))
+    approval = _approval(plan, reports, report, told, now) if told.workflow is None else _workflow(told, now)
     session = replace(session, approval=approval, question=_question(decision, report, told, now))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
         return replace(session, sticky=None, failures=0)
@@ -161,6 +165,11 @@ def _following(
     failures = session.failures + 1 if failed else 0
     retry = _undone(plan, reports) if failed and failures < FAILURES and told.workflow is None else ()
     return replace(session, sticky=sticky, failures=failures, retry=retry)
+
+
+def _tells_private(report: Report) -> bool:
+    """Of an order that only waits nothing was done yet, unless a model had begun with it."""
+    return report.private and (report.state != "pending" or bool(report.progress))
 
 
 def _undone(plan: Plan, reports: Sequence[Report]) -> tuple[Packet, ...]:
@@ -181,13 +190,14 @@ def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[S
     return (user, Said(role="assistant", text=answered or report.summary, run=told.run, ts=now))
 
 
-def _approval(plan: Plan, reports: Sequence[Report], report: Report, now: str) -> PendingApproval | None:
+def _approval(plan: Plan, reports: Sequence[Report], report: Report, told: Told, now: str) -> PendingApproval | None:
     """Orders that stopped for want of consent go on from where they stopped."""
     if report.state != "pending" or not report.subject:
         return None
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
     packets = (with_progress(_packet_of(plan, reports), report), *rest)
-    return PendingApproval(packets=packets, subject=report.subject, asked_at=now)
+    agreed = tuple(filter(is_skill_subject, told.agreed))  # a yes to a call is for that call
+    return PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=agreed)
 
 
 def _workflow(told: Told, now: str) -> PendingApproval | None:

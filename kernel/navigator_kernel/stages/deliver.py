@@ -293,7 +293,7 @@ def nothing_ready(delivery: Delivery, language: Language = "en") -> Report:
     """What is told of a step that nothing can do."""
     text = say("candidates.none", language)
     meta = Meta(agent="kernel", time=0, ts=delivery.clock.now())
-    return Report(state="error", summary=text, meta=meta, data={"type": "NoCandidate", "msg": text})
+    return Report(state="error", summary=text, meta=meta, data={"type": "NoCandidate", "msg": text}, private=False)
 
 
 def _skill_name(packet: Packet) -> str:

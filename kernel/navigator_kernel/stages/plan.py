@@ -48,7 +48,8 @@ def plan(
         case Direct(topic="") if order.has_model:
             memory = [memory.text for memory in order.memories]
             optional: dict[str, Any] = {"request": _cleaned(request) or request.need}
-            optional |= {"memory": memory} if memory else {}
+            files = [str(file.path) for file in request.files if not file.problem]
+            optional |= ({"memory": memory} if memory else {}) | ({"files": files} if files else {})
             return _one(_packet("kernel", "answer", "direct", request, order, {}, optional))
         case _:
             return Plan(steps=())

@@ -39,7 +39,8 @@ class Report(Struct, frozen=True, kw_only=True):
 
     The rest are the kernel's own notes, in no rendering, which no agent can write: `target` is what the order was for,
     `subject` what a yes is needed to before it can be done, `offloaded` the file with all of what was too long,
-    `progress` how far work came that waits or failed, as JSON; `by_model` says that `raw` is a model's own words.
+    `progress` how far work came that waits or failed, as JSON; `by_model` says that `raw` is a model's own words;
+    `private` that it may tell of the person's files or data, which only a model's answer to the message alone does not.
     """
 
     state: State
@@ -54,6 +55,7 @@ class Report(Struct, frozen=True, kw_only=True):
     offloaded: str = ""
     progress: str = ""
     by_model: bool = False
+    private: bool = True
 
     @property
     def agent(self) -> str:
@@ -79,7 +81,8 @@ class Report(Struct, frozen=True, kw_only=True):
 def report_to_dict(report: Report) -> dict[str, Any]:
     """The whole report with the kernel's own notes; `report_of` is its inverse."""
     own = {"target": report.target, "subject": report.subject, "offloaded": report.offloaded}
-    return {**report.to_dict(), **own, "progress": report.progress, "by_model": report.by_model}
+    own |= {"progress": report.progress}
+    return {**report.to_dict(), **own, "by_model": report.by_model, "private": report.private}
 
 
 def report_of(raw: Mapping[str, Any]) -> Report:
@@ -98,4 +101,5 @@ def report_of(raw: Mapping[str, Any]) -> Report:
         offloaded=raw.get("offloaded", ""),
         progress=raw.get("progress", ""),
         by_model=raw.get("by_model", False),
+        private=raw.get("private", True),
     )

@@ -95,13 +95,15 @@ class Sticky(Struct, frozen=True, kw_only=True):
 class PendingApproval(Struct, frozen=True, kw_only=True):
     """Orders that wait for a yes, with the subject that the yes would cover. `asked_at` in ISO 8601.
 
-    `workflow` is the token of a run that waits instead of orders.
+    `workflow` is the token of a run that waits instead of orders. `agreed` are the skills that these orders already
+    have a yes for: an order that stops for a second question does not ask the first one again.
     """
 
     packets: tuple[Packet, ...]
     subject: str
     asked_at: str = ""
     workflow: str = ""
+    agreed: tuple[str, ...] = ()
 
 
 ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an MCP server has
@@ -137,7 +139,8 @@ class Session(Struct, frozen=True, kw_only=True):
     """What one turn leaves for the next. A turn returns a new one; none is changed in place.
 
     `failures` counts those in a row (SAF-5), `retry` are the orders that the last one left undone (SAF-7), `grants` is
-    what the person agreed to for as long as it lasts. `history` is the last of what was said, read for this turn.
+    what the person agreed to for as long as it lasts. `history` is the last of what was said, read for this turn;
+    `private` says that it may hold the person's files or data: once set, it stays.
     """
 
     id: str
@@ -149,4 +152,5 @@ class Session(Struct, frozen=True, kw_only=True):
     failures: int = 0
     retry: tuple[Packet, ...] = ()
     grants: tuple[str, ...] = ()
+    private: bool = False
     history: tuple[Said, ...] = ()

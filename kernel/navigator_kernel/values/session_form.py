@@ -29,11 +29,13 @@ def session_to_dict(session: Session) -> dict[str, Any]:
             "subject": approval.subject,
             "asked_at": approval.asked_at,
             "workflow": approval.workflow,
+            "agreed": list(approval.agreed),
         },
         "question": None if session.question is None else asdict(session.question),
         "failures": session.failures,
         "retry": [packet.to_dict() for packet in session.retry],
         "grants": list(session.grants),
+        "private": session.private,
     }
 
 
@@ -52,6 +54,7 @@ def session_from(raw: Mapping[str, Any]) -> Session:
         failures=raw["failures"],
         retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
         grants=tuple(map(str, raw.get("grants", ()))),
+        private=raw.get("private", True) is not False,  # an earlier version did not note it
     )
 
 
@@ -62,5 +65,10 @@ def _question(raw: Mapping[str, Any]) -> PendingQuestion:
 
 def _approval(raw: Mapping[str, Any]) -> PendingApproval:
     packets = tuple(packet_from(packet) for packet in raw["packets"])
-    workflow = raw.get("workflow", "")
-    return PendingApproval(packets=packets, subject=raw["subject"], asked_at=raw["asked_at"], workflow=workflow)
+    return PendingApproval(
+        packets=packets,
+        subject=raw["subject"],
+        asked_at=raw["asked_at"],
+        workflow=raw.get("workflow", ""),
+        agreed=tuple(map(str, raw.get("agreed", ()))),
+    )

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Literal
 
 Standing = Literal["unknown", "installed", "trusted"]
+_SKILL = "skill:"
 
 
 def install_subject(name: str, origin: str, digest: str) -> str:
@@ -15,7 +16,11 @@ def install_subject(name: str, origin: str, digest: str) -> str:
 
 def skill_subject(name: str, digest: str) -> str:
     """What trust in a skill is bound to: its name and the digest of every byte, wherever it lies."""
-    return f"skill:{name}@{digest}"
+    return f"{_SKILL}{name}@{digest}"
+
+
+def is_skill_subject(subject: str) -> bool:
+    return subject.startswith(_SKILL)
 
 
 def standing_of(name: str, origin: str, digest: str, subjects: Collection[str]) -> Standing:

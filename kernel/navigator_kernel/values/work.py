@@ -26,7 +26,8 @@ class Assignment(Struct, frozen=True, kw_only=True):
     is what was said before, `memories` what is recalled, `model` an alias or `provider:model`, `now` ISO 8601. `step`
     numbers it within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the skill asks
     for and that is not set. `standing` is how far the person accepts the skill ("trusted" where there is none);
-    `private` says that what the model is given first holds files, memories, earlier results or earlier answers."""
+    `private` says that what the model is given first holds files, memories, earlier results, or answers of a session in
+    which such data was read."""
 
     run: str
     step: int

@@ -40,11 +40,14 @@ class _Breaker(Struct):
 
 class Servers(Struct, frozen=True, kw_only=True):
     """Implements `ports.McpServers`. `started` is asked for the argv and environment that start a server for a run, in
-    a folder of the server's own: it refuses what nobody agreed to, and contains the rest; for one with an address both
-    are empty. `approve` is asked before a tool is called; `keep` takes a large answer of a run and says where it is."""
+    a folder of the server's own, and for what says whether its process is over a limit: it refuses what nobody agreed
+    to, and contains the rest; for one with an address all of it is empty. `approve` is asked before a tool is called;
+    `keep` takes a large answer of a run and says where it is."""
 
     servers: Mapping[str, McpServer]
-    started: Callable[[str, McpServer, str, Path, Path], tuple[tuple[str, ...], Mapping[str, str]]]
+    started: Callable[
+        [str, McpServer, str, Path, Path], tuple[tuple[str, ...], Mapping[str, str], Callable[[int], str]]
+    ]
     workspace: Callable[[str], Path]
     approve: Callable[[str, str, Sequence[OfferedTool]], None]
     secret: Callable[[str], str | None]
@@ -101,7 +104,7 @@ class Servers(Struct, frozen=True, kw_only=True):
             raise NotFound(f"no MCP server is called {server!r}", hint=hint, available=names)
         folder = self.workspace(f"mcp-{server}")
         scratch = new_scratch()
-        argv, env = self.started(server, held, run, folder, scratch)
+        argv, env, exceeded = self.started(server, held, run, folder, scratch)
         try:
             from navigator_kernel.adapters.mcp_client import http, stdio
         except ImportError as error:
@@ -109,7 +112,7 @@ class Servers(Struct, frozen=True, kw_only=True):
             raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
         if held.url:
             return lambda told: http.address_of(held.resolved(self.secret), told)
-        return lambda told: stdio.process_of(stdio.Start(argv, env, folder, scratch), told)
+        return lambda told: stdio.process_of(stdio.Start(argv, env, folder, scratch, exceeded), told)
 
     async def _asked(
         self,

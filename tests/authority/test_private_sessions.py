@@ -1,0 +1,108 @@
+"""A session notes that the person's data was read in it: from then on a call that goes outward is asked about by itself."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from authority.clones import FILES, WORDS, adds_server, clone_of, sets_model
+from cli.support import Place
+from models.wire_server import Said, WireServer, serving
+from person_state import state_of
+from sandbox.world import RUNGS, use
+
+pytest.importorskip("mcp")
+pytestmark = pytest.mark.requirement("SAF-1", "X-43")
+
+LEAKS = "this call may send them out"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[WireServer]:
+    with serving() as held:
+        yield held
+
+
+@pytest.fixture(params=RUNGS)
+def talk(request: pytest.FixtureRequest, tmp_path: Path, server: WireServer) -> Place:
+    """A clone whose skill the person trusts; its server may reach the network, and its tool may be called in the session
+    `talk`, where two answers were given that read nothing."""
+    use(request.param)
+    place = clone_of(tmp_path, FILES)
+    sets_model(server)
+    adds_server(place, "reads", "--network")
+    place.said("skill", "trust", "echo-user")
+    server.scripts["worker"] = says_hello
+    for _ in range(2):
+        assert ask(place, "why is the sky blue?")["state"] == "success"
+    sets_model(server)
+    return place
+
+
+def says_hello(_messages: object, _number: int) -> Said:
+    return Said(text="Hello.")
+
+
+def ask(place: Place, *words: str) -> dict[str, Any]:
+    report: dict[str, Any] = place.json("ask", "--session", "talk", *words)["report"]
+    return report
+
+
+def test_answers_that_read_nothing_ask_no_further_question(talk: Place) -> None:
+    asked = ask(talk, "/echo-user please")
+    assert asked["state"] == "pending" and LEAKS not in asked["summary"]
+    assert ask(talk, "yes, for this session")["raw"] == f"It said: {WORDS}"
+
+
+def test_what_a_tool_answered_is_private_in_every_later_turn(talk: Place, server: WireServer) -> None:
+    ask(talk, "/echo-user please")
+    ask(talk, "yes, for this session")
+    for _ in range(2):
+        asked = ask(talk, "/echo-user please")
+        assert (asked["state"], LEAKS in asked["summary"]) == ("pending", True)
+        server.scripts["worker"] = says_hello
+        ask(talk, "why is the sky blue?")  # does not end it
+        sets_model(server)
+
+
+@pytest.mark.parametrize("message", ["/greeter", "what is in @notes.txt"])
+def test_what_a_skill_or_a_file_told_is_private_in_every_later_turn(
+    talk: Place, server: WireServer, message: str
+) -> None:
+    server.scripts["worker"] = says_hello
+    assert ask(talk, "--yes", message)["state"] == "success"
+    sets_model(server)
+    assert LEAKS in ask(talk, "/echo-user please")["summary"]
+
+
+def test_a_session_of_an_earlier_version_counts_as_private(talk: Place) -> None:
+    with closing(sqlite3.connect(state_of(talk.root) / "sessions.sqlite")) as database, database:
+        (state,) = database.execute("SELECT state FROM sessions WHERE id = 'talk'").fetchone()
+        held = json.loads(state)
+        assert held.pop("private") is False
+        database.execute("UPDATE sessions SET state = ?", (json.dumps(held),))
+    assert LEAKS in ask(talk, "/echo-user please")["summary"]
+
+
+def test_a_file_that_the_message_names_is_private_at_once(talk: Place) -> None:
+    assert LEAKS in ask(talk, "/echo-user please @notes.txt")["summary"]
+
+
+def test_a_clone_cannot_say_that_nothing_was_read(talk: Place, tmp_path: Path) -> None:
+    """The mark stands with the person's session; one in the project is not looked at."""
+    ask(talk, "--yes", "/greeter")
+    (talk.root / "mybox" / "state").mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(state_of(talk.root) / "sessions.sqlite")) as own, own:
+        (state,) = own.execute("SELECT state FROM sessions WHERE id = 'talk'").fetchone()
+    brought = talk.root / "mybox" / "state" / "sessions.sqlite"
+    with closing(sqlite3.connect(brought)) as database, database:
+        database.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, created TEXT, updated TEXT, turn INT, state TEXT)")
+        free = json.dumps({**json.loads(state), "private": False})
+        database.execute("INSERT INTO sessions VALUES ('talk', '', '', 1, ?)", (free,))
+    assert LEAKS in ask(talk, "/echo-user please")["summary"]
