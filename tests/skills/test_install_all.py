@@ -287,3 +287,31 @@ def test_a_folder_without_skills_is_named_in_full(project: Any, tmp_path: Path) 
 def test_several_skills_and_none_named_is_still_a_question(project: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="none is named"):
         project.run("install", source=f"file://{twins(tmp_path)}")
+
+
+def test_each_choice_of_a_source_means_one_skill(project: Any, tmp_path: Path) -> None:
+    """Twins are told apart by their paths; a copy, an example and what cannot be used are no choices."""
+    text = skill_text("run", "goes fast")
+    files = {
+        "a/run/SKILL.md": text,
+        "b/run/SKILL.md": skill_text("run", "goes far"),
+        ".codex/skills/run/SKILL.md": text,
+    }
+    files |= {"walk/SKILL.md": skill_text("walk", "slow"), "examples/sit/SKILL.md": skill_text("sit")}
+    files |= {"open/SKILL.md": "---\nname: [\n---\n"}
+    source = f"file://{make_repo(tmp_path, files)}"
+    with pytest.raises(UsageProblem) as caught:
+        project.run("install", source=source, choosing=True)
+    choices = caught.value.data["choices"]
+    assert choices == [("a/run", "goes fast"), ("b/run", "goes far"), ("walk", "slow")]
+    for word, _ in choices[1:]:
+        assert len(project.run("install", source=source, skill=word)["skills"]) == 1
+    assert installed(project) == ["run", "walk"]
+    assert "goes far" in (project.skills / "run" / "SKILL.md").read_text()
+
+
+def test_who_cannot_choose_is_told_no_choices(project: Any, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in ("one", "two")})
+    with pytest.raises(UsageProblem) as caught:
+        project.run("install", source=f"file://{repo}")
+    assert set(caught.value.data) == {"skills"}
