@@ -102,7 +102,9 @@ def test_a_clone_cannot_say_that_nothing_was_read(talk: Place, tmp_path: Path) -
         (state,) = own.execute("SELECT state FROM sessions WHERE id = 'talk'").fetchone()
     brought = talk.root / "mybox" / "state" / "sessions.sqlite"
     with closing(sqlite3.connect(brought)) as database, database:
-        database.execute("CREATE TABLE sessions (id TEXT PRIMARY KEY, created TEXT, updated TEXT, turn INT, state TEXT)")
+        database.execute(
+            "CREATE TABLE sessions (id TEXT PRIMARY KEY, created TEXT, updated TEXT, turn INT, state TEXT)"
+        )
         free = json.dumps({**json.loads(state), "private": False})
         database.execute("INSERT INTO sessions VALUES ('talk', '', '', 1, ?)", (free,))
     assert LEAKS in ask(talk, "/echo-user please")["summary"]

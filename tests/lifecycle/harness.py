@@ -32,7 +32,9 @@ FAULTS: Mapping[str, str] = {
 _LINE = re.compile(r"(\w+)\((.*)")
 _TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:?\d\d:?\d\d[.]?\d*Z")
 _STAGED = re.compile(re.escape(INTENT) + r"|change-[0-9a-f]{16}|\.navigator-.*-[0-9a-f]{16}\.tmp")
-_RANDOM = re.compile(r"\.gone-[0-9a-f]{16}|change-[0-9a-f]{16}|(?<=-)[0-9a-f]{16}(?=\.tmp)|\d{4}-\d\d-\d\dT\w+|(?<=[/.])[0-9a-f]{32}(?=[/.]|$)")
+_RANDOM = re.compile(
+    r"\.gone-[0-9a-f]{16}|change-[0-9a-f]{16}|(?<=-)[0-9a-f]{16}(?=\.tmp)|\d{4}-\d\d-\d\dT\w+|(?<=[/.])[0-9a-f]{32}(?=[/.]|$)"
+)
 
 State = dict[str, tuple[int, bytes]]
 

@@ -52,7 +52,11 @@ SKILLS = {
 }
 TOKEN = "20260101-000000000-000000"
 SAME = ("/tool x", "!id", "yes", "/note x", "install pdf")
-NAMED = {"run helper": "script:helper", "mcp run srv": "mcp_server:srv@", "#plan": "type_a:tool@"}  # subjects of questions
+NAMED = {
+    "run helper": "script:helper",
+    "mcp run srv": "mcp_server:srv@",
+    "#plan": "type_a:tool@",
+}  # subjects of questions
 PROBES = (*SAME, *NAMED)
 REFUSALS = (UsageProblem.exit_code, Refused.exit_code, Damaged.exit_code)
 GRANTED = {"authorised", "trusted", "started"}
@@ -124,7 +128,9 @@ def outcomes(files: Mapping[str, bytes]) -> dict[str, Outcome]:
         fill(root, {name: text.encode() for name, text in SKILLS.items()})
         found = {probe: outcome(root, probe, files) for probe in PROBES}
         assert not any(base.rglob("canary")), found
-        record = [json.loads(line) for log in (base / "h").rglob("audit.jsonl") for line in log.read_text().splitlines()]
+        record = [
+            json.loads(line) for log in (base / "h").rglob("audit.jsonl") for line in log.read_text().splitlines()
+        ]
         assert not [one for one in record if one["event"] in GRANTED], record
         return found
 

@@ -62,11 +62,14 @@ def busy(what: str, app: App, operation: str, params: Mapping[str, Any], *, quie
 
     from navigator_kernel.text import clean
 
-    with Console(stderr=True).status(Text(clean(what, lines=False))) as shown:
+    def line(text: str) -> Text:
+        return Text(clean(text, lines=False), no_wrap=True, overflow="ellipsis")
+
+    with Console(stderr=True).status(line(what)) as shown:
 
         def told(done: int, of: int) -> None:
             if of > 1:
-                shown.update(Text(clean(f"{what}: {done} of {of}", lines=False)))
+                shown.update(line(f"{what}: {done} of {of}"))
 
         lifecycle.doors = lifecycle.doors._replace(progress=told)
         return lifecycle.perform(operation, params)
