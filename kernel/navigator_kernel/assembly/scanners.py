@@ -1,4 +1,4 @@
-"""Puts the scanners of skills together: our own in one process, those of plugins in another."""
+"""Puts the scanners of skills together: our own in processes of their own, those of plugins in another."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # what our own scanners may take for one 
 PER_MIB = 4  # seconds more for each MiB of it
 EACH = 4  # the part of that time that one file may take by itself
 MOST, FEW = 4, 6  # processes at the same time, and skills for which one is enough
+WAIT = 0.01  # seconds between two looks whether what was given up has ended
 SECONDS, MEMORY = 60, 2 * 1024**3  # what the scanners of plugins may take for one skill
 _BROKEN = (KernelError, KeyError, TypeError, ValueError)
 
@@ -41,12 +42,13 @@ class Scanners:
         self._others: list[ModuleChild] = []
         self._pool: ThreadPoolExecutor | None = None
         self._begun: dict[int, tuple[Mapping[str, bytes], Future[list[Diagnostic]]]] = {}
+        self._closing = False
         self._idle = False  # no plugin has a scanner
 
     def __call__(self, skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
         """What they find in the files of `skill`; the same as from `ahead` where these very files were given to it."""
-        _, begun = self._begun.pop(id(files), (None, None))
-        found = self.contents(files, skill.name, secrets=True) if begun is None else begun.result()
+        _, begun = self._begun.get(id(files), (None, None))
+        found = self.contents(files, skill.name, secrets=True) if begun is None else [*begun.result()]
         if not self._idle:
             told = _plugins(files, skill.name) if installed_plugins() else None
             self._idle = told is None
@@ -54,7 +56,7 @@ class Scanners:
         return found
 
     def ahead(self, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
-        """Begins to look at many skills, in a process for each processor; few are left until they are asked for."""
+        """Begins to scan many skills, in a process for each processor; a few are scanned when they are asked for."""
         several = min(os.cpu_count() or 1, MOST)
         if several < 2 or len(skills) <= FEW or self._pool is not None:
             return
@@ -90,7 +92,7 @@ class Scanners:
         end = time.monotonic() + seconds
         for path, data in files.items() if len(files) > 1 else ():
             left = int(end - time.monotonic())
-            if left < 1:
+            if left < 1 or self._closing:
                 break
             with suppress(*_BROKEN):
                 own = min(left, max(seconds // EACH, 1))
@@ -103,14 +105,18 @@ class Scanners:
 
     def close(self) -> None:
         """No process and no thread of theirs is left; what `ahead` began is given up."""
+        children = (self._child, *self._others)
         if self._pool is not None:
+            self._closing = True
             self._pool.shutdown(wait=False, cancel_futures=True)
-            for child in (self._child, *self._others):
-                child.kill()
+            while not all(begun.done() for _, begun in self._begun.values()):
+                for child in children:
+                    child.kill()
+                time.sleep(WAIT)
             self._pool.shutdown()
-            self._pool = None
+            self._pool, self._closing = None, False
         self._begun = {}
-        for child in (self._child, *self._others):
+        for child in children:
             child.close()
 
 
