@@ -1,6 +1,6 @@
-"""Runs the kernel in the environment that `make` made, `.venv` beside this folder, whatever Python started a script.
+"""Starts a script again with the Python of `.venv`, the environment that `make` made beside this folder.
 
-It is read by Pythons that are too old for the kernel, and by those that have no package of it.
+Any Python can run this file: one that is too old for the kernel, too, and one without the kernel's packages.
 """
 
 import os

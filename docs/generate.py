@@ -108,7 +108,7 @@ def script_rows() -> Iterator[str]:
     """The scripts of `bin/`: the worker's allow-list."""
     yield "| Intent | Command Signature | Note |"
     yield "|---|---|---|"
-    for path in sorted(TOP.glob("bin/*.py")):
+    for path in sorted(TOP.glob("bin/[!_]*.py")):
         first = path.read_text("utf-8").split("\n")[0].strip('"')
         note = "the commands above" if path.stem == "skill_manager" else ""
         yield f"| {first} | `python bin/{path.name}` | {note} |"
