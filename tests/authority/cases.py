@@ -87,6 +87,7 @@ CASES = (
     ), rungs=True),
     Case(3, "a planted .pyc before a server with a token", FRESH, (
         "no_step_reaches_what_an_mcp_server_that_holds_a_token_imports",
+        "bytecode_that_a_clone_brings_for_an_mcp_server_is_not_run",
     ), rungs=True),
     Case(3, "deep, long, closed and many files", FRESH, (
         "whatever_a_run_leaves_its_end_is_on_record_and_it_can_be_cleared",

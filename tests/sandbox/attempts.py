@@ -186,7 +186,7 @@ for _ in range(3):
         if os.fork() == 0:
             for fd in (0, 1, 2):
                 os.close(fd)
-            threading.Thread(target=lambda: [open("{token}", "a").write(".") or time.sleep(0.05) for _ in range(2400)]).start()
+            threading.Thread(target=lambda: [(open("{token}", "a").write("."), time.sleep(0.05)) for _ in range(2400)]).start()
             ctypes.CDLL(None).pthread_exit(None)
         os._exit(0)
 time.sleep({stay})
