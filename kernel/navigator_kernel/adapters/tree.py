@@ -8,6 +8,7 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -143,8 +144,9 @@ def remove_tree(folder: Path) -> list[str]:
     if top is None:
         return [f"{str(folder)!r} cannot be opened"]
     try:
+        fresh = map(f".gone-{secrets.token_hex(4)}{{:08x}}".format, count())
         while (names := _all(top)) and not problems:
-            _remove_all(names, top, problems)
+            _remove_all(names, top, fresh, problems)
     finally:
         os.close(top)
     if not problems:
@@ -155,17 +157,17 @@ def remove_tree(folder: Path) -> list[str]:
     return problems
 
 
-def _remove_all(names: Sequence[str], top: int, problems: list[str]) -> None:
+def _remove_all(names: Sequence[str], top: int, fresh: Iterator[str], problems: list[str]) -> None:
     """Many entries by several threads: a file that was just made durable is removed no faster than the disk answers."""
     if len(names) < MANY:
         for name in names:
-            _remove(name, top, problems)
+            _remove(name, top, fresh, problems)
         return
     from threading import Thread
 
     def work(part: Sequence[str]) -> None:
         for name in part:
-            _remove(name, top, problems)
+            _remove(name, top, fresh, problems)
 
     threads = [Thread(target=work, args=(names[at::REMOVING],)) for at in range(REMOVING)]
     for thread in threads:
@@ -174,8 +176,8 @@ def _remove_all(names: Sequence[str], top: int, problems: list[str]) -> None:
         thread.join()
 
 
-def _remove(name: str, top: int, problems: list[str]) -> None:
-    """One entry of the top: a folder is emptied, and the folders in it come to the top."""
+def _remove(name: str, top: int, fresh: Iterator[str], problems: list[str]) -> None:
+    """One entry of the top: a folder is emptied, and the folders in it come to the top under `fresh` names."""
     try:
         seen = os.stat(name, dir_fd=top, follow_symlinks=False)
         if not stat.S_ISDIR(seen.st_mode):
@@ -187,7 +189,7 @@ def _remove(name: str, top: int, problems: list[str]) -> None:
             for inner in _all(fd):
                 if stat.S_ISDIR(os.stat(inner, dir_fd=fd, follow_symlinks=False).st_mode):
                     _let_in(inner, fd)
-                    os.rename(inner, f".gone-{secrets.token_hex(8)}", src_dir_fd=fd, dst_dir_fd=top)
+                    os.rename(inner, next(fresh), src_dir_fd=fd, dst_dir_fd=top)
                 else:
                     os.unlink(inner, dir_fd=fd)
         finally:
@@ -200,8 +202,9 @@ def _remove(name: str, top: int, problems: list[str]) -> None:
 
 
 def _all(fd: int) -> list[str]:
+    """In the order of their names: the same calls each time, so that a test can break off at any of them."""
     with os.scandir(fd) as entries:
-        return [entry.name for entry in entries]
+        return sorted(entry.name for entry in entries)
 
 
 def _let_in(name: str, at: int | None) -> None:
