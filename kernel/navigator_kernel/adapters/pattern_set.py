@@ -41,7 +41,7 @@ class PatternSet:
 
 
 def _loaded(sources: Sequence[str], kept: Path | None) -> Any:
-    """The database of `sources`, compiled or as it was kept; None where there is no Hyperscan."""
+    """The database of `sources`, from the folder `kept` or newly compiled; None without Hyperscan."""
     try:
         import hyperscan
     except ImportError:

@@ -17,7 +17,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "chat": ("chat", "A conversation, one turn after another"),
     "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
     "config": ("config", "Settings: list, get, set, unset"),
-    "doctor": ("doctor", "Look for what is missing or damaged, and mend it"),
+    "doctor": ("doctor", "Find what is missing or damaged, and repair it"),
     "eval": ("eval", "Whether messages reach the skills that their evals say, for continuous integration"),
     "gc": ("gc", "Remove temporary files and old logs"),
     "host": ("host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),

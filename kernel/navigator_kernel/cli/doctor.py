@@ -1,4 +1,4 @@
-"""`navigator doctor`: looks for what is missing or damaged, says what would mend it, and mends it when asked."""
+"""`navigator doctor`: finds what is missing or damaged, says how to repair it, and repairs it when asked."""
 
 from __future__ import annotations
 

@@ -144,14 +144,14 @@ async def _say(stdin: asyncio.StreamWriter, said: Any, told: Told) -> None:
 
 
 async def _watch(start: Start, pid: int, mark: str, told: Told) -> None:
-    """Kills a server that goes over a limit, at once: asked to end it goes on. To look takes a twentieth of the time
-    at most, however many files there are."""
+    """Kills a server that exceeds a limit, without asking it to end first. The checks take at most a twentieth of the
+    time, however many files there are."""
     limit = ""
     while not limit:
         began = time.monotonic()
         limit = await asyncio.to_thread(start.exceeded, pid)
         await asyncio.sleep(0 if limit else max(LOOK, 19 * (time.monotonic() - began)))
-    told.why = f"it went over its limit of {limit}; what it keeps is in {str(start.cwd)!r}"
+    told.why = f"it exceeded its limit of {limit}; its files are in {str(start.cwd)!r}"
     await asyncio.to_thread(kill_tree, pid, mark)
 
 
