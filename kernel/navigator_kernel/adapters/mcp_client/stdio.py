@@ -151,7 +151,7 @@ async def _watch(start: Start, pid: int, mark: str, told: Told) -> None:
         began = time.monotonic()
         limit = await asyncio.to_thread(start.exceeded, pid)
         await asyncio.sleep(0 if limit else max(LOOK, 19 * (time.monotonic() - began)))
-    told.why = f"it exceeded its limit of {limit}; its files are in {str(start.cwd)!r}"
+    told.why = f"it went over its limit of {limit}; its files are in {str(start.cwd)!r}"
     await asyncio.to_thread(kill_tree, pid, mark)
 
 
