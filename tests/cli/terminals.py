@@ -56,6 +56,15 @@ class Terminal:
                 break
         self.wait_for("> ")
 
+    def stop(self) -> str:
+        """Ctrl-C until it ends: one between a question and the reading of its answer may be lost."""
+        for _ in range(5):
+            self.type("\x03")
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(2.0)
+                break
+        return self.rest()
+
     def rest(self) -> str:
         """All that is shown until it ends."""
         seen = self.seen.encode()

@@ -185,8 +185,7 @@ def test_a_terminal_asks_for_the_rule_of_a_block_and_nothing_else_accepts_it(
 def test_ctrl_c_at_the_question_installs_nothing(here: Place, source: Path) -> None:
     with terminal(here, "install", str(source)) as screen:
         screen.wait_for("or Enter to leave it: ")
-        screen.type("\x03")
-        screen.rest()
+        screen.stop()
     assert (screen.process.returncode, installed(here)) == (130, set())
 
 
