@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,6 +16,8 @@ from msgspec import Struct
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import pattern
 
+NAMED = 64  # files that one message names without a mark
+SEEN = 2_000  # names of a folder that are looked for in a message
 FILE_LIMIT = 256 * 1024  # bytes
 PATH_LIMIT = 4096  # characters; the system's own, and what a longer one costs grows with its square
 NAME_LIMIT = 255  # characters of its last part, likewise
@@ -27,6 +30,8 @@ _SECRET = pattern(
     r"|credentials(?:\.json)?|service-account.*\.json|secrets\.(?:ya?ml|json|toml)",
     re.DOTALL,
 )
+_WORD = pattern(r"[^\s\"'`“”‘’「」《》<>|,，。；;：()（）\x00]+")
+_PLAIN = pattern(r"[\w./~+-]+", re.ASCII)  # a path between letters of a language without spaces
 _COPY = pattern(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup holds what its original holds
 _SECRET_FOLDERS = frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
 _OWN = (("mybox", "state"), ("mybox", "logs"))
@@ -66,6 +71,36 @@ class ProjectFiles(Struct, frozen=True):
         refuse_named(parts, written)
         refuse_named(_below(root, os.path.normpath(named)) or (), written)  # a link's own name
         return Path(real), _text(root, parts, written)
+
+    def named(self, text: str) -> tuple[Path, ...]:
+        """The real paths of the files of the project that `text` names: each word that is the path of one, and each
+        file of the current folder whose name stands in it; not secrets, and not the kernel's own records."""
+        words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
+        words |= dict.fromkeys(name for name in self._names() if "." in name.strip(".") and name in text)
+        found = (path for word in words if (path := self._file(word)) is not None)
+        return tuple(dict.fromkeys(islice(found, NAMED)))
+
+    def _names(self) -> list[str]:
+        try:
+            with os.scandir(self.base) as entries:
+                return [entry.name for entry in islice(entries, SEEN)]
+        except OSError:
+            return []
+
+    def _file(self, word: str) -> Path | None:
+        if len(word) > PATH_LIMIT or word.strip("./") == "":
+            return None
+        root, named = os.path.realpath(self.root), Path(os.path.realpath(self.base)) / word.removeprefix("@")
+        try:
+            real = os.path.realpath(named)
+            parts = _below(root, real)
+            if not parts or not Path(real).is_file():
+                return None
+            refuse_named(parts, word)
+            refuse_named(_below(root, os.path.normpath(named)) or (), word)
+        except (OSError, ValueError, Refused):
+            return None
+        return Path(real)
 
 
 def _below(root: str, path: str) -> tuple[str, ...] | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.preferences import Preferences
 from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.assembly.built_in import open_built_in
 from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
@@ -80,7 +81,9 @@ def assemble(
     plugins.add(PlannerPlugin(state.folder, state_writer(state), partial(_encoder, own)), "planner")
 
     more = partial(_of_servers, settings, consents, ports)
-    desk = partial(open_desk, root, plugins, consents, audit, settings, more)
+    built_in = open_built_in(root, catalogue, ports.sandbox, consents, audit)
+    desk = partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
+    files = ProjectFiles(root, Path.cwd())
     kernel = Kernel(
         root=root,
         settings=settings,
@@ -91,7 +94,7 @@ def assemble(
         dispatcher=plugins.first("kernel_register_dispatchers", agents)
         or InProcessDispatcher(agents, clock, plugins.note_agent),
         consents=consents,
-        files=ProjectFiles(root, Path.cwd()),
+        files=files,
         root_files=ProjectFiles(root, root),
         journal=open_journal(root, redact),
         memory=Preferences(preference_pages(root, consents)),
@@ -106,7 +109,7 @@ def assemble(
         finish_hook=lambda reply: _tell(extensions, reply),
         redact=redact,
         audit=audit,
-        **_minds(settings, catalogue, clock, desk, redact, tape),
+        **_minds(settings, catalogue, clock, desk, redact, tape, box_of(root) / "workspace", files.named),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
     return kernel if tape is None else taped(kernel, tape)
@@ -132,6 +135,8 @@ def _minds(
     desk: Callable[[Tools], Tools],
     redact: Redact,
     tape: Tape | None,
+    box: Path,
+    named: Callable[[str], Sequence[Path]],
 ) -> dict[str, Any]:
     """The models, and what chooses and works with them."""
     models: ModelShelf | None = open_models(settings)
@@ -142,7 +147,7 @@ def _minds(
         return desk(always) if tape is None else TapedTools(desk(always), tape)
 
     judge = open_judge(settings, models, catalogue)
-    specialist = open_specialist(settings, models, catalogue, clock, watched, redact)
+    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, box, named)
     return {"models": models, "judge": judge, "specialist": specialist}
 
 

@@ -57,9 +57,12 @@ def open_specialist(
     clock: Clock,
     desk: Callable[[Tools], Tools],
     redact: Redact,
+    box: Path,
+    named: Callable[[str], Sequence[Path]],
 ) -> Callable[[Session, Spent], Specialist | None]:
     """What works on prompts in one turn, with tools that `desk` hands out; it gives None where there is no model. It is
-    given the session before the turn, and what the turn's choice took."""
+    given the session before the turn, and what the turn's choice took. `box` holds the workspaces of runs, `named`
+    gives the files that a message names."""
 
     def specialist(before: Session, spent: Spent) -> Specialist | None:
         if models is None:
@@ -74,6 +77,8 @@ def open_specialist(
             catalogue=catalogue,
             tools=desk(SkillTool(catalogue)),
             clock=clock,
+            box=box,
+            named=named,
             history=before.history,
             private=before.private,
             budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
@@ -101,9 +106,10 @@ def open_desk(
     audit: Audit,
     settings: Settings,
     more: Callable[[], Sequence[Tool]],
+    built_in: Tools,
     always: Tools,
 ) -> Tools:
-    """The tools that plugins bring, and `more`, behind the fence; what is no tool is named as a failure."""
+    """The built-in tools, those of plugins, and `more`, behind the fence; anything else is named as a failure."""
     from navigator_kernel.model_ports import Tool as ToolPort
     from navigator_kernel.tools.desk import Desk
 
@@ -123,4 +129,4 @@ def open_desk(
             found.setdefault(own.name, own)
         return found
 
-    return Desk(tools=tools, always=always, consents=consents, audit=audit, policy=settings.policy)
+    return Desk(tools=tools, always=always, built_in=built_in, consents=consents, audit=audit, policy=settings.policy)

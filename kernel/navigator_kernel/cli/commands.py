@@ -10,13 +10,14 @@ import click
 
 from navigator_kernel import __version__
 
-# name → (module, help); the help is here so that `navigator --help` loads nothing
+# name → (module, or module:command, help); the help is here so that `navigator --help` loads nothing
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "agent": ("agent", "Subagents: list"),
     "ask": ("ask", "One message in, one reply out"),
     "chat": ("chat", "A conversation, one turn after another"),
     "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
     "config": ("config", "Settings: list, get, set, unset"),
+    "diff": ("changes:diff", "What the tools of a run changed in the project"),
     "doctor": ("doctor", "Find what is missing or damaged, and repair it"),
     "eval": ("eval", "Whether messages reach the skills that their evals say, for continuous integration"),
     "gc": ("gc", "Remove temporary files and old logs"),
@@ -33,6 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "session": ("session", "Conversations that were kept: list, show, resume, export, delete"),
     "skill": ("skill", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
     "workflow": ("workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
+    "undo": ("changes:undo", "Put back what the tools of a run changed in the project"),
     "why": ("why", "Why a past turn chose what it chose"),
 }
 
@@ -61,9 +63,9 @@ class Commands(click.Group):
 
             return skills.get_command(ctx, EVERYDAY[cmd_name][0])
         if cmd_name in COMMANDS:
-            module = importlib.import_module(f"navigator_kernel.cli.{COMMANDS[cmd_name][0]}")
-            command: click.Command = module.command
-            return command
+            module, _, name = COMMANDS[cmd_name][0].partition(":")
+            found: click.Command = getattr(importlib.import_module(f"navigator_kernel.cli.{module}"), name or "command")
+            return found
         from navigator_kernel.cli.app import app_of
 
         return app_of(ctx).plugin_commands().get(cmd_name)

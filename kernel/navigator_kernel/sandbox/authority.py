@@ -59,6 +59,14 @@ TABLE: tuple[Right, ...] = (
         consent="with that to the skill: its packages are named in the question",
     ),
     Right(
+        actor="tool",
+        reads="its skill's folder, files that the person named, the workspace; the project after one yes a session",
+        writes=("mybox/workspace/<run>", "files of the project, each after its diff was agreed to"),
+        network="none",
+        consent="a script of the skill once a session; any other command, and each change in the project, every time; "
+        "--yes is not enough",
+    ),
+    Right(
         actor="shell",
         reads="project",
         writes=("mybox/workspace/<run>",),

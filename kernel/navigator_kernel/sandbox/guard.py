@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 
 SHOWN = 600  # characters of a command, and of its program, that a question holds; all of it is among its facts
+SHOWN_OF_TOOL = 8_000  # characters of a command that a model wrote
+TOOL = "tool"
 
 
 def _same(folder: Path) -> Path:
@@ -46,9 +48,10 @@ class ConsentGate(Struct, frozen=True):
 
     async def run(self, job: Job) -> Outcome:
         """What `check` raises, then what the inner one does; its beginning and its end are on record. A process gets a
-        folder that is empty; what earlier ones of the run left is there to be read."""
+        folder that is empty; what earlier ones of the run left is there to be read. Those that a model starts for one
+        skill work in one folder: they have the same rights, and the model hands files from one to the next."""
         self.check(job)
-        folder = self.fresh(job.cwd)
+        folder = job.cwd if job.actor == TOOL else self.fresh(job.cwd)
         inside = f"{folder.relative_to(job.cwd).as_posix()}/" if folder != job.cwd else ""
         if inside:
             job = replace(job, cwd=folder, reads=(*job.reads, job.cwd))
@@ -82,13 +85,15 @@ class ConsentGate(Struct, frozen=True):
             raise Refused(message, hint=f"{denied.rule}; change that if it should", reason="policy", rule=denied.rule)
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
+            by_name = job.actor == TOOL  # a model thought of it: `--yes` was not said for that
             argv = visible(" ".join(job.argv))
-            shown = argv if job.actor == "mcp_server" else _shown(job.argv, argv)
+            shown = argv if job.actor == "mcp_server" else _shown(job.argv, argv, SHOWN_OF_TOOL if by_name else SHOWN)
             what = f"run {cut_text(visible(job.subject), SHOWN)}: {shown}"
             if job.actor == "mcp_server" and job.reads:
                 what += f" (it reads {', '.join(visible(str(path)) for path in job.reads)})"
             packages = f" ({', '.join(job.packages)})" if job.packages else ""
-            self.consents.require(job.run, job.consent, "; let it ".join([what, *asked]) + packages, command=argv)
+            question = "; let it ".join([what, *asked]) + packages
+            self.consents.require(job.run, job.consent, question, by_name=by_name, command=argv)
 
     def _started(self, job: Job) -> None:
         facts = {"actor": job.actor, "subject": job.subject, "digest": job.digest, "origin": job.origin}
@@ -113,10 +118,10 @@ class ConsentGate(Struct, frozen=True):
                 raise
 
 
-def _shown(argv: Sequence[str], whole: str) -> str:
+def _shown(argv: Sequence[str], whole: str, limit: int) -> str:
     """The command for a question: where it is long, both ends of its program and of its arguments, with the length and
     the SHA-256 of `whole`, so that no padding hides what runs."""
-    if len(whole) <= SHOWN:
+    if len(whole) <= limit:
         return whole
     words = (argv[0], " ".join(argv[1:]))
-    return f"{' '.join(ends(visible(word), SHOWN) for word in words)} ({size_of(whole)})"
+    return f"{' '.join(ends(visible(word), limit) for word in words)} ({size_of(whole)})"

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from navigator_kernel.values.job import Actor
 
 Verdict = Literal["allow", "ask", "deny"]
-WORDS: Mapping[Actor, str] = {"type_a": "skills", "shell": "shell", "script": "script", "mcp_server": "mcp"}
+WORDS: Mapping[Actor, str] = {
+    "type_a": "skills",
+    "shell": "shell",
+    "script": "script",
+    "mcp_server": "mcp",
+    "tool": "tools",
+}
 GIVEN: Mapping[Want, str] = {
     "network": "reach the network",
     "packages": "use Python packages in an environment of its own",

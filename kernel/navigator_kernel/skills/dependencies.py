@@ -72,6 +72,15 @@ def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
     return ()
 
 
+def needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
+    """The requirements of one command of a prompt skill: what the skill declares, what its `script` says of itself
+    (PEP 723), and those that were `named` for it. The errors are those of `declared`."""
+    found = [*declared(skill)]
+    if script is not None and script.suffix == ".py" and not found:
+        found += [_requirement(word, skill.name) for word in _of_script(script, skill.name)]
+    return tuple(dict.fromkeys([*found, *(_requirement(word, skill.name) for word in named)]))
+
+
 def fingerprint(requirements: Iterable[str], python: Sequence[str] = ()) -> str:
     """The name of the environment for `requirements`: SHA-256 in hex over them and the interpreter, this one unless
     `python` says what tells another apart."""
@@ -133,16 +142,20 @@ def _in_file(folder: Path, skill: str) -> list[str]:
 
 def _in_script(skill: SkillDef, folder: Path) -> list[str]:
     path = _script(skill.command, folder)
-    said = _block(_read(path, SCRIPT_LIMIT).decode("utf-8", "replace"), skill.name) if path else ""
+    return _of_script(path, skill.name) if path else []
+
+
+def _of_script(path: Path, skill: str) -> list[str]:
+    said = _block(_read(path, SCRIPT_LIMIT).decode("utf-8", "replace"), skill)
     if not said:
         return []
-    table = _toml(said, skill.name)
+    table = _toml(said, skill)
     words, python = table.get(KEY, []), table.get("requires-python", "")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in (*words, python)):
-        raise _unread(skill.name, "dependencies is no list of words")
+        raise _unread(skill, "dependencies is no list of words")
     if _own_sources(table):
-        raise _refused(skill.name, "[tool.uv]", "index", "an index of its own")
-    _fitting(python, skill.name)
+        raise _refused(skill, "[tool.uv]", "index", "an index of its own")
+    _fitting(python, skill)
     return words
 
 

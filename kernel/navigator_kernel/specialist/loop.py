@@ -68,7 +68,7 @@ class Loop(Struct, kw_only=True):
 
         Waiting where the person has to agree, KernelErrors of the model as they are.
         """
-        self.progress, end = progress or Progress(), None
+        self.progress, end = progress or Progress(workspace=self.work.workspace), None
         while end is None:
             self.progress, end = await self.continue_check(await self.specialist(self.progress))
         return self.progress, end

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.specialist.window import past
-from navigator_kernel.text import Language, pattern
+from navigator_kernel.text import Language, pattern, visible
 from navigator_kernel.values.chat import ChatMessage
 from navigator_kernel.values.wording import say
 
@@ -43,11 +44,21 @@ def suffix(work: Assignment) -> str:
         blocks.append(f"{title}\n\n---\n## Skill: {work.skill}\n{head}\n{guide}\n</skill {mark}>")
     if work.memories:
         blocks.append("\n".join([say("prompt.memory", work.language), *(f"- {one}" for one in work.memories)]))
-    if work.now:
-        blocks.append(
-            f"{say('prompt.environment', work.language)}\n- {say('prompt.time', work.language, now=work.now)}"
-        )
+    if known := list(_environment(work)):
+        blocks.append("\n".join([say("prompt.environment", work.language), *(f"- {one}" for one in known)]))
     return "\n\n".join(blocks)
+
+
+def _environment(work: Assignment) -> Iterator[str]:
+    """The time, and where the tools work."""
+    if work.now:
+        yield say("prompt.time", work.language, now=work.now)
+    if work.folder:
+        yield say("prompt.folder", work.language, path=visible(work.folder))
+    if work.workspace:
+        yield say("prompt.workspace", work.language, path=visible(work.workspace))
+    if work.named:
+        yield say("prompt.named", work.language, paths=", ".join(map(visible, work.named)))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -20,23 +21,26 @@ from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import PROGRESS, Assignment, Progress, progress_of, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from navigator_kernel.events import Emit
     from navigator_kernel.model_ports import ModelShelf, Tools
-    from navigator_kernel.ports import Catalogue, Clock
+    from navigator_kernel.ports import Catalogue, Clock, Executor
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
 
 
 class Specialist(Struct, kw_only=True):
-    """Implements `model_ports.Specialist` for one turn; `history` is what was said before, `private` whether that may
+    """Implements `model_ports.Specialist` for one turn `box` holds the workspaces of runs, `named` gives the files
+    that a message names, `history` is what was said before, `private` whether that may
     hold the person's data, `spent` what its choice took."""
 
     models: ModelShelf
     catalogue: Catalogue
     tools: Tools
     clock: Clock
+    box: Path = Path()
+    named: Callable[[str], Sequence[Path]] = lambda _text: ()
     history: Sequence[Said] = ()
     private: bool = True
     budget: Budget = field(default_factory=Budget)
@@ -114,9 +118,32 @@ class Specialist(Struct, kw_only=True):
             history=history,
             private=base.private or (self.private and any(one.role == "assistant" for one in history)),
             model=backend,
+            **self._tools(executor, packet),
             unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",
             limit=limit if limit < (skill.timeout or self.usual) else skill.timeout or 0.0,
         )
+
+    def _tools(self, executor: Executor, packet: Packet) -> dict[str, Any]:
+        """What the built-in tools work with; nothing for a skill that the person does not accept and that asks for no
+        tools, of which only the text is used."""
+        skill = executor.skill
+        if executor.standing == "unknown" and not (skill.tools or skill.allowed_tools):
+            return {}
+        named = (*packet.params.value("files", ()), *self.named(packet.task_spec.intent))
+        return {
+            "target": packet.task_spec.target,
+            "folder": str(skill.folder or ""),
+            "workspace": str(self._workspace(packet)),
+            "named": tuple(dict.fromkeys(map(str, named))),
+            "allowed": skill.allowed_tools,
+        }
+
+    def _workspace(self, packet: Packet) -> Path:
+        """A folder of its own for each step; an order that goes on has the one that it began with."""
+        before, context = _before(packet), packet.context
+        own = self.box / context.run / (f"step-{context.step}" if context.step else "")
+        held = Path(before.workspace) if before and before.workspace else own
+        return held if held.is_relative_to(self.box) and ".." not in held.parts else own
 
     def told(self, work: Assignment, progress: Progress, end: End, began: float) -> Report:
         """`partial` where a limit ended it, with what there is."""

@@ -29,11 +29,13 @@ SHOWN = 2_000  # characters of the arguments that a person is asked about
 
 
 class Desk(Struct, frozen=True, kw_only=True):
-    """Implements `model_ports.Tools`. `always` are tools that every skill has; `tools` gives those that plugins bring,
-    which is asked only for a skill that declares any."""
+    """Implements `model_ports.Tools`. `always` are tools that every skill has and that change nothing, `built_in` those
+    for files and commands; `tools` gives those that plugins bring, which is asked only for a skill that declares any.
+    """
 
     tools: Callable[[], Mapping[str, Tool]]
     always: Tools
+    built_in: Tools
     consents: Consents
     audit: Audit
     policy: Policy
@@ -42,20 +44,23 @@ class Desk(Struct, frozen=True, kw_only=True):
 
     def admit(self, work: Assignment) -> None:
         """A skill that the person neither installed nor trusted gets tools by a yes that names it, and by no other."""
-        if work.standing != "unknown" or not work.tools:
+        wanted = (*work.tools, *work.allowed)
+        if work.standing != "unknown" or not wanted:
             return
-        names = ", ".join(visible(name) for name in work.tools)
+        names = ", ".join(visible(name) for name in wanted)
         question = say("ask.skill_tools", work.language, skill=visible(work.skill), tools=cut_text(names, SHOWN))
         subject = skill_subject(work.skill, work.digest)
-        self.consents.require(work.run, subject, question, by_name=True, skill=work.skill, tools=list(work.tools))
+        self.consents.require(work.run, subject, question, by_name=True, skill=work.skill, tools=list(wanted))
 
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
         """The same for the same skill and policy, in the order of its manifest (X-40); none to an unknown skill that
         declares none, whose text is all that is used of it."""
-        if work.standing == "unknown" and not work.tools:
+        if work.standing == "unknown" and not (work.tools or work.allowed):
             return ()
-        always = (spec for spec in self.always.offered(work) if not self._denied(spec.name, work))
-        return (*always, *(self.tools()[name].spec for name in self._allowed(work)))
+        kernels = (spec for tools in (self.always, self.built_in) for spec in tools.offered(work))
+        offered = [spec for spec in kernels if not self._denied(spec.name, work)]
+        taken = {spec.name for spec in offered}
+        return (*offered, *(self.tools()[name].spec for name in self._allowed(work) if name not in taken))
 
     async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
@@ -63,6 +68,10 @@ class Desk(Struct, frozen=True, kw_only=True):
         self.admit(work)
         if name in {spec.name for spec in self.always.offered(work)} and not self._denied(name, work):
             return await self.always.call(work, call, arguments)
+        if name in {spec.name for spec in self.built_in.offered(work)} and not self._denied(name, work):
+            answer = await self.built_in.call(work, call, arguments)
+            self._private.add(work.run)
+            return answer
         if name not in self._allowed(work):
             self.audit.record("refused", run=work.run, subject=f"tool:{name}", skill=work.skill, why="not declared")
             offered = ", ".join(spec.name for spec in self.offered(work))

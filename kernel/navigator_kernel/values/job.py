@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-Actor = Literal["type_a", "shell", "script", "mcp_server"]  # rows of the authority table that start processes
+Actor = Literal["type_a", "shell", "script", "mcp_server", "tool"]  # rows of the authority table that start processes
 
 Want = Literal[
     "network", "packages", "project"

@@ -66,6 +66,15 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "prompt.guide": ("[Guidelines]", "[行为指南]"),
     "prompt.environment": ("[Environment]", "[环境信息]"),
     "prompt.time": ("time: {now}", "时间：{now}"),
+    "prompt.folder": (
+        "the skill's own files (read-only): {path}; read the ones that the guidelines name when you need them",
+        "技能自带的文件（只读）：{path}；需要时再读取指南中提到的文件",
+    ),
+    "prompt.workspace": (
+        "workspace, the current folder of commands, where new files belong: {path}",
+        "工作区（命令的当前目录，新文件写在这里）：{path}",
+    ),
+    "prompt.named": ("files that the person named: {paths}", "用户提到的文件：{paths}"),
     "prompt.continue": ("Go on.", "请继续。"),
     "prompt.continue_check": (
         'You see the end of an answer. Say whether its writer still has work to do that it was about to begin. '
@@ -76,6 +85,39 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "Reads the guidelines of another installed skill, where the current ones do not cover what is wanted.",
         "读取另一个已安装技能的行为指南；仅在当前指南不能满足需求时使用。",
     ),
+    "tool.read": (
+        "Reads a text file, with a number before each line. file_path is relative to the workspace or to the skill's folder, or absolute.",
+        "读取文本文件，每行前有行号。file_path 相对于工作区或技能目录，也可以是绝对路径。",
+    ),
+    "tool.list": ("Lists a folder; by default the skill's own.", "列出目录内容；默认是技能自己的目录。"),
+    "tool.glob": (
+        "Finds files below a folder by a pattern such as **/*.md; by default in the skill's own folder.",
+        "按模式（例如 **/*.md）查找目录下的文件；默认在技能自己的目录中。",
+    ),
+    "tool.grep": (
+        "Searches the lines of files with a regular expression (Python's syntax); by default in the skill's own folder.",
+        "用正则表达式（Python 语法）搜索文件内容；默认在技能自己的目录中。",
+    ),
+    "tool.write": (
+        "Writes a whole file: a new one in the workspace, or one of the person's project, who is shown the change first.",
+        "写入整个文件：在工作区新建，或改写用户项目中的文件（会先向用户展示改动）。",
+    ),
+    "tool.edit": (
+        "Replaces old_string with new_string in a file. old_string must be in it exactly once, or set replace_all.",
+        "在文件中把 old_string 替换为 new_string。old_string 必须恰好出现一次，或者设置 replace_all。",
+    ),
+    "tool.run": (
+        "Runs a command in a sandbox without network; the workspace is its current folder, and only there it may write. "
+        "$SKILL_ROOT is the skill's folder. Name the Python packages that it needs in packages.",
+        "在没有网络的沙箱中运行命令；当前目录是工作区，只能写入这里。$SKILL_ROOT 是技能目录。需要的 Python 包写在 packages 中。",
+    ),
+    "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
+    "tool.same": ("{path} is already like that; nothing was written", "{path} 已是如此，未写入"),
+    "ask.read_project": (
+        "let the skill {skill} read files of {folder} that you did not name, all but secrets",
+        "允许技能 {skill} 读取 {folder} 中您未提到的文件（不含机密文件）",
+    ),
+    "ask.change": ("let the skill {skill} change {path}:\n{diff}", "允许技能 {skill} 修改 {path}：\n{diff}"),
     "tool.failed": ("failed: {error}", "操作失败: {error}"),
     "tool.done": ("done", "操作成功"),
     "tool.unknown": ("there is no tool called {tool}; these are offered: {offered}", "没有名为 {tool} 的工具；可用的有：{offered}"),

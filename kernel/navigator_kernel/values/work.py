@@ -27,7 +27,8 @@ class Assignment(Struct, frozen=True, kw_only=True):
     numbers it within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the skill asks
     for and that is not set. `standing` is how far the person accepts the skill ("trusted" where there is none);
     `private` says that what the model is given first holds files, memories, earlier results, or answers of a session in
-    which such data was read."""
+    which such data was read. The built-in tools work for the resource `target` in its `folder` and in `workspace`, on
+    the files that the person `named`, all absolute paths; `allowed` are the words of its `allowed-tools`."""
 
     run: str
     step: int
@@ -45,11 +46,16 @@ class Assignment(Struct, frozen=True, kw_only=True):
     limit: float = 0.0
     standing: Standing = "trusted"
     private: bool = False
+    target: str = ""
+    folder: str = ""
+    workspace: str = ""
+    named: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
 
 
 class Progress(Struct, frozen=True, kw_only=True):
     """`messages` are what came after the opening: answers, calls and what tools said. `failures` counts those in a row
-    (SAF-5)."""
+    (SAF-5); `workspace` names the folder that its files are in, which stays the same when it goes on in another run."""
 
     messages: tuple[ChatMessage, ...] = ()
     rounds: int = 0
@@ -58,6 +64,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     spent: Spent = field(default_factory=Spent)
     model: str = ""
     finish: Finish = "stop"
+    workspace: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """What a report says of it."""
@@ -76,6 +83,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     def kept(self) -> str:
         """All of it as JSON, from which `progress_of` goes on."""
         body = {**self.to_dict(), "failures": self.failures, "finish": self.finish, "spent": asdict(self.spent)}
+        body |= {"workspace": self.workspace}
         return json.dumps({**body, "messages": [one.to_dict() for one in self.messages]}, ensure_ascii=False)
 
     @property
@@ -101,6 +109,7 @@ def progress_of(text: str) -> Progress:
         spent=Spent(**held["spent"]),
         model=held["model"],
         finish=held["finish"],
+        workspace=held.get("workspace", ""),
     )
 
 

@@ -1,0 +1,53 @@
+"""Puts the built-in tools of prompt skills together for one project."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from navigator_kernel.assembly.parts import box_writer, state_writer
+from navigator_kernel.assembly.places import project_state
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from navigator_kernel.adapters.changes import Changes
+    from navigator_kernel.model_ports import Tools
+    from navigator_kernel.ports import Audit, Catalogue, Consents, Sandbox
+    from navigator_kernel.tools.writing import Change
+    from navigator_kernel.values.resource import SkillDef
+
+
+def open_built_in(root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: Consents, audit: Audit) -> Tools:
+    """Nothing is written before a tool is called."""
+    from navigator_kernel.tools.built_in import BuiltInTools
+
+    return BuiltInTools(
+        root=root,
+        catalogue=catalogue,
+        sandbox=sandbox,
+        consents=consents,
+        audit=audit,
+        writer=partial(box_writer, root),
+        change=partial(_change, root),
+        needed=_needed,
+    )
+
+
+def open_changes(root: Path) -> Changes:
+    """What tools changed in the project, kept in the person's state of it."""
+    from navigator_kernel.adapters.changes import Changes
+
+    state = project_state(root)
+    return Changes(state.folder / "changes", state_writer(state), Path(root).resolve())
+
+
+def _change(root: Path, run: str, change: Change) -> None:
+    open_changes(root).make(run, "/".join(change.place.parts), change.before, change.after)
+
+
+def _needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
+    from navigator_kernel.skills.dependencies import needed  # only where a command runs
+
+    return needed(skill, script, named)

@@ -1,0 +1,79 @@
+"""Says which built-in tools a skill's `allowed-tools` names, in the words of any coding agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from navigator_kernel.text import pattern
+
+READ, LIST, GLOB, GREP, WRITE, EDIT, RUN = "read", "list", "glob", "grep", "write", "edit", "run"
+EVERY = (READ, LIST, GLOB, GREP, WRITE, EDIT, RUN)
+LOOKING = frozenset({READ, LIST, GLOB, GREP})
+
+# The names that Claude Code, Codex, Gemini CLI, Cursor and others have for them, in lower case without separators
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    READ: ("read", "readfile", "readmanyfiles", "view", "viewfile", "viewimage", "openfile", "cat", "notebookread"),
+    LIST: ("ls", "list", "listdir", "listdirectory", "listfiles"),
+    GLOB: ("glob", "findfiles", "filesearch", "globfilesearch"),
+    GREP: ("grep", "search", "searchfiles", "searchfilecontent", "grepsearch", "codebasesearch", "ripgrep"),
+    WRITE: ("write", "writefile", "createfile", "create", "writetofile"),
+    EDIT: (
+        "edit", "multiedit", "editfile", "strreplace", "strreplaceeditor", "strreplacebasededittool", "applypatch",
+        "replace", "searchreplace", "replaceinfile", "notebookedit",
+    ),
+    RUN: (
+        "run", "bash", "shell", "exec", "execute", "execcommand", "localshell", "runshellcommand", "runterminalcmd",
+        "runterminalcommand", "runinterminal", "executecommand", "terminal", "python", "codeinterpreter",
+    ),
+}  # fmt: skip
+_BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
+_WORD = pattern(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
+
+
+class Allowed(Struct, frozen=True):
+    """The `tools` that a skill may use, the `commands` that its `run` is limited to (all of them where there are none
+    named), and the words that mean no built-in tool (`other`)."""
+
+    tools: tuple[str, ...]
+    commands: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+
+    def fits(self, command: str) -> bool:
+        """Whether `run` may run `command`: `git:*` is every command that begins with the word `git`."""
+        return not self.commands or any(_fits(command.strip(), one) for one in self.commands)
+
+
+def allowed_tools(words: Iterable[str]) -> Allowed:
+    """What the words of `allowed-tools` allow: everything where there are none. Reading is always allowed, for a skill
+    names its own references to be read when they are needed (Agent Skills specification, progressive disclosure)."""
+    found: dict[str, None] = {}
+    commands: list[str] = []
+    other: list[str] = []
+    free = False
+    for word in words:
+        hit = _WORD.fullmatch(word.strip())
+        name = "".join(letter for letter in (hit["name"] if hit else word).casefold() if letter.isalnum())
+        if word.strip() == "*":
+            found |= dict.fromkeys(EVERY)
+        elif (tool := _BY_NAME.get(name)) is None:
+            other.append(word)
+        else:
+            found[tool] = None
+            what = (hit["what"] or "").strip() if hit else ""
+            if tool == RUN and what not in {"", "*", "*:*"}:
+                commands.append(what)
+            free |= tool == RUN and what in {"", "*", "*:*"}
+    if not found and not other:
+        return Allowed(EVERY)
+    tools = tuple(tool for tool in EVERY if tool in found or tool in LOOKING)
+    return Allowed(tools, () if free else tuple(commands), tuple(other))
+
+
+def _fits(command: str, rule: str) -> bool:
+    if rule.endswith(":*"):
+        start = rule.removesuffix(":*").strip()
+        return command == start or command.startswith(f"{start} ")
+    return fnmatchcase(command, rule)

@@ -1,0 +1,188 @@
+"""The built-in tools of a prompt skill: read, list, glob, grep, write, edit and run, each within its bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
+from navigator_kernel.text import clean, cut_text, visible
+from navigator_kernel.tools import reading, running, writing
+from navigator_kernel.tools.allowed import EDIT, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
+from navigator_kernel.tools.places import Place, Places, refuse_closed
+from navigator_kernel.tools.specs import specs
+from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.wording import say
+from navigator_kernel.values.work import Assignment, ToolAnswer
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
+    from navigator_kernel.tools.writing import Change
+
+DIFF = 20_000  # characters of a diff that a person is shown whole
+_PATHS = {READ: "file_path", WRITE: "file_path", EDIT: "file_path"}
+_LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], str]] = {
+    READ: reading.read,
+    LIST: reading.listed,
+    GLOB: reading.globbed,
+    GREP: reading.searched,
+}
+_PLANS: Mapping[str, Callable[[Place, Mapping[str, Any]], Any]] = {WRITE: writing.written, EDIT: writing.edited}
+
+
+class BuiltInTools(Struct, frozen=True, kw_only=True):
+    """Implements `model_ports.Tools` for assignments that have a workspace. `writer` writes there, and `change` writes
+    a file of the project, with what it was before kept for the run; `needed` says which Python packages a command
+    needs."""
+
+    root: Path
+    catalogue: Catalogue
+    sandbox: Sandbox
+    consents: Consents
+    audit: Audit
+    writer: Callable[[], Writer]
+    change: Callable[[str, Change], None]
+    needed: running.Needed
+
+    def admit(self, _work: Assignment) -> None:
+        """What a skill needs a yes for is asked when it is called."""
+
+    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
+        if not work.workspace:
+            return ()
+        names = _allowed(work).tools
+        return tuple(spec for spec in specs(work.language) if spec.name in names)
+
+    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
+        subject = f"tool:{call.name}"
+        try:
+            _check(call.name, arguments)
+            places, executor = self._places(work), self._executor(work)
+            answer = await self._done(work, call, arguments, places, executor)
+        except (ConsentNeeded, NoSandbox):
+            raise
+        except (KernelError, OSError) as error:
+            hint = f" ({error.hint})" if isinstance(error, KernelError) and error.hint else ""
+            text = error.message if isinstance(error, KernelError) else str(error.strerror)
+            self.audit.record("failed", run=work.run, subject=subject, skill=work.skill, why=clean(text, lines=False))
+            return ToolAnswer(text=say("tool.failed", work.language, error=f"{clean(text)}{hint}"), failed=True)
+        if call.name != RUN:  # the gate has recorded that
+            self.audit.record("ended", run=work.run, subject=subject, skill=work.skill, how="done")
+        return answer
+
+    async def _done(
+        self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
+    ) -> ToolAnswer:
+        if call.name == RUN:
+            return await self._run(work, call, arguments, places, executor)
+        written = str(arguments.get(_PATHS.get(call.name, "path")) or ".")
+        place = places.find(written, new=call.name == WRITE)
+        if place.zone == "project":
+            self._ask_to_read(work, executor)
+        if call.name in _LOOKS:
+            text = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
+            return ToolAnswer(text=clean(text))
+        change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
+        return self._write(work, call, change, executor)
+
+    def _places(self, work: Assignment) -> Places:
+        self.writer().make_folder(Path(work.workspace))
+        real = Path(work.workspace).resolve()
+        folder = Path(work.folder).resolve() if work.folder else real
+        named = tuple(Path(path) for path in work.named)
+        return Places(workspace=real, folder=folder, named=named, project=self.root.resolve())
+
+    def _executor(self, work: Assignment) -> Executor:
+        """The skill as it was when the assignment began."""
+        executor = self.catalogue.create_executor(work.target)
+        if executor.digest != work.digest:
+            raise IntegrityMismatch(f"skill {work.skill!r} was changed meanwhile", hint="start again")
+        return executor
+
+    def _ask_to_read(self, work: Assignment, executor: Executor) -> None:
+        """One question for a session: the files of the project that the person did not name (JIT-12)."""
+        body = json.dumps([work.skill, executor.digest, str(self.root)])
+        subject = f"tool:read@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
+        question = say("ask.read_project", work.language, skill=visible(work.skill), folder=visible(str(self.root)))
+        self.consents.require(work.run, subject, question, by_name=True, tool=READ, skill=work.skill)
+
+    def _write(self, work: Assignment, call: ToolCall, change: Change, executor: Executor) -> ToolAnswer:
+        place, size = change.place, len(change.after)
+        if place.zone == "skill":
+            raise UsageProblem("the skill's own files can only be read", hint=f"write to {work.workspace}")
+        if place.zone == "workspace":
+            self.writer().write(place.path, change.after)
+        else:
+            parts = place.path.relative_to(self.root.resolve()).parts
+            refuse_closed(parts, place.path.name)
+            change = change._replace(place=Place("project", self.root.resolve(), parts))
+            if change.before == change.after:
+                return ToolAnswer(text=say("tool.same", work.language, path=str(place.path)))
+            self._ask_to_change(work, call, change, executor)
+            self.change(work.run, change)
+        digest = hashlib.sha256(change.after).hexdigest()
+        self.audit.record("wrote", run=work.run, path=str(place.path), sha256=digest, skill=work.skill)
+        diff = f"\n{change.diff}" if call.name == EDIT else ""
+        text = say("tool.wrote", work.language, path=str(place.path), size=f"{size:,}")
+        return ToolAnswer(text=clean(f"{text}{diff}"), changed=place.zone != "workspace")
+
+    def _ask_to_change(self, work: Assignment, call: ToolCall, change: Change, executor: Executor) -> None:
+        """With the diff, each time: a yes is to this call and to exactly these bytes before and after."""
+        held = [call.id, work.skill, executor.digest, str(change.place.path)]
+        body = json.dumps(
+            [*held, *(data and hashlib.sha256(data).hexdigest() for data in (change.before, change.after))]
+        )
+        subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
+        path, diff = "/".join(change.place.parts), cut_text(_shown(change.diff), DIFF)
+        question = say("ask.change", work.language, skill=visible(work.skill), path=visible(path), diff=diff)
+        facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "path": str(change.place.path), "diff": diff}
+        self.consents.require(work.run, subject, question, by_name=True, **facts)
+
+    async def _run(
+        self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
+    ) -> ToolAnswer:
+        command = running.command_of(arguments, places, _allowed(work))
+        running.refuse_missing(command)
+        job = running.job_of(command, arguments, places, executor, work.run, call.id, self.needed)
+        outcome = await self.sandbox.run(job)
+
+        def keep(text: str) -> str:
+            path = places.workspace / f"output-{hashlib.sha256(call.id.encode()).hexdigest()[:8]}.txt"
+            self.writer().write(path, text.encode("utf-8", "replace"))
+            return str(path)
+
+        failed = outcome.exit_code is None  # what a command that ran says is for the model to judge
+        return ToolAnswer(text=clean(running.told(outcome, keep)), failed=failed)
+
+
+def _allowed(work: Assignment) -> Allowed:
+    return allowed_tools(work.allowed)
+
+
+def _check(name: str, arguments: Mapping[str, Any]) -> None:
+    """UsageProblem for arguments that do not fit the schema: absent, unknown, or of another type."""
+    schema = next(spec.schema for spec in specs("en") if spec.name == name)
+    fields: Mapping[str, Any] = schema["properties"]
+    absent = [one for one in schema["required"] if one not in arguments]
+    unknown = [visible(one) for one in arguments if one not in fields]
+    wrong = [one for one, held in arguments.items() if one in fields and not _fits(held, fields[one]["type"])]
+    problems = {"missing": absent, "unknown": unknown, "of the wrong type": wrong}
+    if found := "; ".join(f"{what}: {', '.join(names)}" for what, names in problems.items() if names):
+        raise UsageProblem(f"the arguments of {name} do not fit: {found}", hint=f"{name} takes {', '.join(fields)}")
+
+
+def _fits(value: object, kind: str) -> bool:
+    kinds: Mapping[str, type | tuple[type, ...]] = {"string": str, "integer": int, "boolean": bool, "array": list}
+    return value is None or (isinstance(value, kinds[kind]) and (kind != "integer" or not isinstance(value, bool)))
+
+
+def _shown(diff: str) -> str:
+    """Each line with what is invisible in it written out, so that a change cannot hide (CWE-1007)."""
+    return "\n".join(visible(line) for line in diff.splitlines())

@@ -1,0 +1,93 @@
+"""Decides which file a path of a model's means, and whether the skill may read it there or write to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.project_files import refuse_named
+from navigator_kernel.errors import Refused
+from navigator_kernel.text import visible
+
+Zone = Literal["workspace", "skill", "named", "project"]
+LONGEST = 4096  # characters of a path, the system's own limit
+# Parts of a project whose files run, grant or prove something; no tool of a model reads or writes them
+CLOSED = frozenset({"mybox", ".git", ".claude", ".agents", "agents", "navigator.toml", "skills.lock.json"})
+
+
+class Place(NamedTuple):
+    """A file or folder at `parts` below `root`, which is a real path."""
+
+    zone: Zone
+    root: Path
+    parts: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        return self.root.joinpath(*self.parts)
+
+
+class Places(Struct, frozen=True, kw_only=True):
+    """The folders that the tools of one skill work in, all real paths: its `workspace`, its own `folder`, the files
+    that the person `named`, and the `project`."""
+
+    workspace: Path
+    folder: Path
+    named: tuple[Path, ...]
+    project: Path
+
+    def find(self, written: str, *, new: bool = False) -> Place:
+        """What `written` means: a relative path is looked for in the workspace, in the skill's folder, among the named
+        files, and in the project; with `new` one that is nowhere belongs to the workspace.
+
+        Refused for a path outside all of these, for secrets, and for the kernel's own files (X-18).
+        """
+        if not written or len(written) > LONGEST or "\x00" in written:
+            raise Refused("the path is empty or too long", hint="give the path of one file", reason="path")
+        if Path(written).is_absolute():
+            return self._placed(Path(os.path.normpath(written)), written)
+        plain = os.path.normpath(written)
+        for base in (self.workspace, self.folder, self.project):
+            if os.path.lexists(base / plain) and not (base == self.project and plain == "."):
+                return self._placed(base / plain, written)
+        if (named := self._called(plain)) is not None:
+            return self._placed(named, written)
+        return self._placed((self.workspace if new else self.folder) / plain, written)
+
+    def own(self, written: str) -> Path | None:
+        """The file of the skill's own folder that `written` means; None where it means another one."""
+        try:
+            place = self.find(written)
+        except Refused:
+            return None
+        return place.path if place.zone == "skill" and place.path.is_file() else None
+
+    def _called(self, name: str) -> Path | None:
+        return next((path for path in self.named if path.name == name), None)
+
+    def _placed(self, path: Path, written: str) -> Place:
+        path = Path(os.path.normpath(path))
+        if path in self.named:
+            return Place("named", path.parent, (path.name,))
+        zones: tuple[tuple[Zone, Path], ...] = (("workspace", self.workspace), ("skill", self.folder))
+        for zone, root in zones:
+            if path.is_relative_to(root):
+                return Place(zone, root, path.relative_to(root).parts)
+        if not path.is_relative_to(self.project):
+            hint = f"use files below {self.workspace}, {self.folder} or the person's project"
+            raise Refused(f"{visible(written)!r} lies outside what this skill may use", hint=hint, reason="outside")
+        parts = path.relative_to(self.project).parts
+        refuse_closed(parts, written)
+        return Place("project", self.project, parts)
+
+
+def refuse_closed(parts: Sequence[str], written: str) -> None:
+    """Refused for files of secrets and for what belongs to the kernel, to git or to a coding agent."""
+    refuse_named(parts, visible(written))
+    if parts and parts[0].casefold() in CLOSED:
+        hint = "use the workspace, or another file of the project"
+        raise Refused(f"{visible(written)!r} is not open to tools", hint=hint, reason="closed")

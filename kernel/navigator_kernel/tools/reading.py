@@ -1,0 +1,140 @@
+"""The tools that read: a file by its lines, a folder, names by a pattern, and text by a regular expression."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from navigator_kernel.adapters.inside import Inner, read_inside, walk_inside
+from navigator_kernel.adapters.module_child import ModuleChild
+from navigator_kernel.adapters.project_files import holds_secrets
+from navigator_kernel.errors import KernelError, NotFound, UsageProblem
+from navigator_kernel.text import visible
+from navigator_kernel.tools.places import CLOSED, Place
+
+LINES = 2_000  # of a file that one call shows
+WIDTH = 2_000  # characters of a line
+SHOWN = 16_000  # characters of an answer
+LARGEST = 16 * 1024 * 1024  # bytes of a file that is read
+ENTRIES = 200  # of a folder, and files that a pattern finds
+WALKED = 50_000  # files that a search looks at
+SECONDS, MEMORY = 20, 1024**3  # that a search may take
+SEARCH = "navigator_kernel.tools.search_child"
+SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", ".git"})
+
+
+def read(place: Place, arguments: Mapping[str, Any]) -> str:
+    """The lines `offset` to `offset + limit` of a text file, each with its number; what stays is named with the offset
+    to go on from."""
+    data = read_inside(place.root, place.parts, LARGEST)
+    if b"\x00" in data[:8192]:
+        kind = _kind(data)
+        raise UsageProblem(
+            f"{place.path.name} is {kind} of {len(data):,} bytes, not text", hint="open it with a script"
+        )
+    lines = data.decode("utf-8", "replace").splitlines()
+    first = max(int(arguments.get("offset") or 1), 1)
+    wanted = min(max(int(arguments.get("limit") or LINES), 1), LINES)
+    shown: list[str] = []
+    room = SHOWN
+    for number, line in enumerate(lines[first - 1 : first - 1 + wanted], start=first):
+        text = f"{number:>6}\t{line if len(line) <= WIDTH else f'{line[:WIDTH]} … (line cut)'}"
+        if len(text) > room and shown:
+            break
+        shown.append(text)
+        room -= len(text) + 1
+    last = first - 1 + len(shown)
+    if not lines:
+        return "(the file is empty)"
+    if not shown:
+        raise UsageProblem(f"{place.path.name} has {len(lines)} lines", hint=f"an offset from 1 to {len(lines)}")
+    more = f"\n… lines {first} to {last} of {len(lines)}; go on with offset={last + 1}" if last < len(lines) else ""
+    return "\n".join(shown) + more
+
+
+def listed(place: Place, _arguments: Mapping[str, Any]) -> str:
+    """The entries of a folder, folders first."""
+    found = [one for one in walk_inside(place.root, place.parts, deep=False) if _is_open(place, one.path)]
+    lines = [f"{visible(one.path)}/" if one.is_folder else f"{visible(one.path)} ({one.size:,} bytes)" for one in found]
+    return _cut(lines, "entries") or "(the folder is empty)"
+
+
+def globbed(place: Place, arguments: Mapping[str, Any]) -> str:
+    """The files below a folder whose path matches the pattern; `**` stands for any folders."""
+    wanted = _matcher(str(arguments["pattern"]))
+    found = [one.path for one in _files(place) if wanted(one.path)]
+    return _cut([visible(path) for path in found], "files") or "(no file matches)"
+
+
+def searched(place: Place, arguments: Mapping[str, Any]) -> str:
+    """`path:line: text` of each line that the regular expression matches, or the files with
+    `output_mode=files_with_matches`. The expression runs in a process with limits of its own (CWE-1333)."""
+    try:
+        flags = re.IGNORECASE if arguments.get("ignore_case") else 0
+        re.compile(str(arguments["pattern"]), flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageProblem(f"the pattern is not a regular expression: {error}", hint="Python's syntax") from error
+    wanted = _matcher(str(arguments["glob"])) if arguments.get("glob") else None
+    paths = _targets(place, wanted)
+    child = ModuleChild(SEARCH, memory=MEMORY)
+    try:
+        question = {"root": str(place.root), "paths": paths, "pattern": str(arguments["pattern"]), "flags": int(flags)}
+        answer = child.ask({**question, "names": arguments.get("output_mode") == "files_with_matches"}, seconds=SECONDS)
+    except KernelError as error:
+        raise UsageProblem(
+            f"the search was stopped: {error.message}", hint="a simpler pattern, or fewer files"
+        ) from error
+    finally:
+        child.close()
+    more = "\n… there are more matches; narrow the pattern or the path" if answer["cut"] else ""
+    return "\n".join(map(visible, answer["found"])) + more or "(nothing matches)"
+
+
+def _targets(place: Place, wanted: Any) -> list[str]:
+    """The files to search, as paths below `place.root`."""
+    try:
+        inside = list(_files(place))
+    except NotFound:
+        return ["/".join(place.parts)]  # a file; what is not there is named when it is opened
+    prefix = "/".join(place.parts)
+    return [f"{prefix}/{one.path}".lstrip("/") for one in inside if wanted is None or wanted(one.path)]
+
+
+def _files(place: Place) -> Iterator[Inner]:
+    count = 0
+    for one in walk_inside(place.root, place.parts):
+        if not _is_open(place, one.path) or not SKIPPED.isdisjoint(one.path.split("/")):
+            continue
+        count += 1
+        if count > WALKED:
+            raise UsageProblem(f"there are over {WALKED:,} files", hint="name a folder further down")
+        yield one
+
+
+def _is_open(place: Place, path: str) -> bool:
+    """Whether a tool may see a file below a folder of the project."""
+    if place.zone != "project":
+        return True
+    parts = (*place.parts, *path.split("/"))
+    return parts[0].casefold() not in CLOSED and not holds_secrets(parts)
+
+
+def _matcher(pattern: str) -> Any:
+    """Whether a path matches, its name alone where the pattern names no folder."""
+    if "/" not in pattern:
+        return lambda path: PurePosixPath(path).match(pattern)
+    source = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*")
+    whole = re.compile(source.replace(r"\*", "[^/]*").replace(r"\?", "[^/]"))
+    return lambda path: whole.fullmatch(path) is not None
+
+
+def _cut(lines: list[str], what: str) -> str:
+    more = f"\n… {len(lines) - ENTRIES} more {what}" if len(lines) > ENTRIES else ""
+    return "\n".join(lines[:ENTRIES]) + more
+
+
+def _kind(data: bytes) -> str:
+    begins = ((b"%PDF", "a PDF"), (b"\x89PNG", "a picture"), (b"\xff\xd8", "a picture"), (b"GIF8", "a picture"))
+    return next((kind for head, kind in begins if data.startswith(head)), "a binary file")

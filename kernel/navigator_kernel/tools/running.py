@@ -1,0 +1,175 @@
+"""The tool that runs: a command of a model's, or a script of the skill, in the sandbox and with the person's yes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from navigator_kernel.errors import NotFound, Refused, UsageProblem
+from navigator_kernel.text import pattern
+from navigator_kernel.tools.places import Places
+from navigator_kernel.values.job import Job
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Executor
+    from navigator_kernel.tools.allowed import Allowed
+    from navigator_kernel.values.job import Outcome, Want
+    from navigator_kernel.values.resource import SkillDef
+
+SECONDS, MOST = 120.0, 600.0  # that a command gets, and the most it can ask for
+SHOWN = 16_000  # characters of its output that a model is given
+LINE = 32_000  # characters of a command
+ROOT_NAMES = ("SKILL_ROOT", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")
+_ROOT = pattern(r"\$\{?(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?")
+_SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
+_INTERPRETERS = pattern(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
+
+Needed = Callable[["SkillDef", "Path | None", Sequence[str]], tuple[str, ...]]
+
+
+class Command(NamedTuple):
+    """What is to run: its argv, and the script of the skill's own that it is, if it is one."""
+
+    argv: tuple[str, ...]
+    script: Path | None
+    written: str
+
+
+def command_of(arguments: Mapping[str, Any], places: Places, allowed: Allowed) -> Command:
+    """From `argv`, or from the bash line `command`. A line of plain words needs no shell: each word that names a file
+    of the skill, or one that the person named, becomes its path. Refused where `allowed-tools` does not allow it."""
+    argv, line = arguments.get("argv"), str(arguments.get("command") or "")
+    if isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv):
+        words, line = [_rooted(word, places) for word in argv], shlex.join(argv)
+    elif line.strip():
+        words = _plain_words(_rooted(line, places))
+    else:
+        raise UsageProblem("run needs a command", hint='{"command": "python script.py"}, or argv as a list of words')
+    if len(line) > LINE or "\x00" in line:
+        raise UsageProblem(f"the command is over {LINE:,} characters", hint="write a script, then run it")
+    if not allowed.fits(line) or (allowed.commands and not words):
+        hint = f"allowed-tools of this skill: {', '.join(allowed.commands)}; one command at a time"
+        raise Refused("this skill may not run that command", hint=hint, reason="allowed-tools")
+    if not words:
+        return Command((shutil.which("bash") or "/bin/sh", "-c", line), None, line)
+    found = tuple(_placed(word, places) for word in words)
+    return Command(found, _own_script(found, places), line)
+
+
+def job_of(
+    command: Command,
+    arguments: Mapping[str, Any],
+    places: Places,
+    executor: Executor,
+    run: str,
+    call: str,
+    needed: Needed,
+) -> Job:
+    """The process for it. A script of the skill is asked about once for these bytes of the skill; any other command
+    each time, by the call and the bytes of the files that it names (JIT-12)."""
+    named = [str(one) for one in arguments.get("packages") or ()]
+    packages = needed(executor.skill, command.script, named)
+    wants: tuple[Want, ...] = ("packages",) if packages else ()
+    own = command.script is not None and not named
+    digest = executor.digest if own else _digest(command, places, executor.digest, call, packages)
+    return Job(
+        actor="tool",
+        subject=executor.skill.name,
+        digest=digest,
+        run=run,
+        argv=command.argv,
+        cwd=places.workspace,
+        timeout=_seconds(arguments),
+        origin=executor.origin if own else "",
+        wants=wants,
+        packages=packages,
+        reads=(places.folder, *places.named),
+        project=places.project,
+        env=dict.fromkeys(ROOT_NAMES, str(places.folder)),
+    )
+
+
+def told(outcome: Outcome, keep: Callable[[str], str]) -> str:
+    """How it ended, what it printed and what it left, for the model; `keep` stores a long output and says where."""
+    out = outcome.stdout.decode("utf-8", "replace").rstrip()
+    err = outcome.stderr.decode("utf-8", "replace").rstrip()
+    parts = [out, f"stderr:\n{err}" if err else ""]
+    whole = "\n".join(part for part in parts if part)
+    if len(whole) > SHOWN:
+        whole = f"{whole[: SHOWN // 2]}\n… the whole output is in {keep(whole)} …\n{whole[-SHOWN // 2 :]}"
+    if outcome.timed_out:
+        how = f"it was stopped after {outcome.elapsed:.0f} s"
+    elif outcome.exceeded:
+        how = f"it was stopped: too much {outcome.exceeded}"
+    else:
+        how = f"exit code {outcome.exit_code}"
+    cut = "the output was cut" if outcome.truncated else ""
+    left = f"wrote: {', '.join(outcome.wrote[:50])}" if outcome.wrote else ""
+    return "\n".join(part for part in (how, cut, left, whole) if part)
+
+
+def _seconds(arguments: Mapping[str, Any]) -> float:
+    try:
+        return min(max(float(arguments.get("timeout") or SECONDS), 1.0), MOST)
+    except (TypeError, ValueError) as error:
+        raise UsageProblem("timeout is a number of seconds", hint=f"1 to {MOST:.0f}") from error
+
+
+def _rooted(text: str, places: Places) -> str:
+    return _ROOT.sub(lambda _hit: str(places.folder), text)
+
+
+def _plain_words(line: str) -> list[str]:
+    """The words of a line that needs no shell; none where it needs one."""
+    if not _SHELL.isdisjoint(line):
+        return []
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return []
+    return [] if not words or re.fullmatch(r"\w+=.*", words[0]) or words[0] in {"cd", "source", "export"} else words
+
+
+def _placed(word: str, places: Places) -> str:
+    """A word that is the relative path of a file that is not in the workspace, as the path of that file."""
+    if Path(word).is_absolute() or word.startswith("-") or os.path.lexists(places.workspace / word):
+        return word
+    try:
+        place = places.find(word)
+    except Refused:
+        return word
+    return str(place.path) if place.zone in {"skill", "named"} and place.path.exists() else word
+
+
+def _own_script(argv: Sequence[str], places: Places) -> Path | None:
+    """The script of the skill's own that this runs, itself or by an interpreter without options."""
+    if (script := places.own(argv[0])) is not None:
+        return script if Path(argv[0]).is_absolute() else None
+    if len(argv) > 1 and _INTERPRETERS.fullmatch(argv[0]) and Path(argv[1]).is_absolute():
+        return places.own(argv[1])
+    return None
+
+
+def _digest(command: Command, places: Places, skill: str, call: str, packages: Sequence[str]) -> str:
+    """Of this call: the command, the skill, and every file of the workspace that a word of it names."""
+    files: dict[str, str] = {}
+    for word in command.written.split():
+        path = places.workspace / word.strip("'\"")
+        if path.is_file() and not path.is_symlink():
+            files[word] = hashlib.sha256(path.read_bytes()).hexdigest()
+    body = json.dumps([call, list(command.argv), skill, files, list(packages)], sort_keys=True)
+    return f"#{hashlib.sha256(body.encode()).hexdigest()}"
+
+
+def refuse_missing(command: Command) -> None:
+    """NotFound before anybody is asked, where the program is not on this machine."""
+    if Path(command.argv[0]).is_absolute() or shutil.which(command.argv[0]):
+        return
+    raise NotFound(f"no program is called {command.argv[0]!r}", hint="use Python, or say what has to be installed")

@@ -1,0 +1,41 @@
+"""Searches files with a model's regular expression, in a process of its own: see `adapters/module_child.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.inside import read_inside
+from navigator_kernel.adapters.module_child import serve
+from navigator_kernel.errors import KernelError
+
+LARGEST = 16 * 1024 * 1024  # bytes of a file that is searched
+SHOWN, WIDTH = 200, 300  # lines that are found, and characters of each
+
+
+def answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    """`{root, paths, pattern, flags, names}` → `{found, cut}`; with `names` a file is named once."""
+    root, wanted = Path(question["root"]), re.compile(question["pattern"], question["flags"])
+    found: list[str] = []
+    for path in question["paths"]:
+        try:
+            data = read_inside(root, path.split("/"), LARGEST)
+        except (KernelError, OSError):
+            continue
+        if b"\x00" in data[:8192]:
+            continue
+        for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+            if wanted.search(line) is None:
+                continue
+            if len(found) == SHOWN:
+                return {"found": found, "cut": True}
+            found.append(path if question["names"] else f"{path}:{number}: {line[:WIDTH]}")
+            if question["names"]:
+                break
+    return {"found": found, "cut": False}
+
+
+if __name__ == "__main__":
+    serve(answer)

@@ -1,0 +1,46 @@
+"""The built-in tools as a model sees them: names and arguments that models know from coding agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from navigator_kernel.text import Language
+from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.wording import say
+
+TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
+WORDS = {"type": "array", "items": {"type": "string"}}
+
+# Each with its arguments; those that must be there come first, before the bar
+_ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Mapping[str, Any]]]] = {
+    "read": ({"file_path": TEXT}, {"offset": NUMBER, "limit": NUMBER}),
+    "list": ({}, {"path": TEXT}),
+    "glob": ({"pattern": TEXT}, {"path": TEXT}),
+    "grep": (
+        {"pattern": TEXT},
+        {
+            "path": TEXT,
+            "glob": TEXT,
+            "ignore_case": FLAG,
+            "output_mode": {**TEXT, "enum": ["content", "files_with_matches"]},
+        },
+    ),
+    "write": ({"file_path": TEXT, "content": TEXT}, {}),
+    "edit": ({"file_path": TEXT, "old_string": TEXT, "new_string": TEXT}, {"replace_all": FLAG}),
+    "run": ({}, {"command": TEXT, "argv": WORDS, "timeout": NUMBER, "packages": WORDS}),
+}
+
+
+@cache
+def specs(language: Language) -> tuple[ToolSpec, ...]:
+    """All of them, in one order (X-40)."""
+    return tuple(_spec(name, language) for name in _ARGUMENTS)
+
+
+def _spec(name: str, language: Language) -> ToolSpec:
+    needed, others = _ARGUMENTS[name]
+    fields = {one: dict(kind) for one, kind in (*needed.items(), *others.items())}
+    schema = {"type": "object", "properties": fields, "required": list(needed), "additionalProperties": False}
+    return ToolSpec(name=name, description=say(f"tool.{name}", language), schema=schema)
