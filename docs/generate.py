@@ -78,14 +78,12 @@ def skill_command_rows() -> Iterator[str]:
 
 def command_rows() -> Iterator[str]:
     """The same of every other command."""
-    import importlib
-
-    from navigator_kernel.cli.commands import COMMANDS
+    from navigator_kernel.cli.commands import COMMANDS, navigator
 
     yield "| Intent | Command Signature | Note |"
     yield "|---|---|---|"
-    for name, (module, text) in sorted(COMMANDS.items()):
-        held = importlib.import_module(f"navigator_kernel.cli.{module}").command
+    for name, (_, text) in sorted(COMMANDS.items()):
+        held = navigator.get_command(click.Context(navigator), name)
         if name == "skill":
             continue
         if isinstance(held, click.Group):

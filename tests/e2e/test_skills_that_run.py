@@ -105,7 +105,18 @@ def pdf(pages: int) -> bytes:
 
 def seen_by(package: str, code: str, *words: object) -> str:
     """What Python code with another library prints of a file."""
-    argv = [uv.find_uv_bin(), "run", "--quiet", "--no-project", "--with", package, "python", "-c", code, *map(str, words)]
+    argv = [
+        uv.find_uv_bin(),
+        "run",
+        "--quiet",
+        "--no-project",
+        "--with",
+        package,
+        "python",
+        "-c",
+        code,
+        *map(str, words),
+    ]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 

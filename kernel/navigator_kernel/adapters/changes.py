@@ -7,7 +7,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -38,10 +38,12 @@ class Made(Struct, frozen=True, kw_only=True):
 
 
 class Changes:
-    """The changes of the project at `root`, a folder for each run below `folder`, which `kept` may write to."""
+    """The changes of the project at `root`, a folder for each run below `folder`, which `kept` may write to. What is
+    named in `closed` is never changed, nor what a link leads there."""
 
-    def __init__(self, folder: Path, kept: FolderWriter, root: Path) -> None:
+    def __init__(self, folder: Path, kept: FolderWriter, root: Path, closed: Collection[str] = ()) -> None:
         self._folder, self._kept, self._root = folder, kept, root
+        self._closed = [root / name for name in closed]
 
     def make(self, run: str, path: str, before: bytes | None, after: bytes) -> None:
         """Keeps the file as it is, then replaces it. IntegrityMismatch where it is no longer `before`."""
@@ -110,7 +112,7 @@ class Changes:
         self._writer().write(self._root / path, data, mode=mode)
 
     def _writer(self) -> FolderWriter:
-        return FolderWriter([self._root], within=self._root)
+        return FolderWriter([self._root], self._closed, within=self._root)
 
     def _of(self, run: str) -> Path:
         if not _RUN.fullmatch(run):

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from navigator_kernel.assembly.parts import box_writer, state_writer
+from navigator_kernel.adapters.project_state import BoxWriter
+from navigator_kernel.assembly.parts import state_writer
 from navigator_kernel.assembly.places import project_state
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def open_built_in(root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: 
         sandbox=sandbox,
         consents=consents,
         audit=audit,
-        writer=partial(box_writer, root),
+        writer=lambda folder: BoxWriter([folder], root),
         change=partial(_change, root),
         needed=_needed,
     )
@@ -38,9 +39,10 @@ def open_built_in(root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: 
 def open_changes(root: Path) -> Changes:
     """What tools changed in the project, kept in the person's state of it."""
     from navigator_kernel.adapters.changes import Changes
+    from navigator_kernel.tools.places import CLOSED
 
     state = project_state(root)
-    return Changes(state.folder / "changes", state_writer(state), Path(root).resolve())
+    return Changes(state.folder / "changes", state_writer(state), root.resolve(), CLOSED)
 
 
 def _change(root: Path, run: str, change: Change) -> None:

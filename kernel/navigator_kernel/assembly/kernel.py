@@ -81,9 +81,8 @@ def assemble(
     plugins.add(PlannerPlugin(state.folder, state_writer(state), partial(_encoder, own)), "planner")
 
     more = partial(_of_servers, settings, consents, ports)
-    built_in = open_built_in(root, catalogue, ports.sandbox, consents, audit)
+    built_in = partial(open_built_in, root, catalogue, ports.sandbox, consents, audit)
     desk = partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
-    files = ProjectFiles(root, Path.cwd())
     kernel = Kernel(
         root=root,
         settings=settings,
@@ -94,7 +93,7 @@ def assemble(
         dispatcher=plugins.first("kernel_register_dispatchers", agents)
         or InProcessDispatcher(agents, clock, plugins.note_agent),
         consents=consents,
-        files=files,
+        files=ProjectFiles(root, Path.cwd()),
         root_files=ProjectFiles(root, root),
         journal=open_journal(root, redact),
         memory=Preferences(preference_pages(root, consents)),
@@ -109,7 +108,7 @@ def assemble(
         finish_hook=lambda reply: _tell(extensions, reply),
         redact=redact,
         audit=audit,
-        **_minds(settings, catalogue, clock, desk, redact, tape, box_of(root) / "workspace", files.named),
+        **_minds(root, settings, catalogue, clock, desk, redact, tape),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
     return kernel if tape is None else taped(kernel, tape)
@@ -129,14 +128,13 @@ def _of_servers(settings: Settings, consents: ConsentBook, ports: AgentPorts) ->
 
 
 def _minds(
+    root: Path,
     settings: Settings,
     catalogue: ResourceCatalogue,
     clock: Clock,
     desk: Callable[[Tools], Tools],
     redact: Redact,
     tape: Tape | None,
-    box: Path,
-    named: Callable[[str], Sequence[Path]],
 ) -> dict[str, Any]:
     """The models, and what chooses and works with them."""
     models: ModelShelf | None = open_models(settings)
@@ -147,7 +145,8 @@ def _minds(
         return desk(always) if tape is None else TapedTools(desk(always), tape)
 
     judge = open_judge(settings, models, catalogue)
-    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, box, named)
+    box, named = box_of(root) / "workspace", ProjectFiles(root, Path.cwd()).named
+    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, named)
     return {"models": models, "judge": judge, "specialist": specialist}
 
 

@@ -57,6 +57,7 @@ def open_specialist(
     clock: Clock,
     desk: Callable[[Tools], Tools],
     redact: Redact,
+    root: Path,
     box: Path,
     named: Callable[[str], Sequence[Path]],
 ) -> Callable[[Session, Spent], Specialist | None]:
@@ -77,6 +78,7 @@ def open_specialist(
             catalogue=catalogue,
             tools=desk(SkillTool(catalogue)),
             clock=clock,
+            root=root.resolve(),
             box=box,
             named=named,
             history=before.history,
@@ -106,7 +108,7 @@ def open_desk(
     audit: Audit,
     settings: Settings,
     more: Callable[[], Sequence[Tool]],
-    built_in: Tools,
+    built_in: Callable[[], Tools],
     always: Tools,
 ) -> Tools:
     """The built-in tools, those of plugins, and `more`, behind the fence; anything else is named as a failure."""
@@ -129,4 +131,4 @@ def open_desk(
             found.setdefault(own.name, own)
         return found
 
-    return Desk(tools=tools, always=always, built_in=built_in, consents=consents, audit=audit, policy=settings.policy)
+    return Desk(tools=tools, always=always, built_in=built_in(), consents=consents, audit=audit, policy=settings.policy)

@@ -52,6 +52,8 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
         return
     if not streamed:
         lines(clean(report.raw))
+    for file in report.data.get("written", ()):
+        note(say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}"))
     usage = report.data["usage"]
     if report.state != "success":
         note(render_report(report, "summary", style))

@@ -57,6 +57,8 @@ def _environment(work: Assignment) -> Iterator[str]:
         yield say("prompt.folder", work.language, path=visible(work.folder))
     if work.workspace:
         yield say("prompt.workspace", work.language, path=visible(work.workspace))
+    if work.project:
+        yield say("prompt.project", work.language, path=visible(work.project))
     if work.named:
         yield say("prompt.named", work.language, paths=", ".join(map(visible, work.named)))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.inside import walk_inside
 from navigator_kernel.errors import Damaged, KernelError, TimedOut
 from navigator_kernel.ports import Redact, same
 from navigator_kernel.specialist.commands import without_commands
@@ -29,16 +31,19 @@ if TYPE_CHECKING:
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
 
+MOST_FILES = 100  # of a workspace that a report names
+
 
 class Specialist(Struct, kw_only=True):
-    """Implements `model_ports.Specialist` for one turn `box` holds the workspaces of runs, `named` gives the files
-    that a message names, `history` is what was said before, `private` whether that may
-    hold the person's data, `spent` what its choice took."""
+    """Implements `model_ports.Specialist` for one turn. `root` is the project, `box` holds the workspaces of runs,
+    `named` gives the files that a message names, `history` is what was said before, `private` whether that may hold
+    the person's data, `spent` what its choice took."""
 
     models: ModelShelf
     catalogue: Catalogue
     tools: Tools
     clock: Clock
+    root: Path = Path()
     box: Path = Path()
     named: Callable[[str], Sequence[Path]] = lambda _text: ()
     history: Sequence[Said] = ()
@@ -134,6 +139,7 @@ class Specialist(Struct, kw_only=True):
             "target": packet.task_spec.target,
             "folder": str(skill.folder or ""),
             "workspace": str(self._workspace(packet)),
+            "project": str(self.root),
             "named": tuple(dict.fromkeys(map(str, named))),
             "allowed": skill.allowed_tools,
         }
@@ -151,6 +157,7 @@ class Specialist(Struct, kw_only=True):
         if work.unknown:  # X-32
             said = say("backend.unknown", work.language, backend=visible(work.unknown), model=progress.model)
             data["diagnostics"] = [{"code": "backend-unknown", "msg": said}]
+        data |= _files(work)
         text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
         if end == "done":
             return Report(state="success", summary=_first(text), meta=meta, data=data, raw=text, by_model=True)
@@ -224,6 +231,16 @@ def parts(prepared: Report) -> tuple[str, str]:
     if not isinstance(at, list | tuple) or len(at) != 2 or not all(type(one) is int for one in at):
         return "", prompt
     return prompt[: at[0]].strip(), prompt[at[0] : at[1]].strip()
+
+
+def _files(work: Assignment) -> dict[str, Any]:
+    """The files in the workspace: their names there as a command's report has them, and each path with its size."""
+    folder = Path(work.workspace) if work.workspace else None
+    if folder is None or not folder.is_dir():
+        return {}
+    found = list(islice(walk_inside(folder, ()), MOST_FILES))
+    written = [{"path": str(folder / one.path), "size": one.size} for one in found]
+    return {"files": [one.path for one in found], "written": written} if found else {}
 
 
 def _first(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
-from navigator_kernel.text import clean, cut_text, visible
+from navigator_kernel.text import clean, visible
 from navigator_kernel.tools import reading, running, writing
 from navigator_kernel.tools.allowed import EDIT, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
 from navigator_kernel.tools.places import Place, Places, refuse_closed
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
     from navigator_kernel.tools.writing import Change
 
-DIFF = 20_000  # characters of a diff that a person is shown whole
+DIFF, LINE = 60_000, 200  # characters of a diff, which a person is shown whole or not asked about, and of one line
 _PATHS = {READ: "file_path", WRITE: "file_path", EDIT: "file_path"}
 _LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], str]] = {
     READ: reading.read,
@@ -37,7 +37,7 @@ _PLANS: Mapping[str, Callable[[Place, Mapping[str, Any]], Any]] = {WRITE: writin
 
 
 class BuiltInTools(Struct, frozen=True, kw_only=True):
-    """Implements `model_ports.Tools` for assignments that have a workspace. `writer` writes there, and `change` writes
+    """Implements `model_ports.Tools` for assignments that have a workspace. `writer` writes to one, and `change` writes
     a file of the project, with what it was before kept for the run; `needed` says which Python packages a command
     needs."""
 
@@ -46,7 +46,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     sandbox: Sandbox
     consents: Consents
     audit: Audit
-    writer: Callable[[], Writer]
+    writer: Callable[[Path], Writer]
     change: Callable[[str, Change], None]
     needed: running.Needed
 
@@ -82,7 +82,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     ) -> ToolAnswer:
         if call.name == RUN:
             return await self._run(work, call, arguments, places, executor)
-        written = str(arguments.get(_PATHS.get(call.name, "path")) or ".")
+        written = str(arguments.get(_PATHS.get(call.name, "path")) or places.folder)
         place = places.find(written, new=call.name == WRITE)
         if place.zone == "project":
             self._ask_to_read(work, executor)
@@ -93,7 +93,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return self._write(work, call, change, executor)
 
     def _places(self, work: Assignment) -> Places:
-        self.writer().make_folder(Path(work.workspace))
+        self.writer(Path(work.workspace)).make_folder(Path(work.workspace))
         real = Path(work.workspace).resolve()
         folder = Path(work.folder).resolve() if work.folder else real
         named = tuple(Path(path) for path in work.named)
@@ -118,7 +118,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if place.zone == "skill":
             raise UsageProblem("the skill's own files can only be read", hint=f"write to {work.workspace}")
         if place.zone == "workspace":
-            self.writer().write(place.path, change.after)
+            self.writer(place.root).write(place.path, change.after)
         else:
             parts = place.path.relative_to(self.root.resolve()).parts
             refuse_closed(parts, place.path.name)
@@ -140,7 +140,10 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             [*held, *(data and hashlib.sha256(data).hexdigest() for data in (change.before, change.after))]
         )
         subject = f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
-        path, diff = "/".join(change.place.parts), cut_text(_shown(change.diff), DIFF)
+        path, diff = "/".join(change.place.parts), _shown(change.diff)
+        if len(diff) > DIFF:
+            hint = "change it in several steps, or write a new file in the workspace"
+            raise UsageProblem(f"the change of {path!r} is too long to show to the person", hint=hint)
         question = say("ask.change", work.language, skill=visible(work.skill), path=visible(path), diff=diff)
         facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "path": str(change.place.path), "diff": diff}
         self.consents.require(work.run, subject, question, by_name=True, **facts)
@@ -155,7 +158,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
 
         def keep(text: str) -> str:
             path = places.workspace / f"output-{hashlib.sha256(call.id.encode()).hexdigest()[:8]}.txt"
-            self.writer().write(path, text.encode("utf-8", "replace"))
+            self.writer(places.workspace).write(path, text.encode("utf-8", "replace"))
             return str(path)
 
         failed = outcome.exit_code is None  # what a command that ran says is for the model to judge
@@ -184,5 +187,6 @@ def _fits(value: object, kind: str) -> bool:
 
 
 def _shown(diff: str) -> str:
-    """Each line with what is invisible in it written out, so that a change cannot hide (CWE-1007)."""
-    return "\n".join(visible(line) for line in diff.splitlines())
+    """Each line with what is invisible in it written out, and long ones broken, so that no change hides (CWE-1007)."""
+    lines = (visible(line) for line in diff.split("\n"))
+    return "\n".join(line[at : at + LINE] for line in lines for at in range(0, max(len(line), 1), LINE))

@@ -35,10 +35,10 @@ class Desk(Struct, frozen=True, kw_only=True):
 
     tools: Callable[[], Mapping[str, Tool]]
     always: Tools
-    built_in: Tools
     consents: Consents
     audit: Audit
     policy: Policy
+    built_in: Tools | None = None
     _used: set[str] = field(default_factory=set)
     _private: set[str] = field(default_factory=set)  # runs whose model was given private data by a tool
 
@@ -57,7 +57,7 @@ class Desk(Struct, frozen=True, kw_only=True):
         declares none, whose text is all that is used of it."""
         if work.standing == "unknown" and not (work.tools or work.allowed):
             return ()
-        kernels = (spec for tools in (self.always, self.built_in) for spec in tools.offered(work))
+        kernels = (*self.always.offered(work), *(self.built_in.offered(work) if self.built_in else ()))
         offered = [spec for spec in kernels if not self._denied(spec.name, work)]
         taken = {spec.name for spec in offered}
         return (*offered, *(self.tools()[name].spec for name in self._allowed(work) if name not in taken))
@@ -68,8 +68,9 @@ class Desk(Struct, frozen=True, kw_only=True):
         self.admit(work)
         if name in {spec.name for spec in self.always.offered(work)} and not self._denied(name, work):
             return await self.always.call(work, call, arguments)
-        if name in {spec.name for spec in self.built_in.offered(work)} and not self._denied(name, work):
-            answer = await self.built_in.call(work, call, arguments)
+        held = self.built_in
+        if held and name in {spec.name for spec in held.offered(work)} and not self._denied(name, work):
+            answer = await held.call(work, call, arguments)
             self._private.add(work.run)
             return answer
         if name not in self._allowed(work):

@@ -64,7 +64,7 @@ def listed(place: Place, _arguments: Mapping[str, Any]) -> str:
 def globbed(place: Place, arguments: Mapping[str, Any]) -> str:
     """The files below a folder whose path matches the pattern; `**` stands for any folders."""
     wanted = _matcher(str(arguments["pattern"]))
-    found = [one.path for one in _files(place) if wanted(one.path)]
+    found = sorted(one.path for one in _files(place) if wanted(one.path))
     return _cut([visible(path) for path in found], "files") or "(no file matches)"
 
 

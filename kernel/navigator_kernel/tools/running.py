@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -92,7 +93,7 @@ def job_of(
         packages=packages,
         reads=(places.folder, *places.named),
         project=places.project,
-        env=dict.fromkeys(ROOT_NAMES, str(places.folder)),
+        env={**dict.fromkeys(ROOT_NAMES, str(places.folder)), "PATH": _path()},
     )
 
 
@@ -120,6 +121,11 @@ def _seconds(arguments: Mapping[str, Any]) -> float:
         return min(max(float(arguments.get("timeout") or SECONDS), 1.0), MOST)
     except (TypeError, ValueError) as error:
         raise UsageProblem("timeout is a number of seconds", hint=f"1 to {MOST:.0f}") from error
+
+
+def _path() -> str:
+    """The kernel's own Python comes first: another one may lie where a sandbox does not see it, as pyenv's do."""
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 def _rooted(text: str, places: Places) -> str:
@@ -170,6 +176,6 @@ def _digest(command: Command, places: Places, skill: str, call: str, packages: S
 
 def refuse_missing(command: Command) -> None:
     """NotFound before anybody is asked, where the program is not on this machine."""
-    if Path(command.argv[0]).is_absolute() or shutil.which(command.argv[0]):
+    if Path(command.argv[0]).is_absolute() or shutil.which(command.argv[0], path=_path()):
         return
     raise NotFound(f"no program is called {command.argv[0]!r}", hint="use Python, or say what has to be installed")

@@ -74,6 +74,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "workspace, the current folder of commands, where new files belong: {path}",
         "工作区（命令的当前目录，新文件写在这里）：{path}",
     ),
+    "prompt.project": (
+        "the person's project: {path}; other files in it than those that are named need a yes",
+        "用户的项目：{path}；其中未被提到的文件需要用户同意才能读取",
+    ),
     "prompt.named": ("files that the person named: {paths}", "用户提到的文件：{paths}"),
     "prompt.continue": ("Go on.", "请继续。"),
     "prompt.continue_check": (
@@ -112,6 +116,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "在没有网络的沙箱中运行命令；当前目录是工作区，只能写入这里。$SKILL_ROOT 是技能目录。需要的 Python 包写在 packages 中。",
     ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
+    "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
     "tool.same": ("{path} is already like that; nothing was written", "{path} 已是如此，未写入"),
     "ask.read_project": (
         "let the skill {skill} read files of {folder} that you did not name, all but secrets",

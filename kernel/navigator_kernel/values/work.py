@@ -27,8 +27,9 @@ class Assignment(Struct, frozen=True, kw_only=True):
     numbers it within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the skill asks
     for and that is not set. `standing` is how far the person accepts the skill ("trusted" where there is none);
     `private` says that what the model is given first holds files, memories, earlier results, or answers of a session in
-    which such data was read. The built-in tools work for the resource `target` in its `folder` and in `workspace`, on
-    the files that the person `named`, all absolute paths; `allowed` are the words of its `allowed-tools`."""
+    which such data was read. The built-in tools work for the resource `target` in its `folder`, in
+    `workspace` and in the `project`, on the files that the person `named`, all absolute paths; `allowed` are the words
+    of its `allowed-tools`."""
 
     run: str
     step: int
@@ -49,6 +50,7 @@ class Assignment(Struct, frozen=True, kw_only=True):
     target: str = ""
     folder: str = ""
     workspace: str = ""
+    project: str = ""
     named: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
 

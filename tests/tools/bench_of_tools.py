@@ -1,0 +1,89 @@
+"""A project with a skill, and its built-in tools as the kernel puts them together: real files, consents and sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from navigator_kernel.assembly.built_in import open_built_in
+from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.errors import ConsentNeeded
+from navigator_kernel.ports import Kernel
+from navigator_kernel.settings import Settings
+from navigator_kernel.tools.built_in import BuiltInTools
+from navigator_kernel.values.chat import ToolCall
+from navigator_kernel.values.work import Assignment, ToolAnswer
+from person_state import accept
+from skill_repositories import skill_text
+
+FILES = {
+    "SKILL.md": skill_text("painter", "Paints pictures. Use when the user asks for a picture."),
+    "references/colors.md": "# Colors\nred\nblue\n",
+    "scripts/hello.py": "import sys\nprint('hello', *sys.argv[1:])\n",
+    "scripts/make.sh": "echo made > made.txt\n",
+}
+PROJECT = {
+    "notes.txt": "one\ntwo\nthree\n",
+    "other.txt": "not named\n",
+    ".env": "TOKEN=abc\n",
+    "docs/page.md": "# Page\n",
+    ".git/config": "[core]\n",
+    ".claude/settings.json": "{}\n",
+    ".claude/skills/other/SKILL.md": skill_text("other", "Does other things. Use when asked."),
+    "skills.lock.json": "{}\n",
+}
+
+
+@dataclass
+class Toolbox:
+    root: Path
+    kernel: Kernel
+    tools: BuiltInTools
+    work: Assignment
+    asked: list[ConsentNeeded] = field(default_factory=list)
+
+    def call(self, tool: str, number: int = 1, **arguments: Any) -> ToolAnswer:
+        """ConsentNeeded where the person has to agree."""
+        made = ToolCall(id=f"call-{number}", name=tool, arguments=json.dumps(arguments))
+        return asyncio.run(self.tools.call(self.work, made, arguments))
+
+    def agreed(self, tool: str, number: int = 1, **arguments: Any) -> ToolAnswer:
+        """With a yes to whatever is asked about this call."""
+        for _ in range(3):
+            try:
+                return self.call(tool, number, **arguments)
+            except ConsentNeeded as needed:
+                self.asked.append(needed)
+                self.kernel.consents.allow(self.work.run, str(needed.data["subject"]))
+        raise AssertionError("it asks without end")
+
+    @property
+    def workspace(self) -> Path:
+        return Path(self.work.workspace)
+
+    def project(self) -> dict[str, bytes]:
+        """Every file outside the workspaces."""
+        box = self.root / "mybox"
+        files = (path for path in self.root.rglob("*") if path.is_file() and not path.is_relative_to(box))
+        return {str(path.relative_to(self.root)): path.read_bytes() for path in files}
+
+
+def toolbox(root: Path, *, allowed: tuple[str, ...] = (), named: tuple[str, ...] = ()) -> Toolbox:
+    for name, text in PROJECT.items() | {(f".claude/skills/painter/{name}", text) for name, text in FILES.items()}:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "mybox").mkdir(exist_ok=True)
+    accept(root, "painter")
+    kernel = assemble(root, Settings())
+    tools = open_built_in(root, kernel.catalogue, kernel.agents["skills"].ports.sandbox, kernel.consents, kernel.audit)
+    assert isinstance(tools, BuiltInTools)
+    executor = kernel.catalogue.create_executor("skill:painter")
+    work = Assignment(run="run-1", step=0, request="paint", language="en", skill="painter", digest=executor.digest)
+    work = replace(work, target="skill:painter", folder=str(executor.skill.folder), project=str(root))
+    work = replace(work, workspace=str(root / "mybox/workspace/run-1"), allowed=allowed)
+    return Toolbox(root, kernel, tools, replace(work, named=tuple(str(root / name) for name in named)))

@@ -1,0 +1,227 @@
+"""The built-in tools of a prompt skill: what they answer, where they write, and when the person is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.errors import ConsentNeeded
+from tools.bench_of_tools import Toolbox, toolbox
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Toolbox:
+    return toolbox(tmp_path.resolve(), named=("notes.txt",))
+
+
+def offered(box: Toolbox) -> list[str]:
+    return [spec.name for spec in box.tools.offered(box.work)]
+
+
+@pytest.mark.requirement("JIT-5")
+@pytest.mark.parametrize(
+    ("allowed", "tools"),
+    [
+        ((), ["read", "list", "glob", "grep", "write", "edit", "run"]),
+        (("Read",), ["read", "list", "glob", "grep"]),
+        (("Bash(git:*)", "Write"), ["read", "list", "glob", "grep", "write", "run"]),
+        (("read_file", "replace", "run_shell_command"), ["read", "list", "glob", "grep", "edit", "run"]),
+        (("TodoWrite", "WebFetch"), ["read", "list", "glob", "grep"]),
+    ],
+)
+def test_allowed_tools_narrow_what_is_offered(tmp_path: Path, allowed: tuple[str, ...], tools: list[str]) -> None:
+    assert offered(toolbox(tmp_path.resolve(), allowed=allowed)) == tools
+
+
+def test_a_file_is_read_by_its_lines_and_what_is_left_is_named(box: Toolbox) -> None:
+    text = "\n".join(f"line {number}" for number in range(1, 3_001))
+    box.call("write", file_path="long.txt", content=text)
+    first = box.call("read", file_path="long.txt")
+    assert first.text.splitlines()[0] == "     1\tline 1"
+    at = int(first.text.rpartition("offset=")[2])
+    assert box.call("read", file_path="long.txt", offset=at, limit=1).text.splitlines()[0] == f"{at:>6}\tline {at}"
+
+
+@pytest.mark.parametrize(
+    "path", ["references/colors.md", "{skill}/references/colors.md", "notes.txt", "{root}/notes.txt"]
+)
+def test_what_the_skill_holds_and_the_person_named_is_read_without_a_question(box: Toolbox, path: str) -> None:
+    written = path.format(skill=box.work.folder, root=box.root)
+    assert box.call("read", file_path=written).text.startswith("     1\t")
+
+
+@pytest.mark.requirement("JIT-12")
+def test_other_files_of_the_project_are_asked_about_once(box: Toolbox) -> None:
+    assert "not named" in box.agreed("read", file_path=str(box.root / "other.txt")).text
+    assert "# Page" in box.call("read", file_path=str(box.root / "docs/page.md")).text
+    assert [one.message for one in box.asked] == [
+        f"let the skill painter read files of {box.root} that you did not name, all but secrets"
+    ]
+
+
+def test_folders_names_and_text_are_found(box: Toolbox) -> None:
+    assert box.call("list").text.splitlines()[:2] == ["references/", "scripts/"]
+    assert box.call("glob", pattern="**/*.md").text.splitlines() == ["SKILL.md", "references/colors.md"]
+    assert box.call("grep", pattern="^bl.e$").text == "references/colors.md:3: blue"
+    assert (
+        box.call("grep", pattern="HELLO", ignore_case=True, output_mode="files_with_matches").text == "scripts/hello.py"
+    )
+    assert box.call("grep", pattern="zebra").text == "(nothing matches)"
+
+
+def test_a_listing_of_the_project_leaves_out_secrets_and_the_kernels_files(box: Toolbox) -> None:
+    shown = box.agreed("glob", pattern="*", path=str(box.root)).text.splitlines()
+    assert shown == ["docs/page.md", "notes.txt", "other.txt"]
+    assert "TOKEN" not in box.agreed("grep", pattern="TOKEN", path=str(box.root)).text
+
+
+def test_a_pattern_that_never_ends_is_stopped(box: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("navigator_kernel.tools.reading.SECONDS", 1)
+    box.call("write", file_path="a.txt", content="a" * 60 + "!")
+    answer = box.call("grep", pattern="(a+)+$", path=box.work.workspace)
+    assert answer.failed and "the search was stopped" in answer.text
+
+
+def test_new_files_belong_to_the_workspace(box: Toolbox) -> None:
+    before = box.project()
+    answer = box.call("write", file_path="out/poem.md", content="Roses\n")
+    assert (box.workspace / "out/poem.md").read_text() == "Roses\n"
+    assert answer.text == f"wrote {box.workspace}/out/poem.md (6 bytes)" and not answer.changed
+    assert box.project() == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "every", "said"),
+    [
+        ("two", "2", False, ""),
+        ("e", "E", True, ""),
+        ("four", "4", False, "is not in"),
+        ("e", "E", False, "is there 3 times"),
+    ],
+)
+def test_an_edit_replaces_exactly_what_it_says(box: Toolbox, old: str, new: str, every: bool, said: str) -> None:  # noqa: FBT001 - a row of the table
+    box.call("write", file_path="a.txt", content="one\ntwo\nthree\n")
+    answer = box.call("edit", file_path="a.txt", old_string=old, new_string=new, replace_all=every)
+    text = (box.workspace / "a.txt").read_text()
+    if said:
+        assert answer.failed and said in answer.text and text == "one\ntwo\nthree\n"
+    else:
+        assert (
+            text == "one\ntwo\nthree\n".replace(old, new)
+            and f"+{text.splitlines()[1] if old == 'two' else 'onE'}" in answer.text
+        )
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_change_in_the_project_is_shown_as_a_diff_and_asked_about_each_time(box: Toolbox) -> None:
+    arguments = {"file_path": "notes.txt", "old_string": "two", "new_string": "2"}
+    with pytest.raises(ConsentNeeded) as needed:
+        box.call("edit", **arguments)
+    assert "let the skill painter change notes.txt:" in needed.value.message and "-two\n+2\n" in needed.value.message
+    assert (box.root / "notes.txt").read_text() == "one\ntwo\nthree\n"
+    assert box.agreed("edit", **arguments).changed
+    assert (box.root / "notes.txt").read_text() == "one\n2\nthree\n"
+    with pytest.raises(ConsentNeeded):
+        box.call("edit", 2, file_path="notes.txt", old_string="three", new_string="3")
+
+
+@pytest.mark.requirement("JIT-12")
+def test_scripts_of_the_skill_are_asked_about_once_and_other_commands_each_time(box: Toolbox) -> None:
+    assert "hello a" in box.agreed("run", command="python3 scripts/hello.py a").text
+    assert "hello b" in box.call("run", 2, argv=["python3", f"{box.work.folder}/scripts/hello.py", "b"]).text
+    assert "hello c" in box.call("run", 3, command="python3 $SKILL_ROOT/scripts/hello.py 'c'").text
+    with pytest.raises(ConsentNeeded):
+        box.call("run", 4, command="python3 -c 'print(1)'")
+    assert len(box.asked) == 1 and "hello.py" in box.asked[0].message
+
+
+def test_what_a_command_leaves_is_there_for_the_next_one(box: Toolbox) -> None:
+    assert "wrote: made.txt" in box.agreed("run", command="bash scripts/make.sh").text
+    assert "exit code 0\nmade" in box.agreed("run", 2, command="cat made.txt | head -1").text
+    assert box.call("read", file_path="made.txt").text == "     1\tmade"
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_yes_to_a_command_is_not_one_to_the_next_nor_to_other_bytes(box: Toolbox) -> None:
+    box.call("write", file_path="a.py", content="print('first')\n")
+    with pytest.raises(ConsentNeeded) as needed:
+        box.call("run", command="python3 a.py")
+    box.kernel.consents.allow(box.work.run, str(needed.value.data["subject"]))
+    box.call("write", 2, file_path="a.py", content="print('second')\n")
+    with pytest.raises(ConsentNeeded):
+        box.call("run", command="python3 a.py")
+    with pytest.raises(ConsentNeeded):
+        box.call("run", 3, command="python3 a.py")
+
+
+def test_yes_to_all_orders_covers_no_call_of_a_model(box: Toolbox) -> None:
+    box.kernel.consents.allow_orders(box.work.run)
+    for number, (tool, arguments) in enumerate(
+        [("run", {"command": "python3 scripts/hello.py"}), ("write", {"file_path": "notes.txt", "content": "x"})]
+    ):
+        with pytest.raises(ConsentNeeded):
+            box.call(tool, number, **arguments)
+
+
+def test_a_long_output_is_cut_and_kept_whole(box: Toolbox) -> None:
+    answer = box.agreed("run", command="seq 1 20000")
+    assert len(answer.text) < 17_000 and "the whole output is in " in answer.text
+    path = answer.text.partition("the whole output is in ")[2].partition(" …")[0]
+    assert Path(path).read_text().splitlines()[-1] == "20000"
+
+
+def test_a_command_that_fails_is_an_answer_and_one_that_does_not_end_a_failure(box: Toolbox) -> None:
+    wrong = box.agreed("run", command="ls /no-such-folder")
+    assert wrong.text.startswith("exit code 2") and "No such file" in wrong.text and not wrong.failed
+    slow = box.agreed("run", 2, command="sleep 60", timeout=1)
+    assert slow.failed and slow.text.startswith("it was stopped after 1 s")
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("git status", True),
+        ("git", True),
+        ("git status; id", False),
+        ("gitk", False),
+        ("id", False),
+        ("git $(id)", False),
+    ],
+)
+def test_run_is_limited_to_the_commands_of_allowed_tools(tmp_path: Path, command: str, runs: bool) -> None:  # noqa: FBT001 - a row of the table
+    box = toolbox(tmp_path.resolve(), allowed=("Bash(git:*)",))
+    if runs:
+        with pytest.raises(ConsentNeeded):
+            box.call("run", command=command)
+    else:
+        answer = box.call("run", command=command)
+        assert answer.failed and "may not run that command" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("read", {}, "missing: file_path"),
+        ("read", {"file_path": "SKILL.md", "encoding": "x"}, "unknown: encoding"),
+        ("read", {"file_path": "SKILL.md", "offset": "1"}, "of the wrong type: offset"),
+        ("read", {"file_path": "SKILL.md", "offset": 900}, "lines"),
+        ("read", {"file_path": "scripts"}, "is a folder"),
+        ("read", {"file_path": "none.md"}, "there is no"),
+        ("grep", {"pattern": "("}, "is not a regular expression"),
+        ("run", {}, "run needs a command"),
+        ("run", {"command": "no-such-program x"}, "no program is called"),
+        ("edit", {"file_path": "new.md", "old_string": "a", "new_string": "b"}, "there is no"),
+    ],
+)
+def test_what_does_not_fit_is_a_failure_with_a_reason(
+    box: Toolbox, tool: str, arguments: dict[str, object], said: str
+) -> None:
+    answer = box.call(tool, **arguments)
+    assert answer.failed and said in answer.text
+
+
+def test_a_skill_that_was_changed_meanwhile_has_no_tools(box: Toolbox) -> None:
+    (Path(box.work.folder) / "scripts/hello.py").write_text("print('another')\n")
+    answer = box.call("read", file_path="SKILL.md")
+    assert answer.failed and "was changed meanwhile" in answer.text
