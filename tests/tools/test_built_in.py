@@ -100,7 +100,7 @@ def test_new_files_belong_to_the_workspace(box: Toolbox) -> None:
         ("e", "E", False, "is there 3 times"),
     ],
 )
-def test_an_edit_replaces_exactly_what_it_says(box: Toolbox, old: str, new: str, every: bool, said: str) -> None:  # noqa: FBT001 - a row of the table
+def test_an_edit_replaces_exactly_what_it_says(box: Toolbox, old: str, new: str, every: bool, said: str) -> None:
     box.call("write", file_path="a.txt", content="one\ntwo\nthree\n")
     answer = box.call("edit", file_path="a.txt", old_string=old, new_string=new, replace_all=every)
     text = (box.workspace / "a.txt").read_text()
@@ -189,7 +189,7 @@ def test_a_command_that_fails_is_an_answer_and_one_that_does_not_end_a_failure(b
         ("git $(id)", False),
     ],
 )
-def test_run_is_limited_to_the_commands_of_allowed_tools(tmp_path: Path, command: str, runs: bool) -> None:  # noqa: FBT001 - a row of the table
+def test_run_is_limited_to_the_commands_of_allowed_tools(tmp_path: Path, command: str, runs: bool) -> None:
     box = toolbox(tmp_path.resolve(), allowed=("Bash(git:*)",))
     if runs:
         with pytest.raises(ConsentNeeded):

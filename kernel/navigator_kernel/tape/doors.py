@@ -171,7 +171,7 @@ class TapedTools(Struct, frozen=True):
     tape: Tape
 
     def admit(self, work: Assignment) -> None:
-        if work.standing == "unknown" and work.tools:
+        if work.standing == "unknown" and (work.tools or work.allowed):
             self.tape.heard("admit", lambda: self.inner.admit(work))
 
     def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:

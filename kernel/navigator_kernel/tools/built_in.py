@@ -84,7 +84,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             return await self._run(work, call, arguments, places, executor)
         written = str(arguments.get(_PATHS.get(call.name, "path")) or places.folder)
         place = places.find(written, new=call.name == WRITE)
-        if place.zone == "project":
+        if place.zone == "project" and call.name != WRITE:
             self._ask_to_read(work, executor)
         if call.name in _LOOKS:
             text = await asyncio.to_thread(_LOOKS[call.name], place, arguments)

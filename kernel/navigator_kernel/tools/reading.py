@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from navigator_kernel.adapters.inside import Inner, read_inside, walk_inside
+from navigator_kernel.adapters.inside import Inner, opened_inside, read_inside, walk_inside
 from navigator_kernel.adapters.module_child import ModuleChild
 from navigator_kernel.adapters.project_files import holds_secrets
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
@@ -97,7 +97,8 @@ def _targets(place: Place, wanted: Any) -> list[str]:
     try:
         inside = list(_files(place))
     except NotFound:
-        return ["/".join(place.parts)]  # a file; what is not there is named when it is opened
+        with opened_inside(place.root, place.parts, place.path.name):  # a file, or an error that says what it is
+            return ["/".join(place.parts)]
     prefix = "/".join(place.parts)
     return [f"{prefix}/{one.path}".lstrip("/") for one in inside if wanted is None or wanted(one.path)]
 

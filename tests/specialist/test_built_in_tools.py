@@ -1,0 +1,164 @@
+"""A turn in which a model uses the built-in tools: what is asked, done, shown, undone (marker ci)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.support import Place
+from models.wire_server import HELLO, Said, WireServer
+from person_state import accept
+from specialist.turns import of_phase_two, says, song
+
+pytestmark = pytest.mark.ci
+
+NOTES = "one\ntwo\nthree\n"
+
+
+@pytest.fixture
+def writer(here: Place) -> Place:
+    """The project with a skill that has a script and a reference of its own, and a file that is named."""
+    folder = ".claude/skills/song-writer"
+    here.write({f"{folder}/references/rhymes.md": "boat, float\n", "notes.txt": NOTES, "歌词.txt": "船\n"})
+    here.write({f"{folder}/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()), 'words')\n"})
+    accept(here.root, "song-writer")
+    return here
+
+
+def call(tool: str, **arguments: Any) -> Said:
+    return Said(calls=[(tool, json.dumps(arguments))])
+
+
+def answers(server: WireServer) -> list[str]:
+    return [str(one["content"]) for one in of_phase_two(server)[-1]["messages"] if one["role"] == "tool"]
+
+
+def asked(here: Place, message: str) -> dict[str, Any]:
+    return here.json("ask", "--session", "s", message)
+
+
+@pytest.mark.requirement("JIT-5", "TOL-9")
+def test_a_skill_reads_its_own_references_and_the_files_that_the_message_names(
+    writer: Place, server: WireServer
+) -> None:
+    says(
+        server,
+        call("read", file_path="references/rhymes.md"),
+        call("read", file_path="notes.txt"),
+        call("read", file_path="歌词.txt"),
+        HELLO,
+    )
+    told = asked(writer, "/song-writer a song about notes.txt，以及歌词.txt里的内容")
+    assert (told["exit_code"], told["report"]["raw"]) == (0, HELLO.text)
+    assert answers(server) == ["     1\tboat, float", "     1\tone\n     2\ttwo\n     3\tthree", "     1\t船"]
+    body = of_phase_two(server)[0]
+    assert [one["function"]["name"] for one in body["tools"]] == [
+        "skill", "read", "list", "glob", "grep", "write", "edit", "run",
+    ]  # fmt: skip
+    known = body["messages"][1]["content"]
+    assert f"用户提到的文件：{writer.root}/notes.txt, {writer.root}/歌词.txt" in known and "工作区（命令的当前目录" in known
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_yes_goes_on_with_the_call_that_waited_in_the_same_workspace(writer: Place, server: WireServer) -> None:
+    says(
+        server,
+        call("write", file_path="song.txt", content="row row row"),
+        call("run", command="python3 scripts/count.py song.txt"),
+        call("read", file_path="song.txt"),
+        Said(text="It has three words."),
+    )
+    waits = asked(writer, "/song-writer a song")
+    assert waits["exit_code"] == 9 and "scripts/count.py song.txt" in waits["report"]["summary"]
+    told = asked(writer, "yes")
+    assert (told["exit_code"], told["report"]["raw"]) == (0, "It has three words.")
+    assert answers(server)[1:] == ["exit code 0\n3 words", "     1\trow row row"]
+    (folder,) = (writer.root / "mybox/workspace").iterdir()
+    assert told["report"]["data"]["written"] == [{"path": str(folder / "song.txt"), "size": 11}]
+
+
+@pytest.mark.requirement("JIT-12")
+def test_an_edit_is_shown_then_made_and_can_be_undone(writer: Place, server: WireServer) -> None:
+    notes = writer.root / "notes.txt"
+    says(
+        server,
+        call("edit", file_path="notes.txt", old_string="two", new_string="2"),
+        call("write", file_path=str(writer.root / "new.txt"), content="new\n"),
+        Said(text="Done."),
+    )
+    waits = asked(writer, "/song-writer change notes.txt")
+    assert (waits["exit_code"], notes.read_text()) == (9, NOTES)
+    assert "-two\n+2\n" in waits["report"]["summary"]
+    second = asked(writer, "yes")
+    assert (second["exit_code"], notes.read_text()) == (9, NOTES.replace("two", "2"))
+    told = asked(writer, "yes")
+    assert told["exit_code"] == 0, told["report"]
+    assert (writer.root / "new.txt").read_text() == "new\n"
+    assert told["report"]["effects"] == ["write"] or told["report"]["effects"] == ["edit", "write"]
+    runs = [writer.json("diff", told["run"]), writer.json("diff", second["run"])]
+    assert [one["path"] for run in runs for one in run["changes"]] == ["new.txt", "notes.txt"]
+    assert writer.json("undo")["files"] == [{"path": "new.txt", "state": "undone"}]
+    assert writer.json("undo", second["run"])["files"] == [{"path": "notes.txt", "state": "undone"}]
+    assert (notes.read_text(), (writer.root / "new.txt").exists()) == (NOTES, False)
+
+
+def test_files_that_came_out_are_named_with_their_size(writer: Place, server: WireServer) -> None:
+    says(server, call("write", file_path="song.txt", content="row row row"), HELLO)
+    done = writer.run("ask", "/song-writer a song")
+    (file,) = (writer.root / "mybox/workspace").glob("*/song.txt")
+    assert (done.code, f"file: {file} (11 bytes)" in done.err) == (0, True)
+
+
+def test_what_the_person_declines_is_not_done(writer: Place, server: WireServer) -> None:
+    says(server, call("edit", file_path="notes.txt", old_string="two", new_string="2"), HELLO)
+    assert asked(writer, "/song-writer change notes.txt")["exit_code"] == 9
+    assert asked(writer, "no")["exit_code"] == 0
+    assert (writer.root / "notes.txt").read_text() == NOTES
+    assert len(of_phase_two(server)) == 1
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_skill_that_the_person_does_not_accept_has_no_tools(writer: Place, server: WireServer) -> None:
+    writer.write({".claude/skills/song-writer/SKILL.md": song("license: MIT\n")})
+    asked(writer, "/song-writer a song")
+    assert "tools" not in of_phase_two(server)[0]
+
+
+@pytest.mark.requirement("SAF-1")
+def test_one_that_asks_for_tools_gets_them_by_a_yes(writer: Place, server: WireServer) -> None:
+    writer.write({".claude/skills/song-writer/SKILL.md": song("allowed-tools: Read Write\n")})
+    waits = asked(writer, "/song-writer a song")
+    assert waits["exit_code"] == 9 and "use the tools Read, Write" in waits["report"]["summary"]
+    assert asked(writer, "yes")["exit_code"] == 0
+    assert "read" in [one["function"]["name"] for one in of_phase_two(server)[0]["tools"]]
+
+
+@pytest.mark.requirement("SAF-2")
+@pytest.mark.parametrize("rule", ["tool:run", "tool:*"])
+def test_the_persons_policy_takes_tools_away(writer: Place, mine: Path, server: WireServer, rule: str) -> None:
+    mine.write_text(f'{mine.read_text()}[policy]\ndeny = ["{rule}"]\n')
+    asked(writer, "/song-writer a song")
+    names = [one["function"]["name"] for one in of_phase_two(server)[0].get("tools", ())]
+    assert "run" not in names and ("read" in names) == (rule == "tool:run")
+
+
+def test_undo_leaves_a_file_that_was_changed_since(writer: Place, server: WireServer) -> None:
+    says(server, call("edit", file_path="notes.txt", old_string="two", new_string="2"), HELLO)
+    asked(writer, "/song-writer change notes.txt")
+    asked(writer, "yes")
+    (writer.root / "notes.txt").write_text("mine\n")
+    kept = writer.run("undo")
+    assert (kept.code, (writer.root / "notes.txt").read_text()) == (1, "mine\n")
+    assert "stays as it is" in kept.out
+    assert writer.run("undo", "--force").code == 0
+    assert (writer.root / "notes.txt").read_text() == NOTES
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("undo",), 4), (("diff",), 4), (("diff", "no-run"), 4), (("undo", "../x"), 3)]
+)
+def test_undo_without_a_change_says_so(writer: Place, words: tuple[str, ...], code: int) -> None:
+    assert writer.json(*words)["exit_code"] == code

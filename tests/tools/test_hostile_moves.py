@@ -1,0 +1,240 @@
+"""What a model may not do with the built-in tools: each move is denied or asked about, and nothing outside changes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from navigator_kernel.errors import ConsentNeeded
+from tools.bench_of_tools import Toolbox, toolbox
+
+SKILL = ".claude/skills/painter"
+OTHER = ".claude/skills/other"
+SECRET = "made-up-secret-0123456789"
+
+Move = tuple[str, Mapping[str, Any], str]
+
+# What is failed with these words; `{root}`, `{skill}`, `{work}` and `{outside}` are folders
+DENIED: Mapping[str, Move] = {
+    "read up": ("read", {"file_path": "../../../../outside.txt"}, "lies outside"),
+    "read absolute": ("read", {"file_path": "{outside}/outside.txt"}, "lies outside"),
+    "read system": ("read", {"file_path": "/etc/passwd"}, "lies outside"),
+    "read proc": ("read", {"file_path": "/proc/self/environ"}, "lies outside"),
+    "read home": ("read", {"file_path": "~/.ssh/id_rsa"}, "there is no"),
+    "read secrets": ("read", {"file_path": "{root}/.env"}, "file of secrets"),
+    "read secrets by another case": ("read", {"file_path": "{root}/.ENV"}, "file of secrets"),
+    "read a copy of secrets": ("read", {"file_path": "{root}/.env~"}, "file of secrets"),
+    "read git": ("read", {"file_path": "{root}/.git/config"}, "file of secrets"),
+    "read settings of an agent": ("read", {"file_path": "{root}/.claude/settings.json"}, "not open to tools"),
+    "read another skill": ("read", {"file_path": "{root}/.claude/skills/other/SKILL.md"}, "not open to tools"),
+    "read receipts": ("read", {"file_path": "{root}/.claude/skills/.navigator/painter.json"}, "not open to tools"),
+    "read another run": ("read", {"file_path": "../run-0/report.md"}, "not open to tools"),
+    "read through the skill": ("read", {"file_path": "{skill}/../other/SKILL.md"}, "not open to tools"),
+    "read a zero byte": ("read", {"file_path": "a\x00b"}, "empty or too long"),
+    "read a long path": ("read", {"file_path": "a/" * 4_000}, "empty or too long"),
+    "list outside": ("list", {"path": "{outside}"}, "lies outside"),
+    "list the box": ("list", {"path": "{root}/mybox"}, "not open to tools"),
+    "glob outside": ("glob", {"pattern": "**/*", "path": "/etc"}, "lies outside"),
+    "grep outside": ("grep", {"pattern": "root", "path": "/etc/passwd"}, "lies outside"),
+    "grep secrets": ("grep", {"pattern": "TOKEN", "path": "{root}/.env"}, "file of secrets"),
+    "write up": ("write", {"file_path": "../../../../outside.txt", "content": "x"}, "lies outside"),
+    "write absolute": ("write", {"file_path": "{outside}/new.txt", "content": "x"}, "lies outside"),
+    "write the skill": ("write", {"file_path": "{skill}/SKILL.md", "content": "x"}, "can only be read"),
+    "write a new script": ("write", {"file_path": "{skill}/scripts/new.py", "content": "x"}, "can only be read"),
+    "write another skill": ("write", {"file_path": "{root}/" + OTHER + "/SKILL.md", "content": "x"}, "not open"),
+    "write a new skill": ("write", {"file_path": "{root}/.claude/skills/mine/SKILL.md", "content": "x"}, "not open"),
+    "write settings": ("write", {"file_path": "{root}/.claude/settings.json", "content": "x"}, "not open"),
+    "write the lock": ("write", {"file_path": "{root}/skills.lock.json", "content": "x"}, "not open"),
+    "write policy": ("write", {"file_path": "{root}/navigator.toml", "content": "x"}, "not open"),
+    "write an agent": ("write", {"file_path": "{root}/agents/x/agent.py", "content": "x"}, "not open"),
+    "write a hook": ("write", {"file_path": "{root}/.git/hooks/pre-commit", "content": "x"}, "file of secrets"),
+    "write a workflow": ("write", {"file_path": "{root}/mybox/workflows/x.md", "content": "x"}, "not open"),
+    "write the state": ("write", {"file_path": "{root}/mybox/state/project-id", "content": "x"}, "own record"),
+    "write a log": ("write", {"file_path": "{root}/mybox/logs/runs/x.jsonl", "content": "x"}, "own record"),
+    "write another run": ("write", {"file_path": "../run-0/report.md", "content": "x"}, "not open"),
+    "write secrets": ("write", {"file_path": "{root}/.env", "content": "x"}, "file of secrets"),
+    "edit the skill": (
+        "edit",
+        {"file_path": "SKILL.md", "old_string": "Paints", "new_string": "x"},
+        "can only be read",
+    ),
+    "edit by a wrong match": ("edit", {"file_path": "SKILL.md", "old_string": "", "new_string": "x"}, "is not in"),
+    "write a change too long to show": (
+        "write",
+        {"file_path": "notes.txt", "content": "x\n" * 60_000},
+        "too long to show",
+    ),
+    "arguments of another type": ("write", {"file_path": ["notes.txt"], "content": "x"}, "of the wrong type"),
+    "arguments that are unknown": ("read", {"file_path": "SKILL.md", "consent": True}, "unknown: consent"),
+}
+
+# What nobody agreed to, so that it waits
+ASKED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "read a file that nobody named": ("read", {"file_path": "{root}/other.txt"}),
+    "list the project": ("list", {"path": "{root}"}),
+    "search the project": ("grep", {"pattern": "not", "path": "{root}"}),
+    "write a file of the project": ("write", {"file_path": "{root}/new.txt", "content": "x"}),
+    "write a named file": ("write", {"file_path": "notes.txt", "content": "x"}),
+    "edit a named file": ("edit", {"file_path": "notes.txt", "old_string": "one", "new_string": "1"}),
+    "run a line": ("run", {"command": "echo hello | cat"}),
+    "run code": ("run", {"argv": ["python3", "-c", "print(1)"]}),
+    "run what it has just written": ("run", {"command": "python3 planted.py"}),
+    "run a script with options of the interpreter": ("run", {"argv": ["python3", "-i", "scripts/hello.py"]}),
+    "run a script by its old name in another folder": ("run", {"argv": ["bash", "./scripts/../planted.sh"]}),
+    "run the skill's script with packages": ("run", {"argv": ["python3", "scripts/hello.py"], "packages": ["idna"]}),
+}
+
+
+@pytest.fixture
+def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toolbox:
+    monkeypatch.setenv("MADE_UP_TOKEN", SECRET)
+    root = tmp_path.resolve() / "project"
+    root.mkdir()
+    (tmp_path / "outside.txt").write_text("outside\n")
+    made = toolbox(root, named=("notes.txt",))
+    (root / "mybox/workspace/run-0").mkdir(parents=True)
+    (root / "mybox/workspace/run-0/report.md").write_text("of another run\n")
+    made.call("write", 100, file_path="planted.py", content="print('planted')\n")
+    made.call("write", 101, file_path="planted.sh", content="echo planted\n")
+    return made
+
+
+def filled(box: Toolbox, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    places = {"root": box.root, "skill": box.work.folder, "work": box.workspace, "outside": box.root.parent}
+
+    def put(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        for name, path in places.items():
+            value = value.replace(f"{{{name}}}", str(path))
+        return value
+
+    return {name: put(value) for name, value in arguments.items()}
+
+
+@pytest.mark.requirement("JIT-5", "SAF-2")
+@pytest.mark.parametrize("move", DENIED)
+def test_a_move_out_of_bounds_fails_and_changes_nothing(box: Toolbox, move: str) -> None:
+    tool, arguments, said = DENIED[move]
+    before = box.project()
+    answer = box.call(tool, **filled(box, arguments))
+    assert answer.failed and said in answer.text, answer.text
+    assert "outside\n" not in answer.text and "TOKEN=abc" not in answer.text
+    assert box.project() == before and (box.root.parent / "outside.txt").read_text() == "outside\n"
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize("move", ASKED)
+def test_a_move_that_needs_a_yes_waits_and_changes_nothing(box: Toolbox, move: str) -> None:
+    tool, arguments = ASKED[move]
+    before = box.project()
+    with pytest.raises(ConsentNeeded):
+        box.call(tool, **filled(box, arguments))
+    assert box.project() == before
+
+
+# Commands that were agreed to, and what the sandbox keeps from them
+
+COMMANDS: Mapping[str, str] = {
+    "read secrets": "cat {root}/.env",
+    "read a file that nobody named": "cat {root}/other.txt",
+    "read another skill": "cat {root}/" + OTHER + "/SKILL.md",
+    "read another run": "cat {root}/mybox/workspace/run-0/report.md",
+    "read outside": "cat {outside}/outside.txt",
+    "change a named file": "echo x > {root}/notes.txt",
+    "change the skill": "echo x >> {skill}/SKILL.md",
+    "change the project": "echo x > {root}/new.txt",
+    "change outside": "echo x > {outside}/outside.txt",
+    "reach the network": "python3 -c \"import socket; socket.create_connection(('127.0.0.1', 9), 2)\"",
+}
+
+
+@pytest.mark.requirement("SAF-1", "SAF-2")
+@pytest.mark.parametrize("what", COMMANDS)
+def test_a_command_that_was_agreed_to_stays_in_the_sandbox(box: Toolbox, what: str) -> None:
+    before = box.project()
+    answer = box.agreed("run", command=f"set -e; {filled(box, {'c': COMMANDS[what]})['c']}")
+    assert not answer.text.startswith("exit code 0"), answer.text
+    assert box.project() == before and (box.root.parent / "outside.txt").read_text() == "outside\n"
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_command_sees_no_secret_of_the_environment(box: Toolbox) -> None:
+    assert SECRET not in box.agreed("run", command="env; cat /proc/1/environ || true").text
+
+
+@pytest.mark.requirement("SAF-1")
+def test_no_process_stays_behind(box: Toolbox) -> None:
+    box.agreed("run", command="(setsid sleep 4711 > /dev/null 2>&1 &) ; echo left")
+    running = [one for one in Path("/proc").iterdir() if one.name.isdigit()]
+    words = [(one / "cmdline").read_bytes().split(b"\x00") for one in running if (one / "cmdline").exists()]
+    assert [b"sleep", b"4711"] not in [one[:2] for one in words]
+
+
+def link(target: str) -> Callable[[Toolbox], None]:
+    def made(box: Toolbox) -> None:
+        box.agreed("run", 50, command=f"ln -s {shlex.quote(str(filled(box, {'t': target})['t']))} trap; true")
+
+    return made
+
+
+LINKS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    "read a link to a file": ("{outside}/outside.txt", "read", {"file_path": "trap"}),
+    "read through a link": ("{outside}", "read", {"file_path": "trap/outside.txt"}),
+    "list a link": ("{outside}", "list", {"path": "trap"}),
+    "search a link": ("{outside}", "grep", {"pattern": "outside", "path": "trap"}),
+    "write through a link": ("{outside}", "write", {"file_path": "trap/outside.txt", "content": "x"}),
+    "write through a link to the skill": ("{skill}", "write", {"file_path": "trap/SKILL.md", "content": "x"}),
+    "write through a link to another run": (
+        "{root}/mybox/workspace/run-0",
+        "write",
+        {"file_path": "trap/report.md", "content": "x"},
+    ),
+    "write through a link to the workflows": (
+        "{root}/mybox",
+        "write",
+        {"file_path": "trap/workflows/x.md", "content": "x"},
+    ),
+    "edit a link": ("{root}/notes.txt", "edit", {"file_path": "trap", "old_string": "one", "new_string": "1"}),
+}
+
+
+@pytest.mark.requirement("SAF-2", "SAF-8")
+@pytest.mark.parametrize("move", LINKS)
+def test_a_link_that_a_command_planted_leads_nowhere(box: Toolbox, move: str) -> None:
+    target, tool, arguments = LINKS[move]
+    link(target)(box)
+    before, other = box.project(), (box.root / "mybox/workspace/run-0/report.md").read_text()
+    answer = box.call(tool, **filled(box, arguments))
+    assert answer.failed, answer.text
+    assert box.project() == before and (box.root.parent / "outside.txt").read_text() == "outside\n"
+    assert (box.root / "mybox/workspace/run-0/report.md").read_text() == other
+    assert not (box.root / "mybox/workflows").exists()
+
+
+@pytest.mark.requirement("SAF-8")
+def test_a_hard_link_to_a_file_of_the_project_cannot_be_made(box: Toolbox) -> None:
+    box.agreed("run", command=f"ln {box.root}/notes.txt hard || true")
+    box.call("write", 2, file_path="hard", content="x")
+    assert (box.root / "notes.txt").read_text() == "one\ntwo\nthree\n"
+
+
+@pytest.mark.requirement("SAF-8")
+def test_a_folder_of_the_project_that_is_a_link_leads_nowhere(box: Toolbox) -> None:
+    (box.root / "hooks-of-git").symlink_to(".git")
+    answer = box.agreed("write", file_path=f"{box.root}/hooks-of-git/config", content="x")
+    assert answer.failed and (box.root / ".git/config").read_text() == "[core]\n"
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_diff_shows_invisible_characters_and_long_lines_whole(box: Toolbox) -> None:
+    (box.root / "notes.txt").write_text("x" * 500 + "one\n")
+    with pytest.raises(ConsentNeeded) as needed:
+        box.call("edit", file_path="notes.txt", old_string="one", new_string="\u202etwo\x1b[2K")
+    shown = needed.value.message
+    assert "\u202e" not in shown and "\x1b" not in shown and "two" in shown
+    assert max(map(len, shown.splitlines())) <= 200 and shown.count("x" * 100) >= 8
