@@ -13,12 +13,13 @@ import uv
 
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
+from navigator_kernel.assembly.parts import open_sandbox
 from scanning.real_corpus import bundles
 from specialist.turns import of_phase_two, says, settings
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
-ANTHROPICS = "anthropics+skills"
+ANTHROPICS, SUPERPOWERS = "anthropics+skills", "obra+superpowers"
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,27 @@ def workspace(here: Place) -> Path:
     return folder
 
 
+WORKBOOK = """
+import csv, sys
+from openpyxl import Workbook
+book = Workbook()
+rows = list(csv.reader(open(sys.argv[1])))
+for row in rows:
+    book.active.append([int(cell) if cell.isdigit() else cell for cell in row])
+book.active.append(["total", f"=SUM(B2:B{len(rows)})"])
+book.save("sales.xlsx")
+"""
+DOCUMENT = "import docx; d = docx.Document(); d.add_paragraph('Hello from a skill'); d.save('note.docx')"
+GIF = """
+import os, sys
+sys.path.insert(0, os.environ["SKILL_ROOT"])
+from core.gif_builder import GIFBuilder
+from PIL import Image
+builder = GIFBuilder(width=128, height=128, fps=10)
+for colour in ("red", "green", "blue", "white"):
+    builder.add_frame(Image.new("RGB", (128, 128), colour))
+builder.save("party.gif", num_colors=48, optimize_for_emoji=True)
+"""
 COUNT = "import pypdfium2, sys; print(len(pypdfium2.PdfDocument(sys.argv[1])))"
 MERGE = """
 import sys
@@ -128,11 +150,198 @@ def test_pdf_merges_two_files_that_the_person_named(here: Place, server: WireSer
     says(
         server,
         call("read", file_path="forms.md"),
+        call("run", command="python scripts/check_fillable_fields.py a.pdf", packages=["pypdf"]),
         call("write", file_path="merge.py", content=MERGE),
         call("run", command="python merge.py out.pdf a.pdf b.pdf", packages=["pypdf"]),
         Said(text="Merged into out.pdf."),
     )
     told = conversation(here, "/pdf merge a.pdf and b.pdf")
-    print(told["asked"], answers(server))
-    assert (told["exit_code"], len(told["asked"])) == (0, 1), told
+    assert (told["exit_code"], len(told["asked"])) == (0, 2), told
+    assert "let it use Python packages in an environment of its own (pypdf)" in told["asked"][0]
+    assert "CRITICAL" in answers(server)[0] and "does not have fillable form fields" in answers(server)[1]
     assert seen_by("pypdfium2", COUNT, workspace(here) / "out.pdf") == "5"
+    assert [Path(one["path"]).name for one in told["report"]["data"]["written"]] == ["merge.py", "out.pdf"]
+
+
+@pytest.mark.requirement("AGT-3", "JIT-5")
+def test_xlsx_writes_a_workbook_with_formulas(here: Place, server: WireServer, sources: dict[str, str]) -> None:
+    here.said("install", sources[ANTHROPICS], "--skill", "xlsx")
+    (here.root / "sales.csv").write_text("month,sold\nJan,3\nFeb,4\n")
+    says(
+        server,
+        call("read", file_path="sales.csv"),
+        call("write", file_path="make.py", content=WORKBOOK),
+        call("run", command="python make.py sales.csv", packages=["openpyxl"]),
+        Said(text="The workbook is sales.xlsx."),
+    )
+    told = conversation(here, "/xlsx make a workbook of sales.csv with a total")
+    assert told["exit_code"] == 0, told
+    code = "import openpyxl, sys; s = openpyxl.load_workbook(sys.argv[1]).active; print(s['B4'].value, s['B2'].value)"
+    assert seen_by("openpyxl", code, workspace(here) / "sales.xlsx") == "=SUM(B2:B3) 3"
+
+
+@pytest.mark.requirement("AGT-3", "JIT-5")
+def test_docx_makes_a_document_and_unpacks_it(here: Place, server: WireServer, sources: dict[str, str]) -> None:
+    here.said("install", sources[ANTHROPICS], "--skill", "docx")
+    packages = ["defusedxml", "lxml", "python-docx"]
+    says(
+        server,
+        call("run", command=f'python -c "{DOCUMENT}"', packages=packages),
+        call("run", command="python scripts/office/unpack.py note.docx unpacked", packages=packages),
+        call("grep", pattern="Hello <?", path="unpacked", glob="document.xml"),
+        Said(text="note.docx says hello."),
+    )
+    told = conversation(here, "/docx write a note that says hello, and look into it")
+    assert told["exit_code"] == 0, told
+    assert "unpacked/word/document.xml" in answers(server)[2]
+    code = "import docx, sys; print(docx.Document(sys.argv[1]).paragraphs[0].text)"
+    assert seen_by("python-docx", code, workspace(here) / "note.docx") == "Hello from a skill"
+
+
+@pytest.mark.requirement("AGT-3", "JIT-12")
+def test_skill_creator_validates_a_skill_with_its_own_script(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources[ANTHROPICS], "--skill", "skill-creator")
+    skill = "---\nname: my-skill\ndescription: Does things. Use when asked.\n---\n# Mine\n"
+    says(
+        server,
+        call("write", file_path="my-skill/SKILL.md", content=skill),
+        call("run", command="python scripts/quick_validate.py my-skill"),
+        call("write", file_path="my-skill/SKILL.md", content=skill.replace("name: my-skill", "name: My Skill")),
+        call("run", command="python scripts/quick_validate.py my-skill"),
+        Said(text="The second one has a wrong name."),
+    )
+    told = conversation(here, "/skill-creator make a skill and validate it")
+    assert (told["exit_code"], len(told["asked"])) == (0, 1), told
+    first, second = answers(server)[1], answers(server)[3]
+    assert first.startswith("exit code 0") and "Skill is valid" in first
+    assert second.startswith("exit code 1") and "My Skill" in second
+
+
+@pytest.mark.requirement("AGT-3", "JIT-12")
+def test_webapp_testing_runs_its_server_helper(here: Place, server: WireServer, sources: dict[str, str]) -> None:
+    here.said("install", sources[ANTHROPICS], "--skill", "webapp-testing")
+    rung = open_sandbox().rung()
+    if rung is None or rung.name != "bubblewrap":
+        pytest.skip("without bubblewrap a process has no network of its own, and may not even listen")
+    fetch = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8123/page.html').read().decode())"
+    says(
+        server,
+        call("write", file_path="page.html", content="<h1>Shown</h1>"),
+        call("write", file_path="look.py", content=f"{fetch}\n"),
+        call("run", command='python scripts/with_server.py --server "python -m http.server 8123 --bind 127.0.0.1" '
+             "--port 8123 -- python look.py"),
+        Said(text="The page shows a heading."),
+    )  # fmt: skip
+    told = conversation(here, "/webapp-testing look at page.html")
+    assert told["exit_code"] == 0, told
+    assert "<h1>Shown</h1>" in answers(server)[2]
+
+
+@pytest.mark.requirement("JIT-5", "TOL-9")
+def test_mcp_builder_reads_its_references_when_they_are_needed(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources[ANTHROPICS], "--skill", "mcp-builder")
+    says(
+        server,
+        call("glob", pattern="reference/*.md"),
+        call("grep", pattern="^#+ .*[Nn]aming", path="reference"),
+        call("read", file_path="reference/python_mcp_server.md", limit=20),
+        call("write", file_path="server.py", content="print('a server')\n"),
+        Said(text="Written."),
+    )
+    told = conversation(here, "/mcp-builder write a server in Python")
+    assert (told["exit_code"], told["asked"]) == (0, []), told
+    assert answers(server)[0].splitlines() == [
+        "reference/evaluation.md",
+        "reference/mcp_best_practices.md",
+        "reference/node_mcp_server.md",
+        "reference/python_mcp_server.md",
+    ]
+    assert "mcp_best_practices.md:" in answers(server)[1] and "go on with offset=21" in answers(server)[2]
+    assert (workspace(here) / "server.py").read_text() == "print('a server')\n"
+
+
+@pytest.mark.requirement("AGT-3", "JIT-5")
+def test_slack_gif_creator_makes_a_gif_with_the_packages_that_it_declares(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources[ANTHROPICS], "--skill", "slack-gif-creator")
+    says(
+        server,
+        call("write", file_path="make.py", content=GIF),
+        call("run", command="python make.py", timeout=300),
+        Said(text="party.gif is ready."),
+    )
+    told = conversation(here, "/slack-gif-creator make a party emoji")
+    assert told["exit_code"] == 0, (told, answers(server))
+    assert "pillow>=10.0.0" in told["asked"][0]
+    code = "import sys; from PIL import Image; i = Image.open(sys.argv[1]); print(i.size, i.n_frames)"
+    assert seen_by("pillow", code, workspace(here) / "party.gif") == "(128, 128) 4"
+
+
+@pytest.mark.requirement("JIT-12")
+def test_test_driven_development_edits_the_project_and_is_undone(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources[SUPERPOWERS], "--skill", "test-driven-development")
+    code = "def add(a, b):\n    return a - b\n"
+    (here.root / "sums.py").write_text(code)
+    says(
+        server,
+        call("read", file_path="testing-anti-patterns.md", limit=5),
+        call("edit", file_path="sums.py", old_string="a - b", new_string="a + b"),
+        Said(text="Fixed."),
+    )
+    told = conversation(here, "/test-driven-development fix add in sums.py")
+    assert told["exit_code"] == 0 and "-    return a - b\n+    return a + b\n" in told["asked"][0]
+    assert (here.root / "sums.py").read_text() == code.replace("-", "+")
+    assert here.json("undo", told["run"])["files"] == [{"path": "sums.py", "state": "undone"}]
+    assert (here.root / "sums.py").read_text() == code
+
+
+@pytest.mark.requirement("JIT-12")
+def test_writing_plans_writes_a_plan_into_the_project_and_is_undone(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources[SUPERPOWERS], "--skill", "writing-plans")
+    plan = here.root / "docs/plans/boats.md"
+    says(server, call("write", file_path=str(plan), content="# Boats\n- [ ] row\n"), Said(text="Planned."))
+    told = conversation(here, "/writing-plans plan the boats")
+    assert told["exit_code"] == 0 and "+# Boats" in told["asked"][0] and plan.is_file()
+    assert here.run("undo").code == 0 and not plan.exists()
+
+
+@pytest.mark.requirement("AGT-3", "JIT-12")
+def test_copy_editing_scores_a_text_with_its_own_script(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources["alirezarezvani+claude-skills"], "--skill", "copy-editing")
+    (here.root / "copy.txt").write_text("Boats float. They really float very well on water.\n")
+    says(
+        server,
+        call("run", command="python3 scripts/readability_scorer.py --file copy.txt --json"),
+        Said(text="Scored."),
+    )
+    told = conversation(here, "/copy-editing score copy.txt")
+    assert (told["exit_code"], len(told["asked"])) == (0, 1), told
+    assert answers(server)[0].startswith("exit code 0") and "flesch" in answers(server)[0].lower()
+
+
+@pytest.mark.requirement("AGT-3", "JIT-12")
+def test_skill_creator_of_another_repository_makes_a_folder(
+    here: Place, server: WireServer, sources: dict[str, str]
+) -> None:
+    here.said("install", sources["ComposioHQ+awesome-claude-skills"], "--skill", "skill-creator")
+    says(
+        server,
+        call("run", command="python3 scripts/init_skill.py boat-maker --path made"),
+        call("read", file_path="made/boat-maker/SKILL.md", limit=3),
+        Said(text="Made."),
+    )
+    told = conversation(here, "/skill-creator start a skill called boat-maker")
+    assert told["exit_code"] == 0, told
+    assert "name: boat-maker" in answers(server)[1]
+    assert (workspace(here) / "made/boat-maker/SKILL.md").is_file()

@@ -59,7 +59,10 @@ def test_a_skill_reads_its_own_references_and_the_files_that_the_message_names(
         "skill", "read", "list", "glob", "grep", "write", "edit", "run",
     ]  # fmt: skip
     known = body["messages"][1]["content"]
-    assert f"用户提到的文件：{writer.root}/notes.txt, {writer.root}/歌词.txt" in known and "工作区（命令的当前目录" in known
+    assert (
+        f"用户提到的文件：{writer.root}/notes.txt, {writer.root}/歌词.txt" in known
+        and "工作区（命令的当前目录" in known
+    )
 
 
 @pytest.mark.requirement("JIT-12")

@@ -44,7 +44,14 @@ def test_a_file_is_read_by_its_lines_and_what_is_left_is_named(box: Toolbox) -> 
 
 
 @pytest.mark.parametrize(
-    "path", ["references/colors.md", "{skill}/references/colors.md", "notes.txt", "{root}/notes.txt"]
+    "path",
+    [
+        "references/colors.md",
+        "{skill}/references/colors.md",
+        "${{CLAUDE_SKILL_DIR}}/SKILL.md",
+        "notes.txt",
+        "{root}/notes.txt",
+    ],
 )
 def test_what_the_skill_holds_and_the_person_named_is_read_without_a_question(box: Toolbox, path: str) -> None:
     written = path.format(skill=box.work.folder, root=box.root)

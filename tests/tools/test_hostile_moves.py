@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,13 @@ def test_a_command_that_was_agreed_to_stays_in_the_sandbox(box: Toolbox, what: s
     answer = box.agreed("run", command=f"set -e; {filled(box, {'c': COMMANDS[what]})['c']}")
     assert not answer.text.startswith("exit code 0"), answer.text
     assert box.project() == before and (box.root.parent / "outside.txt").read_text() == "outside\n"
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_command_reaches_no_server_of_this_machine(box: Toolbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mine:
+        code = f"import socket; socket.create_connection(('localhost', {mine.getsockname()[1]}), 2)"
+        assert not box.agreed("run", argv=["python3", "-c", code]).text.startswith("exit code 0")
 
 
 @pytest.mark.requirement("SAF-1")

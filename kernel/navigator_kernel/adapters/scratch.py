@@ -10,6 +10,7 @@ from navigator_kernel.adapters.tree import remove_tree
 
 PRIVATE = 0o700
 PARTS = HOME, TEMPORARY, BYTECODE = "home", "tmp", "bytecode"
+HOSTS, LOCAL = "hosts", "127.0.0.1 localhost\n::1 localhost\n"  # all names of a process without network
 SHARED = "/tmp", "/var/tmp"  # noqa: S108 - a folder in them is made with mode 0700, and refused where anything is there
 
 
@@ -29,6 +30,7 @@ def make_scratch(folder: Path) -> None:
     folder.mkdir(PRIVATE)
     for name in PARTS:
         (folder / name).mkdir(PRIVATE)
+    (folder / HOSTS).write_text(LOCAL)
 
 
 def remove_scratch(folder: Path) -> None:

@@ -72,14 +72,13 @@ def assemble(
     redact = open_redaction(settings)
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
-    state, allowed = project_state(root), scripts(root)
+    allowed = scripts(root)
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
-    plugins.add(PlannerPlugin(state.folder, state_writer(state), partial(_encoder, own)), "planner")
-
+    plugins.add(_planner(root, own), "planner")
     more = partial(_of_servers, settings, consents, ports)
     built_in = partial(open_built_in, root, catalogue, ports.sandbox, consents, audit)
     desk = partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
@@ -112,6 +111,11 @@ def assemble(
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
     return kernel if tape is None else taped(kernel, tape)
+
+
+def _planner(root: Path, router: CascadeRouter) -> PlannerPlugin:
+    state = project_state(root)
+    return PlannerPlugin(state.folder, state_writer(state), partial(_encoder, router))
 
 
 def _encoder(router: CascadeRouter) -> Encoder | None:

@@ -53,7 +53,8 @@ NETWORKED = ("/etc/hosts", "/etc/resolv.conf", "/etc/services", "/etc/host.conf"
 class Confinement(NamedTuple):
     """`reads` are seen as they are and never written to, but for `hidden`, which may lie in them; `writes` is the
     folder for what it leaves, `scratch` the process's own. `limits` are of getrlimit(2) by name, `disk` and `processes`
-    are counted by others."""
+    are counted by others. With `loopback` its processes may talk to each other over a network of their own, where the
+    sandbox can give them one."""
 
     reads: tuple[Path, ...]
     hidden: tuple[Path, ...]
@@ -63,6 +64,7 @@ class Confinement(NamedTuple):
     limits: Mapping[str, int]
     disk: int = DISK
     processes: int = PROCESSES
+    loopback: bool = False
 
 
 def confinement(job: Job) -> Confinement:
@@ -92,6 +94,7 @@ def confinement(job: Job) -> Confinement:
         scratch=job.scratch,
         network="network" in job.wants,
         limits=limits,
+        loopback=job.actor == "tool",
     )
 
 

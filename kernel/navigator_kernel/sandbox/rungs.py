@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from navigator_kernel.adapters import launcher
+from navigator_kernel.adapters.scratch import HOSTS
 from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
 from navigator_kernel.sandbox.seccomp import program
 
@@ -102,7 +103,8 @@ def _needed() -> tuple[Path, ...]:
 
 
 def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str, Any]:
-    """Namespaces of its own for everything, and a root in which nothing else is there."""
+    """Namespaces of its own for everything, and a root in which nothing else is there. Without `network` the only
+    interface is a loopback that nobody else is on."""
     words = [bwrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"]
     words += ["--share-net"] if held.network else []
     late = [path for path in held.reads if covers(held.hidden, path)]
@@ -117,6 +119,8 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
         words += ["--ro-bind", str(path), str(path)]
     for name in NETWORKED if held.network else ():
         words += ["--ro-bind-try", os.path.realpath(name), name]
+    if held.scratch and not held.network:
+        words += ["--ro-bind-try", str(held.scratch / HOSTS), "/etc/hosts"]
     words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(held.writes), str(held.writes)]
     words += ["--bind", str(held.scratch), str(held.scratch)] if held.scratch else []
     for mount in (
@@ -127,7 +131,7 @@ def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str,
     ):  # root may write to much of /proc, and /dev/shm is memory
         words += ["--remount-ro", mount]
     words += ["--chdir", str(held.writes), "--", *argv]
-    return {"argv": words, "landlock": None, "seccomp": program(network=held.network)}
+    return {"argv": words, "landlock": None, "seccomp": program(network=held.network or held.loopback)}
 
 
 def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:

@@ -11,12 +11,17 @@ from msgspec import Struct
 
 from navigator_kernel.adapters.project_files import refuse_named
 from navigator_kernel.errors import Refused
-from navigator_kernel.text import visible
+from navigator_kernel.text import pattern, visible
 
 Zone = Literal["workspace", "skill", "named", "project"]
 LONGEST = 4096  # characters of a path, the system's own limit
 # Parts of a project whose files run, grant or prove something; no tool of a model reads or writes them
 CLOSED = frozenset({"mybox", ".git", ".claude", ".agents", "agents", "navigator.toml", "skills.lock.json"})
+
+ROOT_NAMES = ("SKILL_ROOT", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")  # variables that skills know their folder by
+_ROOT = pattern(
+    r"\$(?:(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\b|\{(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\})"
+)
 
 
 class Place(NamedTuple):
@@ -48,6 +53,7 @@ class Places(Struct, frozen=True, kw_only=True):
         """
         if not written or len(written) > LONGEST or "\x00" in written:
             raise Refused("the path is empty or too long", hint="give the path of one file", reason="path")
+        written = rooted(written, self.folder)
         if Path(written).is_absolute():
             return self._placed(Path(os.path.normpath(written)), written)
         plain = os.path.normpath(written)
@@ -83,6 +89,11 @@ class Places(Struct, frozen=True, kw_only=True):
         parts = path.relative_to(self.project).parts
         refuse_closed(parts, written)
         return Place("project", self.project, parts)
+
+
+def rooted(text: str, folder: Path) -> str:
+    """`text` with the names that skills have for their own folder replaced by it."""
+    return _ROOT.sub(lambda _hit: str(folder), text)
 
 
 def refuse_closed(parts: Sequence[str], written: str) -> None:

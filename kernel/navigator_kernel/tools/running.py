@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.text import pattern
-from navigator_kernel.tools.places import Places
+from navigator_kernel.tools.places import ROOT_NAMES, Places, rooted
 from navigator_kernel.values.job import Job
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 SECONDS, MOST = 120.0, 600.0  # that a command gets, and the most it can ask for
 SHOWN = 16_000  # characters of its output that a model is given
 LINE = 32_000  # characters of a command
-ROOT_NAMES = ("SKILL_ROOT", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")
-_ROOT = pattern(r"\$\{?(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?")
 _SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
 _INTERPRETERS = pattern(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 
@@ -48,9 +46,9 @@ def command_of(arguments: Mapping[str, Any], places: Places, allowed: Allowed) -
     of the skill, or one that the person named, becomes its path. Refused where `allowed-tools` does not allow it."""
     argv, line = arguments.get("argv"), str(arguments.get("command") or "")
     if isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv):
-        words, line = [_rooted(word, places) for word in argv], shlex.join(argv)
+        words, line = [rooted(word, places.folder) for word in argv], shlex.join(argv)
     elif line.strip():
-        words = _plain_words(_rooted(line, places))
+        words = _plain_words(rooted(line, places.folder))
     else:
         raise UsageProblem("run needs a command", hint='{"command": "python script.py"}, or argv as a list of words')
     if len(line) > LINE or "\x00" in line:
@@ -126,10 +124,6 @@ def _seconds(arguments: Mapping[str, Any]) -> float:
 def _path() -> str:
     """The kernel's own Python comes first: another one may lie where a sandbox does not see it, as pyenv's do."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-
-
-def _rooted(text: str, places: Places) -> str:
-    return _ROOT.sub(lambda _hit: str(places.folder), text)
 
 
 def _plain_words(line: str) -> list[str]:
