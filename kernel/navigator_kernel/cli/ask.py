@@ -17,12 +17,20 @@ from navigator_kernel.settings import SHAPES
 @click.argument("words", nargs=-1, required=False)
 @click.option("-y", "--yes", is_flag=True, help="Agree to what the message asks for.")
 @click.option("--format", "form", type=click.Choice(SHAPES), help="How the answer is shown.")
+@click.option("--show-prompt", is_flag=True, help="Without a model: print the prompt of the skill.")
 @click.option("--session", help="A session's name: go on with it, or begin it.")
 @unsafe_option
 @json_option
 @pass_app
 def command(
-    app: App, *, words: tuple[str, ...], yes: bool, form: str | None, session: str | None, as_json: bool
+    app: App,
+    *,
+    words: tuple[str, ...],
+    yes: bool,
+    form: str | None,
+    show_prompt: bool,
+    session: str | None,
+    as_json: bool,
 ) -> int:
     """Send WORDS, or stdin where they are `-` or missing, and print the reply.
 
@@ -33,7 +41,7 @@ def command(
     from navigator_kernel.values.report import FORMATS
     from navigator_kernel.values.request import Message
 
-    wanted = form or app.settings.format
+    wanted = "raw" if show_prompt else form or app.settings.format
     attended = is_attended() and not as_json
     asked = FORMATS.get(wanted, "detail")
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)

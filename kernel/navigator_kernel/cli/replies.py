@@ -45,8 +45,10 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
     """What a model wrote is shown as it wrote it, with what it took beside; all else as a report, or to a person as a
     sentence."""
     if form not in {"auto", "detail"} or not report.by_model or report.raw is None:
-        if form == "auto" and is_attended():
-            lines(render_sentence(report, style, say("sentence.prompt", language)))
+        if form == "auto" and is_attended() and "prompt" in report.data and report.state == "success":
+            _unworked(str(report.data.get("skill", "")), language)
+        elif form == "auto" and is_attended():
+            lines(render_sentence(report, style))
         else:
             lines(render_report(report, FORMATS.get(form, "detail"), style))
         return
@@ -62,6 +64,13 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
     note(say("usage.line", language, model=clean(str(report.data["model"])), tokens=tokens, cost=cost))
     for one in report.data.get("diagnostics", ()):
         note(clean(str(one["msg"]), lines=False))
+
+
+def _unworked(skill: str, language: Language) -> None:
+    """A prompt skill without a model: what it needs, and what can be done instead."""
+    lines(say("prompt.unworked", language, skill=clean(skill, lines=False)))
+    for way in ("model", "host", "show"):
+        note(say(f"prompt.way_{way}", language))
 
 
 def sections(held: Sections, language: Language) -> list[str]:

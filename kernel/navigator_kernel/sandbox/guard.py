@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 600  # characters of a command, and of its program, that a question holds; all of it is among its facts
-SHOWN_OF_TOOL = 8_000  # characters of a command that a model wrote
+SHOWN_OF_TOOL = 3_000  # characters of a command that a model wrote
 TOOL = "tool"
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
     from navigator_kernel.tools.writing import Change
 
-DIFF, LINE = 60_000, 200  # characters of a diff, which a person is shown whole or not asked about, and of one line
+DIFF, LINE = 24_000, 200  # characters of a diff, which a person is shown whole or not asked about, and of one line
 _PATHS = {READ: "file_path", WRITE: "file_path", EDIT: "file_path"}
 _LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], str]] = {
     READ: reading.read,

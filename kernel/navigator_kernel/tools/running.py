@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SECONDS, MOST = 120.0, 600.0  # that a command gets, and the most it can ask for
 SHOWN = 16_000  # characters of its output that a model is given
-LINE = 32_000  # characters of a command
+LINE = 3_000  # characters of a command, which the person is shown whole
 _SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
 _INTERPRETERS = pattern(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 

@@ -47,29 +47,29 @@ def render_report(report: Report, format: Format, style: Style) -> str:
     return "\n".join(lines)
 
 
-def render_sentence(report: Report, style: Style, prompt: str) -> str:
-    """What a person reads (X-41): what happened in a sentence, then what came out; `prompt` stands for the text of a
-    skill that only a model can use."""
+def render_sentence(report: Report, style: Style) -> str:
+    """What a person reads (X-41): what happened in a sentence, then what came out."""
     mark = (EMOJI if style == "emoji" else ASCII)[report.state]
     status = f"{mark} {_status(report)}"
-    return "\n".join([status, *(f"  {line}" for line in _came_out(report, prompt))])
+    return "\n".join([status, *(f"  {line}" for line in _came_out(report))])
 
 
-def _came_out(report: Report, prompt: str) -> list[str]:
+def _came_out(report: Report) -> list[str]:
     if report.state == "pending":
         return []
     if report.state in {"error", "timeout"}:
         told = [clean(str(report.data[key]), lines=False) for key in ("msg", "hint") if report.data.get(key)]
         return [text for text in told if text not in report.summary]
-    if "prompt" in report.data:
-        return [prompt]
     if report.raw is not None and report.raw.strip()[:1] not in {"{", "["}:
         return clean(report.raw).strip().splitlines()
     return [f"{key}: {flow(value)}" for key, value in report.data.items()]
 
 
 def _status(report: Report) -> str:
-    """The summary on one line. Of a question both ends are shown: its end is what a person must not miss."""
+    """The summary on one line. Of a question both ends are shown: its end is what a person must not miss. One with a
+    diff is shown as it is."""
+    if report.state == "pending" and report.data.get("diff"):
+        return clean(report.summary)
     if report.state == "pending":
         return cut_text(" ".join(clean(report.summary).split()), QUESTION_LIMIT)
     return shorten(clean(report.summary), SUMMARY_LIMIT)

@@ -51,7 +51,19 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         'a yes is for this once; "for this session" or "always" is for longer',
         "“是”仅限本次；回复“本次会话”或“总是”可延长授权",
     ),
-    "sentence.prompt": ("the prompt is ready; --format raw prints it", "提示词已就绪；--format raw 可打印"),
+    "prompt.unworked": (
+        "{skill} is a prompt skill: a model has to carry it out, and none is set; nothing was done",
+        "{skill} 是提示词技能：需要模型来执行，但尚未设置模型；未执行任何操作",
+    ),
+    "prompt.way_model": (
+        "to set one: navigator model use anthropic:claude-haiku-4-5",
+        "设置模型：navigator model use anthropic:claude-haiku-4-5",
+    ),
+    "prompt.way_host": (
+        "to use it in your coding agent: navigator host install claude-code (or codex, gemini)",
+        "在编程助手中使用：navigator host install claude-code（或 codex、gemini）",
+    ),
+    "prompt.way_show": ("to copy the prompt: the same with --show-prompt", "复制提示词：加上 --show-prompt"),
     "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
     "ask.which": ("which of these: {options}?", "请选择：{options}？"),
