@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from models.wire_server import HELLO, MODES, Said, WireServer, serving
-from navigator_kernel.adapters.chat_model import LONGEST_WAIT, WireModel
+from navigator_kernel.adapters.chat_model import WireModel
 from navigator_kernel.errors import KernelError, ModelFailed, NotFound, TimedOut, UsageProblem
 from navigator_kernel.settings import ModelProvider, Models
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolSpec
@@ -150,12 +150,13 @@ def test_waits_grow_and_are_those_that_were_asked_for(server: WireServer) -> Non
     models = models_of(server)
     assert ask(models, "limited-once").waited == [7.0]
     assert ask(models, "failed").waited == [0.5, 1.0]
-    assert ask(models, "limited-for-an-hour").waited == [LONGEST_WAIT]
 
 
-def test_a_wait_that_is_longer_than_the_limit_is_none(server: WireServer) -> None:
-    seen = ask(models_of(server), "limited-for-an-hour", asked=Asked(messages=QUESTION, limit=30.0))
-    assert (seen.kind, seen.waited) == ("rate_limited", [])
+def test_a_wait_of_more_than_a_minute_or_than_the_limit_ends_the_request(server: WireServer) -> None:
+    for limit in (30.0, 7_200.0):
+        seen = ask(models_of(server), "limited-for-an-hour", asked=Asked(messages=QUESTION, limit=limit))
+        assert (seen.kind, seen.waited) == ("rate_limited", [])
+        assert seen.error is not None and "it asks to wait 3600 s" in seen.error.message
 
 
 @pytest.mark.requirement("SAF-8")
@@ -196,6 +197,17 @@ def test_a_call_of_a_tool_is_read_and_answered(server: WireServer, kind: str, st
     ask(models, "well", streamed=streamed, asked=replace(asked, messages=(*QUESTION, seen.completion.message, answer)))
     told = json.dumps(server.requests[-1].body["messages"])
     assert (call.id in told, "a ball of rock" in told, "look_up" in told) == (True, True, True)
+
+
+@pytest.mark.requirement("JIT-3")
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_anthropic_may_keep_is_marked_where_tools_make_several_requests(server: WireServer, kind: str) -> None:
+    messages = (ChatMessage(role="system", text="You help."), *QUESTION)
+    for tools in ((), (ToolSpec(name="look_up", description="d"),)):
+        ask(models_of(server, kind), "well", asked=Asked(messages=messages, tools=tools))
+        body = server.requests[-1].body
+        marks = [part for part in ("tools", "system", "messages") if "cache_control" in json.dumps(body.get(part, []))]
+        assert marks == (["tools", "system", "messages"] if tools and kind == "anthropic" else [])
 
 
 @pytest.mark.requirement("RTE-33")

@@ -17,7 +17,7 @@ from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish,
 if TYPE_CHECKING:
     from navigator_kernel.settings import Models
 
-LONGEST_WAIT = 60.0  # seconds, whatever Retry-After asks for
+LONGEST_WAIT = 60.0  # seconds; where Retry-After asks for more, the person decides
 FIRST_WAIT = 0.5  # doubled with every try
 SAID = 300  # characters of a provider's own words
 # What another try may mend; all else is as it is
@@ -93,8 +93,8 @@ class WireModel:
             try:
                 return await self._once(asked, tell if told is not None else None)
             except ModelFailed as error:
-                wait = min(error.data.get("retry_after") or FIRST_WAIT * 2**attempt, LONGEST_WAIT)
-                left = end - asyncio.get_running_loop().time()
+                wait = error.data.get("retry_after") or FIRST_WAIT * 2**attempt
+                left = min(end - asyncio.get_running_loop().time(), LONGEST_WAIT)
                 if heard or error.data["kind"] not in PASSING or attempt == self.models.retries or wait >= left:
                     raise
                 await self._sleep(wait)
@@ -180,7 +180,9 @@ class WireModel:
             return self._too_slow(limit, "to be reached" if connecting else "between two words")
         kind, message = _kind(error)
         status = getattr(error, "status_code", None)
-        data = {"retry_after": getattr(error, "retry_after", None), "status": status, "said": self._said(error)}
+        wait = getattr(error, "retry_after", None)
+        data = {"retry_after": wait, "status": status, "said": self._said(error)}
+        message += f"; it asks to wait {wait:.0f} s" if wait and wait >= LONGEST_WAIT else ""
         return self._failed(kind, f"{message} ({status})" if status else message, **data)
 
     def _failed(self, kind: str, message: str, **data: Any) -> ModelFailed:
@@ -233,8 +235,15 @@ def _kind(error: Exception) -> tuple[str, str]:
     return "unreadable", "its answer could not be read"
 
 
+# What Anthropic keeps only where it is marked: the tools, the system text, and the conversation up to here
+_CACHED = dict.fromkeys(
+    ("anthropic_cache_tool_definitions", "anthropic_cache_instructions", "anthropic_cache_messages"), True
+)
+
+
 def _settings(asked: Asked, models: Models) -> Any:
     held: dict[str, Any] = {"max_retries": 0, "first_event_timeout": min(models.first, asked.limit)}
+    held |= _CACHED if asked.tools else {}  # what is asked once would cost a quarter more, and is never read again
     held |= {"temperature": asked.temperature} if asked.temperature is not None else {}
     return {**held, "max_tokens": asked.tokens} if asked.tokens else held
 
