@@ -28,7 +28,7 @@ ENDINGS: tuple[tuple[str, str, int], ...] = (
     ("limited-once", "", 2),
     ("failed-once", "", 2),
     ("overloaded-once", "", 2),
-    ("limited-for-an-hour", "", 2),
+    ("limited-for-an-hour", "rate_limited", 1),
     ("limited", "rate_limited", 3),
     ("used-up", "quota_used_up", 1),
     ("failed", "server_error", 3),
@@ -154,6 +154,7 @@ def test_waits_grow_and_are_those_that_were_asked_for(server: WireServer) -> Non
 
 def test_a_wait_of_more_than_a_minute_or_than_the_limit_ends_the_request(server: WireServer) -> None:
     for limit in (30.0, 7_200.0):
+        server.requests.clear()
         seen = ask(models_of(server), "limited-for-an-hour", asked=Asked(messages=QUESTION, limit=limit))
         assert (seen.kind, seen.waited) == ("rate_limited", [])
         assert seen.error is not None and "it asks to wait 3600 s" in seen.error.message
