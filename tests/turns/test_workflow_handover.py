@@ -58,6 +58,19 @@ def test_a_word_for_what_came_before_means_its_output(root: Path, second: str) -
     assert left(root, "print('one two three four five')\n", second).data["words"] == 5
 
 
+@pytest.mark.requirement("WFL-7")
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [({"report.md": "a b c d"}, 4), ({"report.md": "a b c d", "other.txt": "e"}, 2), ({"empty.md": ""}, 2)],
+    ids=["one file", "several files", "an empty file"],
+)
+def test_the_only_text_file_of_a_step_is_what_the_next_one_works_on(
+    root: Path, files: dict[str, str], words: int
+) -> None:
+    script = "".join(f"open({name!r}, 'w').write({text!r})\n" for name, text in files.items())
+    assert left(root, f"{script}print('report written')\n", "count the terms in it").data["words"] == words
+
+
 @pytest.mark.parametrize(
     ("second", "words"),
     [("run count-terms on it is what it is", 5), ('run count-terms on "it"', 1), ("run count-terms on @notes.txt", 3)],

@@ -135,7 +135,7 @@ def _as_text(
         return next(group for group in quoted.groups() if group)
     if after := _AFTER_COLON.search(request.need):
         return after.group(1)
-    return request.handed.text or None if request.handed else None
+    return request.handed.subject or None if request.handed else None
 
 
 def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str) -> dict[str, str]:

@@ -60,6 +60,12 @@ class Handover(Struct, frozen=True, kw_only=True):
     files: tuple[FileReference, ...]
     report: Path
 
+    @property
+    def subject(self) -> str:
+        """The text that the next step works on where it names none: that of the only text file, else the output."""
+        texts = [file.content for file in self.files if file.content]
+        return texts[0] if len(texts) == 1 else self.text
+
 
 class PreprocessingResult(Struct, frozen=True, kw_only=True):
     """PRE-2..5. `cleaned_content` is what is left without instructions, files expanded in place;
