@@ -243,9 +243,11 @@ class Consents(Protocol):
     def allow_orders(self, run: str) -> None:
         """The person typed `--yes`: all that the run's own orders ask for, but for what must be agreed to by name."""
 
-    def require(self, run: str, subject: str, detail: str, *, by_name: bool = False, **facts: Any) -> None:
+    def require(
+        self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: str = "", **facts: Any
+    ) -> None:
         """ConsentNeeded, with `facts`, unless agreed for this run or trusted by digest; with `by_name` a yes to all
-        that a run asks for is not enough."""
+        that a run asks for is not enough. A yes to `unless` covers `subject`, too."""
 
     def trusted(self, subject: str) -> bool: ...
 

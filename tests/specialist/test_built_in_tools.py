@@ -148,6 +148,26 @@ def test_the_persons_policy_takes_tools_away(writer: Place, mine: Path, server: 
     assert "run" not in names and ("read" in names) == (rule == "tool:run")
 
 
+@pytest.mark.requirement("JIT-12")
+def test_edits_can_be_allowed_for_one_command_and_commands_cannot(writer: Place, server: WireServer) -> None:
+    edit = call("edit", file_path="notes.txt", old_string="two", new_string="2")
+    says(server, edit, call("run", command="python3 -c 'print(1)'"), HELLO)
+    waits = here_with(writer, "--allow-edits", "/song-writer change notes.txt")
+    assert (writer.root / "notes.txt").read_text() == NOTES.replace("two", "2")
+    assert waits["exit_code"] == 9 and "python3 -c" in waits["report"]["summary"]
+
+
+@pytest.mark.requirement("JIT-5")
+def test_a_command_that_may_only_read_offers_no_other_tool(writer: Place, server: WireServer) -> None:
+    here_with(writer, "--read-only", "/song-writer look at notes.txt")
+    names = [one["function"]["name"] for one in of_phase_two(server)[0]["tools"]]
+    assert names == ["skill", "read", "list", "glob", "grep"]
+
+
+def here_with(here: Place, option: str, message: str) -> dict[str, Any]:
+    return here.json("ask", option, message)
+
+
 def test_undo_leaves_a_file_that_was_changed_since(writer: Place, server: WireServer) -> None:
     says(server, call("edit", file_path="notes.txt", old_string="two", new_string="2"), HELLO)
     asked(writer, "/song-writer change notes.txt")

@@ -23,6 +23,20 @@ def _unsafe(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noq
         app_of(ctx).unsafe = True
 
 
+def _edits(ctx: click.Context, option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click passes it so
+    if value:
+        setattr(app_of(ctx), str(option.name), True)
+
+
+def edits_options(command: F) -> F:
+    """What a model's tools may change while this command runs."""
+    read = "The model's tools may only read."
+    edit = "The model's tools may change files of the project without a question."
+    for name, text in (("--read-only", read), ("--allow-edits", edit)):
+        command = click.option(name, is_flag=True, expose_value=False, callback=_edits, help=text)(command)
+    return command
+
+
 unsafe_option = click.option(
     "--unsafe-no-sandbox",
     is_flag=True,

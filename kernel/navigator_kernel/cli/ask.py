@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import is_attended
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import UsageProblem
@@ -19,6 +19,7 @@ from navigator_kernel.settings import SHAPES
 @click.option("--format", "form", type=click.Choice(SHAPES), help="How the answer is shown.")
 @click.option("--show-prompt", is_flag=True, help="Without a model: print the prompt of the skill.")
 @click.option("--session", help="A session's name: go on with it, or begin it.")
+@edits_options
 @unsafe_option
 @json_option
 @pass_app

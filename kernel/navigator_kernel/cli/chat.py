@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
+from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.chat_stream import Shown
 from navigator_kernel.cli.output import document, is_attended, lines, note
 from navigator_kernel.cli.project import App
@@ -30,6 +30,7 @@ Ctrl-C stops the turn, not the program."""
 
 @click.command("chat")
 @click.option("--session", "session_name", help="A session's name: go on with it, or begin it.")
+@edits_options
 @unsafe_option
 @json_option
 @pass_app

@@ -24,13 +24,18 @@ if TYPE_CHECKING:
     from navigator_kernel.tape.tape import Recorder
     from navigator_kernel.text import Language
 
+CHANGING = frozenset({"tool:write", "tool:edit", "tool:run"})  # what `--read-only` takes away
+
 
 class App(Struct, kw_only=True, dict=True):
-    """One command line's project. `flags` win over every other level of settings; `unsafe` is typed for one command."""
+    """One command line's project. `flags` win over every other level of settings; `unsafe`, `read_only` and
+    `allow_edits` are typed for one command."""
 
     root_flag: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
     unsafe: bool = False
+    read_only: bool = False
+    allow_edits: bool = False
     _open: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
@@ -46,7 +51,10 @@ class App(Struct, kw_only=True, dict=True):
 
     @cached_property
     def settings(self) -> Settings:
-        return load_settings(self.root, flags=self.flags)
+        loaded = load_settings(self.root, flags=self.flags)
+        if not self.read_only:
+            return loaded
+        return replace(loaded, policy=loaded.policy._replace(deny=loaded.policy.deny | CHANGING))
 
     @cached_property
     def tape(self) -> Recorder:

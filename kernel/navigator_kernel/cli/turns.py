@@ -17,6 +17,7 @@ from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.text import pattern
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session
+from navigator_kernel.values.tool import EDITS
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
@@ -53,6 +54,8 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
         listeners=listeners,
         redact=kernel.redact,
     )
+    if app.allow_edits:
+        kernel.consents.allow(stream.run, EDITS)
     ended_by: list[str] = []
     app.tape.begin()
     if kernel.models is not None and session.turn:

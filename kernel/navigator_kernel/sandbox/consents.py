@@ -38,9 +38,12 @@ class ConsentBook(Struct):
     def allow_orders(self, run: str) -> None:
         self._runs.setdefault(run, set()).add(EVERYTHING)
 
-    def require(self, run: str, subject: str, detail: str, *, by_name: bool = False, **facts: Any) -> None:
+    def require(
+        self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: str = "", **facts: Any
+    ) -> None:
         agreed = self._runs.get(run, set())
-        by = "a yes" if subject in agreed else "--yes" if EVERYTHING in agreed and not by_name else ""
+        by = "a yes" if subject in agreed else f"a yes to {unless}" if unless in agreed else ""
+        by = by or ("--yes" if EVERYTHING in agreed and not by_name else "")
         by = by or ("trust" if self.trusted(subject) else "")
         if by:
             self.audit.record("authorised", run=run, subject=subject, by=by)

@@ -18,6 +18,7 @@ from navigator_kernel.tools.allowed import EDIT, GLOB, GREP, LIST, READ, RUN, WR
 from navigator_kernel.tools.places import Place, Places, refuse_closed
 from navigator_kernel.tools.specs import specs
 from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.tool import EDITS
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, ToolAnswer
 
@@ -146,7 +147,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             raise UsageProblem(f"the change of {path!r} is too long to show to the person", hint=hint)
         question = say("ask.change", work.language, skill=visible(work.skill), path=visible(path), diff=diff)
         facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "path": str(change.place.path), "diff": diff}
-        self.consents.require(work.run, subject, question, by_name=True, **facts)
+        self.consents.require(work.run, subject, question, by_name=True, unless=EDITS, **facts)
 
     async def _run(
         self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor

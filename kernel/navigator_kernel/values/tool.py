@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from navigator_kernel.text import pattern
 
+EDITS = "edits"  # the subject of a yes to all changes that tools make in the project during one run
 _FIELD = pattern(r"\{(\w{1,40})\}")
 
 
