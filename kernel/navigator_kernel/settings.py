@@ -39,6 +39,12 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     ),
     "timeout": (float, 60.0, "seconds that one step may take", True),
     "encoder": (("auto", "off"), "auto", "auto: choose by meaning, too, where the extra `semantic` is installed", True),
+    "index": (
+        ("auto", "off"),
+        "auto",
+        "auto: after a large install at a terminal the index is made in the background; off: when it is first needed",
+        True,
+    ),
     "router": (
         ("cascade", "local_only", "llm_only"),
         "cascade",
@@ -105,6 +111,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     sections: str = "compact"
     timeout: float = 60.0
     encoder: str = "auto"
+    index: str = "auto"
     router: str = "cascade"
     steps: int = 3
     models: Models = field(default_factory=Models)

@@ -11,6 +11,7 @@ import click
 
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.index import begin_index
 from navigator_kernel.cli.install_report import report, unscanned
 from navigator_kernel.cli.output import document, is_asked, lines, table
 from navigator_kernel.cli.project import App
@@ -74,6 +75,8 @@ def install(
         document({**found, "seconds": round(seconds, 2)})
     else:
         report(found, seconds, quiet=quiet, verbose=verbose)
+    if not as_json and not quiet:
+        begin_index(app, found)
     return int(found["exit_code"])
 
 

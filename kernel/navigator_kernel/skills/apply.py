@@ -76,13 +76,12 @@ def apply(
             _stage(coming, folders, doors.writer)
             for plan in coming:
                 name = plan.receipt.name
+                aliases = held_bytes(sidecar_path(place.inner, name))
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
-                change.write(
-                    f"aliases/{name}", sidecar_bytes(plan.skill, name, held_bytes(sidecar_path(place.inner, name)))
-                )
-                receipts[name] = plan.receipt
+                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases))
+        receipts |= {plan.receipt.name: plan.receipt for plan in coming}
+        new = {plan.receipt.name: plan.skill for plan in coming}
         if coming or going:
-            new = {plan.receipt.name: plan.skill for plan in coming}
             _derive(place, change, receipts, new, going if forget else (), doors)
         _recorded(place, coming, going, doors)
         changed = change.commit()
