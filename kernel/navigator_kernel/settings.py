@@ -23,7 +23,12 @@ SHAPES = ("auto", "summary", "detail", "raw", "protocol")  # of an answer
 
 # Every setting: allowed words, or the type; default; one line of help. A project may set only what grants nothing.
 SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, str, bool]] = {
-    "language": (("auto", "en", "zh"), "auto", "language of messages; auto follows the message", True),
+    "language": (
+        ("auto", "en", "zh"),
+        "auto",
+        "language of messages; auto: that of the message, or of the locale",
+        True,
+    ),
     "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
     "format": (
         SHAPES,

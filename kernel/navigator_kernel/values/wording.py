@@ -218,12 +218,124 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "找到 {count} 个技能；当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),
     "lifecycle.done": ("{operation} done", "{operation} 完成"),
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
+    "busy.install": ("installing from {source}", "正在从 {source} 安装"),
+    "busy.frozen": ("restoring skills", "正在恢复技能"),
+    "busy.import-lock": ("importing skills", "正在导入技能"),
+    "busy.info": ("reading {source}", "正在读取 {source}"),
+    "busy.scan": ("scanning {source}", "正在扫描 {source}"),
+    "busy.outdated": ("looking for news", "正在检查更新"),
+    "busy.uninstall": ("removing", "正在卸载"),
+    "busy.update": ("looking for news", "正在检查更新"),
+    "busy.rollback": ("going back", "正在回退"),
+    "busy.repair": ("repairing", "正在修复"),
+    "busy.search": ("searching", "正在搜索"),
+    "install.some": ("{names}, …", "{names} 等"),
+    "install.summary": ("{parts} in {seconds} s", "{parts}，用时 {seconds} 秒"),
+    "install.installed": ("{count} installed", "已安装 {count} 个"),
+    "install.would": ("{count} would be installed", "将安装 {count} 个"),
+    "install.there": ("{count} already there", "已存在 {count} 个"),
+    "install.skipped": ("{count} skipped", "跳过 {count} 个"),
+    "install.blocked": ("{count} blocked", "拦截 {count} 个"),
+    "install.done": ("installed {name} ({commit})", "已安装 {name}（{commit}）"),
+    "install.to_do": ("would install {name} ({commit})", "将安装 {name}（{commit}）"),
+    "install.same": ("already there {name} ({commit})", "已存在 {name}（{commit}）"),
+    "install.no_commit": ("no commit", "无提交"),
+    "install.linked": (", linked from {link}", "，链接自 {link}"),
+    "install.unscanned": (
+        "not scanned completely: {names}; these skills are not trusted, and running them asks first",
+        "未完整扫描：{names}；这些技能未获信任，运行前会先询问",
+    ),
+    "install.group": ("{state} {count} ({why}): {names}", "{state} {count} 个（{why}）：{names}"),
+    "install.accept": (
+        "type {rule} to install {skill} all the same, or Enter to leave it: ",
+        "仍要安装 {skill} 请输入 {rule}，不安装请按回车：",
+    ),
+    "left.skipped": ("skipped", "跳过"),
+    "left.blocked": ("blocked", "拦截"),
+    "left.ambiguous": ("the name of several skills", "多个技能同名"),
+    "left.broken-copy": ("a broken link in place of a copy of another one", "是另一技能副本的失效链接"),
+    "left.broken-link": ("a link of it leads to nothing", "含失效链接"),
+    "left.copy": ("a copy of another one", "是另一技能的副本"),
+    "left.edited": ("changed here since it was installed", "安装后在本地被修改"),
+    "left.example": ("an example", "示例"),
+    "left.excluded": ("named by --exclude", "已用 --exclude 排除"),
+    "left.hidden": ("in a hidden folder", "位于隐藏文件夹"),
+    "left.lookalike": ("its name looks like another one", "名称与另一技能形似"),
+    "left.manifest": ("its manifest cannot be used", "清单无法使用"),
+    "left.name-taken": ("its name is in use here", "名称已被占用"),
+    "left.no-name-left": ("its name is another skill's, and no other name is free", "名称属于另一技能，且没有可用的其他名称"),
+    "left.no-text": ("no text and no command", "没有正文，也没有命令"),
+    "left.not-found": ("no skill of that name", "没有这个名称的技能"),
+    "left.placeholder": ("a placeholder", "占位文件"),
+    "left.reserved": ("its name is the kernel's own", "名称为内核保留"),
+    "left.scanner": ("the scanner blocks it", "被扫描器拦截"),
+    "left.test": ("a test", "测试"),
+    "left.too-large": ("too large", "过大"),
+    "left.unsafe-files": ("its files may not lie here", "文件不允许放在这里"),
+    "level.error": ("error", "错误"),
+    "level.warning": ("warning", "警告"),
+    "level.note": ("note", "提示"),
+    "pick.title": ("{count} skills in {source}", "{source} 中有 {count} 个技能"),
+    "pick.help": (
+        "space marks, Enter installs, Esc leaves, typing filters",
+        "空格标记，回车安装，Esc 退出，输入文字筛选",
+    ),
+    "pick.hasty": ("nothing is marked yet: space marks", "尚未标记：按空格标记"),
+    "pick.status": ("{shown} shown, {marked} marked; {told}", "显示 {shown} 个，已标记 {marked} 个；{told}"),
+    "pick.none": ("nothing has that in its name or description", "没有名称或描述包含它的技能"),
+    "search.found": (
+        "{count} found; scope: installed skills, docs/skills-mapping.md has more",
+        "找到 {count} 个；范围：已安装技能，更多见 docs/skills-mapping.md",
+    ),
+    "uninstall.done": ("uninstalled {name}", "已卸载 {name}"),
+    "uninstall.would": ("would uninstall {name}", "将卸载 {name}"),
+    "uninstall.link": (" and {link}", " 及 {link}"),
+    "verify.same": ("{count} skills are as they were installed", "{count} 个技能与安装时一致"),
+    "verify.others": (
+        "not installed by you, so only their own receipts say so: {names}",
+        "并非由你安装，仅有其自带的安装记录为证：{names}",
+    ),
+    "status.managed": ("managed", "已安装"),
+    "status.unmanaged": ("unmanaged", "自行放置"),
+    "status.shipped": ("shipped", "随附"),
+    "by.exact": ("exact", "同名"),
+    "by.prefix": ("prefix", "名称开头"),
+    "by.contains": ("contains", "名称"),
+    "by.description": ("description", "描述"),
+    "by.keywords_cn": ("keywords_cn", "中文关键词"),
+    "by.tag": ("tag", "标签"),
+    "by.category": ("category", "类别"),
+    "by.router": ("router", "路由"),
+    "by.letters": ("letters", "字母"),
+    "head.skill": ("skill", "技能"),
+    "head.kind": ("kind", "类型"),
+    "head.from": ("from", "来源"),
+    "head.description": ("description", "描述"),
+    "head.score": ("score", "得分"),
+    "head.by": ("by", "依据"),
+    "head.offered": ("offered", "可安装"),
+    "head.to install it": ("to install it", "安装命令"),
+    "head.state": ("state", "状态"),
+    "head.here": ("here", "本地"),
+    "head.there": ("there", "来源处"),
+    "head.note": ("note", "说明"),
 }  # fmt: skip
+
+
+BETWEEN: Mapping[Language, str] = {"en": ", ", "zh": "、"}  # names
+APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # parts of a sentence
+COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 
 def say(key: str, language: Language, **values: Any) -> str:
     """The sentence `key` in `language`, filled once."""
     return SENTENCES[key][language == "zh"].format(**values)
+
+
+def worded(kind: str, code: str, language: Language) -> str:
+    """The word for a code of one kind; one that is not known comes out as it is."""
+    key = f"{kind}.{code}"
+    return say(key, language) if key in SENTENCES else code
 
 
 def because(decision: RouteDecision, language: Language) -> str:
