@@ -93,7 +93,7 @@ def table_in(file: Path, keys: tuple[str, ...] = ("mcpServers",)) -> dict[str, A
     for key in keys:
         held = held.get(key, {}) if isinstance(held, dict) else held
     if not isinstance(held, dict):
-        raise Damaged(f"{str(file)!r} has no table {'.'.join(keys)!r}", hint="mend it, or remove the file")
+        raise Damaged(f"{str(file)!r} has no table {'.'.join(keys)!r}", hint="correct or remove the file")
     return held
 
 
@@ -105,9 +105,9 @@ def whole(file: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise Damaged(f"cannot read {str(file)!r}: {error.strerror}", hint="mend or remove the file") from error
+        raise Damaged(f"cannot read {str(file)!r}: {error.strerror}", hint="correct or remove the file") from error
     if len(body) > LIMIT:
-        raise Damaged(f"{str(file)!r} is over {LIMIT // 1024**2} MiB", hint="mend or remove the file")
+        raise Damaged(f"{str(file)!r} is over {LIMIT // 1024**2} MiB", hint="correct or remove the file")
     try:
         text = body.decode("utf-8-sig")
         if file.suffix == ".toml":
@@ -116,9 +116,9 @@ def whole(file: Path) -> dict[str, Any]:
             return tomllib.loads(text)
         document = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"{str(file)!r} cannot be read: {error}", hint="mend or remove the file") from error
+        raise Damaged(f"{str(file)!r} cannot be read: {error}", hint="correct or remove the file") from error
     if not isinstance(document, dict):
-        raise Damaged(f"{str(file)!r} holds no table", hint="mend or remove the file")
+        raise Damaged(f"{str(file)!r} holds no table", hint="correct or remove the file")
     return document
 
 

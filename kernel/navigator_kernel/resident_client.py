@@ -36,7 +36,7 @@ def ask(text: str, root: str, k: int = 5, timeout: float = 0.05, *, start: bool 
             return _told(_exchanged(socket_path(root), line, time.monotonic() + timeout))
         except (FileNotFoundError, ConnectionRefusedError):
             if start:
-                _begin(root)
+                begin(root, "route", "--serve")
             return None
     except (OSError, ValueError, RecursionError, NotImplementedError):
         return None
@@ -93,12 +93,13 @@ def _told(line: bytes) -> dict[str, object] | None:
     return told if isinstance(told, dict) and "kind" in told else None
 
 
-def _begin(root: str) -> None:
-    """Starts the process in a session of its own, with nothing of ours open. It is no child of ours, so that nobody has
-    to wait for it; `-P` keeps the project's own modules out. Never from inside a run."""
+def begin(root: str, *words: str) -> None:
+    """Starts a command for the project at the real path `root` in a session of its own, with nothing of ours open. It
+    is not our child, so that nobody has to wait for it; `-P` keeps the project's own modules out. Never from inside a
+    run."""
     if "NAVIGATOR_PROCESS" in os.environ:
         return
-    argv = (sys.executable, "-P", "-m", "navigator_kernel.cli.main", "--root", root, "route", "--serve")
+    argv = (sys.executable, "-P", "-m", "navigator_kernel.cli.main", "--root", root, *words)
     files = [(os.POSIX_SPAWN_OPEN, handle, os.devnull, os.O_RDWR, 0) for handle in range(3)]
     closed = [(os.POSIX_SPAWN_CLOSE, int(name)) for name in os.listdir("/proc/self/fd") if int(name) > 2]
     shell = ("sh", "-c", 'cd "$0" && exec "$@" &', root, *argv)

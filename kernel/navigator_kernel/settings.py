@@ -23,7 +23,12 @@ SHAPES = ("auto", "summary", "detail", "raw", "protocol")  # of an answer
 
 # Every setting: allowed words, or the type; default; one line of help. A project may set only what grants nothing.
 SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, str, bool]] = {
-    "language": (("auto", "en", "zh"), "auto", "language of messages; auto follows the message", True),
+    "language": (
+        ("auto", "en", "zh"),
+        "auto",
+        "language of messages; auto: that of the message, or of the locale",
+        True,
+    ),
     "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
     "format": (
         SHAPES,
@@ -39,6 +44,12 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     ),
     "timeout": (float, 60.0, "seconds that one step may take", True),
     "encoder": (("auto", "off"), "auto", "auto: choose by meaning, too, where the extra `semantic` is installed", True),
+    "index": (
+        ("auto", "off"),
+        "auto",
+        "auto: after a large install at a terminal the index is made in the background; off: when it is first needed",
+        True,
+    ),
     "router": (
         ("cascade", "local_only", "llm_only"),
         "cascade",
@@ -105,6 +116,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     sections: str = "compact"
     timeout: float = 60.0
     encoder: str = "auto"
+    index: str = "auto"
     router: str = "cascade"
     steps: int = 3
     models: Models = field(default_factory=Models)

@@ -19,6 +19,7 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
     "output.sections": ("compact", "full", "off"),
     "timeout": (5.0, 7.5, 9.0),
     "encoder": ("off", "auto", "off"),
+    "index": ("off", "auto", "off"),
     "router": ("local_only", "cascade", "llm_only"),
     "steps": (2, 4, 5),
 }

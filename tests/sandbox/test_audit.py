@@ -90,6 +90,20 @@ def test_trust_and_its_end_are_on_record(here: Place) -> None:
     assert [one["event"] for one in entries(here)] == ["trusted", "trusted", "distrusted", "distrusted"]
 
 
+def test_of_many_skills_that_are_trusted_at_once_each_is_on_record_whole(tmp_path: Path) -> None:
+    names = [f"tool-{number}" for number in range(30)]
+    files = {path: text for name in names for path, text in below(f"skills/{name}", type_a(name, MAKES)).items()}
+    repo, here = make_repo(tmp_path, files), place_in(tmp_path)
+    here.said("skill", "install", f"file://{repo}", "--all")
+    trusted = entries(here, "--event", "trusted")
+    subjects = [one for entry in trusted for one in entry["subjects"]]
+    for kind in ("installed", "type_a"):
+        assert sorted(one.split("@")[0] for one in subjects if one.startswith(kind)) == sorted(
+            f"{kind}:{name}" for name in names
+        )
+    assert len(trusted) < len(names)
+
+
 def test_a_workflow_that_is_stored_is_on_record_with_its_digest(here: Place) -> None:
     here.said("skill", "trust", "maker")
     here.said("ask", "--yes", "first /maker a, then /word-count one two", "--format", "summary")

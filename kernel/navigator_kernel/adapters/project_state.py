@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -56,7 +55,7 @@ class ProjectState:
         self._claimed = True
 
     def _make(self) -> None:
-        made = secrets.token_hex(16)
+        made = os.urandom(16).hex()
         marked = made if self._mark(made) else ""
         seen = os.lstat(self.root)
         body = {"v": 1, "id": marked, "path": str(self.root), "device": seen.st_dev, "inode": seen.st_ino}
@@ -96,7 +95,7 @@ class ProjectState:
 
         with locked(self._base / "projects" / "claim.lock"):
             if self.folder.is_dir() and self._recorded() != self._marked():
-                aside = self.folder.with_name(f"{self.folder.name}.aside-{secrets.token_hex(4)}")
+                aside = self.folder.with_name(f"{self.folder.name}.aside-{os.urandom(4).hex()}")
                 FolderWriter([self.folder.parent]).move(self.folder, aside)
 
 

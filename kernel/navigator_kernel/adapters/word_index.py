@@ -8,6 +8,7 @@ from pathlib import Path
 from navigator_kernel.errors import Damaged
 
 _HEAP = 400_000_000  # bytes, taken as they are needed: what fits is one segment, and each makes every search longer
+_STEMS = 1 << 16  # words from which their stems are no longer kept
 _MERGE_AT = 12  # segments from which they are merged while a writer is open anyway
 
 
@@ -31,10 +32,16 @@ class WordIndex:
             raise Damaged(f"the words of {str(folder)!r} cannot be read", hint="they are indexed anew") from error
         stemmer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
         self._stemmer = stemmer.filter(tantivy.Filter.stemmer("english")).build()
+        self._stems: dict[str, str] = {}
 
     def stems(self, words: Sequence[str]) -> list[str]:
         """Snowball's English stem of each; other languages pass as they are."""
-        return list(self._stemmer.analyze(" ".join(words))) if words else []
+        if len(self._stems) > _STEMS:
+            self._stems.clear()
+        new = [word for word in dict.fromkeys(words) if word not in self._stems]
+        if new:
+            self._stems |= zip(new, self._stemmer.analyze(" ".join(new)), strict=True)
+        return [self._stems[word] for word in words]
 
     def change(self, add: Iterable[tuple[int, Mapping[str, Sequence[str]]]] = (), remove: Iterable[int] = ()) -> None:
         """Rows with the terms of their fields come, rows go; durable and visible on return. One writer at a time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,6 @@ from navigator_kernel.assembly.places import (
     shipped_home,
     standing_places,
 )
-from navigator_kernel.assembly.scanners import Scanners
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.settings import load_settings, user_cache, user_state
@@ -27,6 +26,7 @@ from navigator_kernel.skills.lifecycle import Lifecycle
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.repo_cache import RepoCache
+    from navigator_kernel.assembly.scanners import Scanners
     from navigator_kernel.values.resource import Level
 
 FOUND = 24  # skills that a search asks the router for
@@ -42,16 +42,16 @@ def open_lifecycle(root: Path) -> Lifecycle:
         levels["shipped"] = shipped_home().skills
     own = [folder / name for folder in (home / ".claude", home / ".agents") for name in ("skills", "skills.lock.json")]
     state = project_state(root)
-    scanners = Scanners()
+    scanners = cache(_scanners)
     writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
     doors = Doors(
         writer=writer,
         clock=SystemClock(),
         mapping=open_mapping(root),
-        scan=scanners,
-        prepare=scanners.start,
-        ahead=scanners.ahead,
-        finish=scanners.close,
+        scan=lambda skill, files: scanners()(skill, files),
+        prepare=lambda: scanners().start(),
+        ahead=lambda skills: scanners().ahead(skills),
+        finish=lambda: scanners().close() if scanners.cache_info().currsize else None,
         cache=_cache,
         private=lambda: load_settings(root).private,
         reserved=shipped_digests,
@@ -72,6 +72,12 @@ def open_lifecycle(root: Path) -> Lifecycle:
         agreed=Agreed(),
         others=others,
     )
+
+
+def _scanners() -> Scanners:
+    from navigator_kernel.assembly.scanners import Scanners  # 7 ms, and most commands scan nothing
+
+    return Scanners()
 
 
 def write_seen(root: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.text import clean, escaped
 
 if TYPE_CHECKING:
+    from navigator_kernel.text import Language
     from navigator_kernel.values.report import Style
 
 
@@ -57,22 +58,36 @@ def is_asked() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, spare: Sequence[str] = (), whole: str = "") -> None:
+def table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    spare: Sequence[str] = (),
+    whole: str = "",
+    language: Language = "en",
+) -> None:
     """Columns that line up as they are seen, Chinese characters two wide; the last is cut to the terminal.
 
     On a terminal that is too narrow the `spare` columns are left out, the first of them first, and the `whole` one,
     which is there to be copied, has a line of its own below each row. In a pipe nothing is cut or left out.
     """
     body = [[clean(cell, lines=False) for cell in row] for row in rows]
-    widths = [max(map(width, column)) for column in zip(head, *body, strict=True)]
+    heads = [*head] if language == "en" else _translated(head, language)
+    widths = [max(map(width, column)) for column in zip(heads, *body, strict=True)]
     limit = os.get_terminal_size().columns if sys.stdout.isatty() else None
     apart = head.index(whole) if whole and limit and sum(widths) + GAP * (len(widths) - 1) > limit else None
     shown = _that_fit([*head], widths, limit or 0, spare, apart) if limit else list(range(len(head)))
-    for count, row in enumerate(([*head], *body)):
+    for count, row in enumerate((heads, *body)):
         line = (" " * GAP).join(padded(row[at], widths[at]) for at in shown).rstrip()
         sys.stdout.write(cut(line, limit) + "\n")
         if count and apart is not None and row[apart]:
             sys.stdout.write(f"  {row[apart]}\n")
+
+
+def _translated(head: Sequence[str], language: Language) -> list[str]:
+    from navigator_kernel.values.wording import say
+
+    return [say(f"head.{name}", language) for name in head]
 
 
 def _that_fit(

@@ -18,7 +18,8 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from navigator_kernel.cli.output import cut, padded, width
-from navigator_kernel.text import clean
+from navigator_kernel.text import Language, clean
+from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -29,14 +30,13 @@ MOST = 15  # lines of the list
 AROUND = 5  # lines of the terminal that are not the list's
 ESCAPE = 0.1  # seconds after which Esc is no longer the beginning of another key
 NAMES = 32  # columns that names have at most
-HELP = "space marks, Enter installs, Esc leaves, typing filters"
 
 
-def pick(title: str, choices: Sequence[Choice]) -> list[str] | None:
+def pick(title: str, choices: Sequence[Choice], language: Language) -> list[str] | None:
     """The names that were marked, in the order of `choices`; None where the person left."""
     output = Vt100_Output(sys.stderr, _size, os.environ.get("TERM"), enable_cpr=False)  # not every terminal answers
     try:
-        marked = _application(title, Marked(choices, output), output).run()
+        marked = _application(title, Marked(choices, output, language), output).run()
     except (KeyboardInterrupt, EOFError):
         return None
     return None if marked is None else [name for name, _ in choices if name in marked]
@@ -53,6 +53,7 @@ class Marked(Struct):
 
     choices: Sequence[Choice]
     output: Output
+    language: Language = "en"
     typed: str = ""
     at: int = 0
     top: int = 0
@@ -88,11 +89,11 @@ class Marked(Struct):
             row += f"{padded(clean(name, lines=False), names)}  {clean(text, lines=False)}"
             end = "\n" if at + 1 < min(len(shown), self.top + rows) else ""
             found.append(("reverse" if at == self.at else "", cut(row, size.columns - 1) + end))
-        return found or [("", "  nothing has that in its name or description")]
+        return found or [("", f"  {say('pick.none', self.language)}")]
 
     def status(self) -> str:
-        told = "nothing is marked yet: space marks" if self.hasty else HELP
-        line = f"{len(self.shown())} shown, {len(self.marked)} marked; {told}"
+        told = say("pick.hasty" if self.hasty else "pick.help", self.language)
+        line = say("pick.status", self.language, shown=len(self.shown()), marked=len(self.marked), told=told)
         return cut(line, self.output.get_size().columns - 1)
 
 

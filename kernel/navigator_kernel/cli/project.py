@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -104,6 +105,13 @@ class App(Struct, kw_only=True, dict=True):
                 return "zh"
             case _:
                 return None
+
+    @property
+    def spoken(self) -> Language:
+        """The language of what a command says without a message to follow: the one that was set, or the locale's."""
+        named = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+        locale = next(filter(None, named), "")  # the first that says something, as everywhere
+        return self.language or ("zh" if locale.lower().startswith("zh") else "en")
 
     def plugin_commands(self) -> dict[str, click.Command]:
         """Commands that plugins add (`kernel_register_commands`)."""

@@ -27,6 +27,7 @@ from navigator_kernel.errors import UsageProblem
 @click.option("--lessons", is_flag=True, help="List what was learned: for the skill WORDS, or all.")
 @click.option("--forget", is_flag=True, help="Forget what was learned: for the skill WORDS, or all.")
 @click.option("--resident", is_flag=True, help="Ask the project's resident process first, and start it if need be.")
+@click.option("--index", is_flag=True, help="Only make the index of the skills, so that no question waits for it.")
 @click.option("--serve", is_flag=True, help="Be the resident process: answer those who ask on a socket.")
 @click.option(
     "--idle",
@@ -47,20 +48,24 @@ def command(
     lessons: bool,
     forget: bool,
     resident: bool,
+    index: bool,
     serve: bool,
     idle: int,
     as_json: bool,
 ) -> None:
     """Say what WORDS would be routed to, and why."""
     text = " ".join(words)
-    if (teach is not None) + lessons + forget + resident + serve > 1:
-        several = "--teach, --lessons, --forget, --resident and --serve do not go together"
+    if (teach is not None) + lessons + forget + resident + index + serve > 1:
+        several = "--teach, --lessons, --forget, --resident, --index and --serve do not go together"
         raise UsageProblem(several, hint="use one of them")
     if teach is not None or lessons or forget:
         taught(app, text, teach=teach, forget=forget, as_json=as_json)
         return
     if serve:
         _stay(app, text, idle, as_json=as_json)
+        return
+    if index:
+        _index(app, text, as_json=as_json)
         return
     told = _told(app, text, k) if resident else None
     told = told or routed(app, open_router(app.root, app.settings), text, k)
@@ -75,6 +80,18 @@ def _told(app: App, text: str, k: int) -> dict[str, Any] | None:
     from navigator_kernel.resident_client import ask
 
     return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None
+
+
+def _index(app: App, text: str, *, as_json: bool) -> None:
+    if text:
+        raise UsageProblem("--index takes no message", hint=f'navigator route "{text}"')
+    from navigator_kernel.cli.index import make_index
+
+    count = make_index(app)
+    if as_json:
+        document({"skills": count, "exit_code": 0})
+    else:
+        note(f"{count} skills are in the index" if count else "skills are chosen by words alone, without an index")
 
 
 def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:

@@ -11,7 +11,8 @@ import click
 
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.install_report import report, unscanned
+from navigator_kernel.cli.index import begin_index
+from navigator_kernel.cli.install_report import Report
 from navigator_kernel.cli.output import document, is_asked, lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill_findings import accepting
@@ -25,6 +26,8 @@ from navigator_kernel.cli.skill_work import (
     verbose_option,
 )
 from navigator_kernel.errors import FetchFailed, Interrupted, UsageProblem
+from navigator_kernel.text import Language
+from navigator_kernel.values.wording import say
 
 
 @click.command("install")
@@ -60,7 +63,7 @@ def install(
         if source or skills:
             raise UsageProblem("--frozen restores the whole lock file", hint="leave the source and --skill out")
         silent = bool(given["quiet"] or as_json)
-        _returned(busy("restoring skills", app, "frozen", given, quiet=silent), as_json=as_json)
+        _returned(busy(app, "frozen", given, quiet=silent), as_json=as_json)
         return 0
     if not source:
         raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
@@ -73,25 +76,28 @@ def install(
     if as_json:
         document({**found, "seconds": round(seconds, 2)})
     else:
-        report(found, seconds, quiet=quiet, verbose=verbose)
+        Report(app.spoken, quiet=quiet, verbose=verbose).write(found, seconds)
+    if not as_json and not quiet:
+        begin_index(app, found)
     return int(found["exit_code"])
 
 
 def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) -> Mapping[str, Any]:
     """The answer of an install; where a source holds several skills and none is named, the person marks some."""
-    what, ask = f"installing from {params['source']}", not params["all"]
+    ask = not params["all"]
     try:
-        return accepting(what, app, "install", {**params, "choosing": choosing}, quiet=quiet, ask=ask)
+        return accepting(app, "install", {**params, "choosing": choosing}, quiet=quiet, ask=ask)
     except UsageProblem as problem:
         choices = problem.data.get("choices")
         if not choices:
             raise
     from navigator_kernel.cli.picker import pick
 
-    wanted = pick(f"{len(choices)} skills in {params['source']}", choices)
+    title = say("pick.title", app.spoken, count=len(choices), source=params["source"])
+    wanted = pick(title, choices, app.spoken)
     if wanted is None:
         raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
-    return accepting(what, app, "install", {**params, "skill": wanted}, quiet=quiet, ask=ask)
+    return accepting(app, "install", {**params, "skill": wanted}, quiet=quiet, ask=ask)
 
 
 @click.command("uninstall")
@@ -105,12 +111,14 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
     """Remove skills that were installed here."""
     if not names and not given["repo"]:
         raise UsageProblem("no skill is named", hint="navigator skill uninstall NAME, or --repo SOURCE")
-    found = busy("removing", app, "uninstall", {"name": list(names), **given}, quiet=as_json)
-    done = "would uninstall" if found["dry_run"] else "uninstalled"
+    found = busy(app, "uninstall", {"name": list(names), **given}, quiet=as_json)
     if as_json:
         document({**found, "exit_code": 0})
-    else:
-        lines([f"{done} {one['name']}" + "".join(f" and {link}" for link in one["links"]) for one in found["skills"]])
+        return
+    key = "uninstall.would" if found["dry_run"] else "uninstall.done"
+    for one in found["skills"]:
+        links = (say("uninstall.link", app.spoken, link=link) for link in one["links"])
+        lines([say(key, app.spoken, name=one["name"]) + "".join(links)])
 
 
 @click.command("update")
@@ -126,18 +134,18 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
     """Bring installed skills to what their sources have now."""
     params = {"name": list(names), "check": check, "root": app.root_flag, **given}
-    found = accepting("looking for news", app, "update", params, quiet=as_json)
+    found = accepting(app, "update", params, quiet=as_json)
     code = _reached(found)
     if as_json:
         document({**found, "exit_code": code})
     elif check:
-        _news(found)
+        _news(found, app.spoken)
     else:
         for one in (one for one in found["skills"] if one["action"] != "kept"):
             done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
             lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
         lines(_counted(one["action"].replace("kept", "already current") for one in found["skills"]))
-        unscanned(found["skills"])
+        Report(app.spoken).unscanned(found["skills"])
     return code
 
 
@@ -149,9 +157,9 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
 @pass_app
 def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
     """Tell which installed skills differ from what their sources have now; nothing is written."""
-    found = busy("looking for news", app, "outdated", {"name": list(names), **given}, quiet=as_json)
+    found = busy(app, "outdated", {"name": list(names), **given}, quiet=as_json)
     code = _reached(found)
-    document({**found, "exit_code": code}) if as_json else _news(found)
+    document({**found, "exit_code": code}) if as_json else _news(found, app.spoken)
     return code
 
 
@@ -165,7 +173,7 @@ def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any
 @pass_app
 def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
     """Return to an earlier skills.lock.json, byte for byte."""
-    _returned(busy("going back", app, "rollback", given, quiet=as_json), as_json=as_json)
+    _returned(busy(app, "rollback", given, quiet=as_json), as_json=as_json)
 
 
 @click.command("repair")
@@ -175,7 +183,7 @@ def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
 @pass_app
 def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
     """Rebuild the lock file and skills.db from folders and receipts."""
-    found = busy("repairing", app, "repair", given, quiet=as_json)
+    found = busy(app, "repair", given, quiet=as_json)
     if as_json:
         document({**found, "exit_code": 0})
         return
@@ -195,7 +203,7 @@ def _reached(found: Mapping[str, Any]) -> int:
     return FetchFailed.exit_code if all(lost) else 1
 
 
-def _news(found: Mapping[str, Any]) -> None:
+def _news(found: Mapping[str, Any], language: Language) -> None:
     """What is not as its source has it, and how many skills are what."""
     rows = [
         (one["name"], one["state"], one["from"][:12], one["to"][:12], one["problem"] or ", ".join(one["edited"]))
@@ -203,7 +211,7 @@ def _news(found: Mapping[str, Any]) -> None:
         if one["state"] != "current"
     ]
     if rows:
-        table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"))
+        table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
     lines(_counted(one["state"] for one in found["skills"]))
 
 

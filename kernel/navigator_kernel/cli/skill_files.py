@@ -53,7 +53,7 @@ def export(
 def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -> int:
     """Install what FILE names: the skills-lock.json of the npm package skills, by default the project's."""
     params = {"file": _absolute(file) if file else None, **given}
-    found = busy("importing skills", app, "import-lock", params, quiet=as_json)
+    found = busy(app, "import-lock", params, quiet=as_json)
     if as_json:
         document(found)
         return int(found["exit_code"])

@@ -11,9 +11,11 @@ from navigator_kernel.cli.skill_work import busy
 from navigator_kernel.errors import Refused
 from navigator_kernel.skills.scan.finding import told
 from navigator_kernel.text import clean
+from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
+    from navigator_kernel.text import Language
 
 
 def shown(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> list[str]:
@@ -29,7 +31,7 @@ def note_lines(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool
 
 
 def accepting(
-    what: str, app: App, operation: str, params: Mapping[str, Any], *, quiet: bool, ask: bool = True
+    app: App, operation: str, params: Mapping[str, Any], *, quiet: bool, ask: bool = True
 ) -> Mapping[str, Any]:
     """The answer of `busy`. On a terminal the person is asked about each block, rule by rule, where `ask`: what they
     accept is tried again."""
@@ -39,13 +41,13 @@ def accepting(
         problem: Refused | None = None
         found: Mapping[str, Any] = {}
         try:
-            found = busy(what, app, operation, {**params, "accept": given}, quiet=quiet)
+            found = busy(app, operation, {**params, "accept": given}, quiet=quiet)
         except Refused as error:
             problem = error
         held = problem.data if problem else found
         blocked = [one for one in held.get("left_out") or [held] if one.get("blocked_by") and one["skill"] not in asked]
         asked |= {one["skill"] for one in blocked}
-        accepted = [rule for one in blocked for rule in _accepted(one)] if ask else []
+        accepted = [rule for one in blocked for rule in _accepted(one, app.spoken)] if ask else []
         if not accepted:
             if problem:
                 raise problem
@@ -64,15 +66,15 @@ def _all_that_came(found: Mapping[str, Any], earlier: Collection[str]) -> Mappin
     return {**found, "changed": bool(changed), "counts": counts, "skills": skills}
 
 
-def _accepted(blocked: Mapping[str, Any]) -> list[str]:
+def _accepted(blocked: Mapping[str, Any], language: Language) -> list[str]:
     """Its rules, where the person accepts all of them: one that is left blocks."""
     rules = list(blocked["blocked_by"])
-    if not all(_accepts(blocked, rule) for rule in rules):
+    if not all(_accepts(blocked, rule, language) for rule in rules):
         return []
     return [f"{blocked['skill']}:{rule}" for rule in rules]
 
 
-def _accepts(blocked: Mapping[str, Any], rule: str) -> bool:
+def _accepts(blocked: Mapping[str, Any], rule: str, language: Language) -> bool:
     """Whether the person types the name of the rule."""
     import click
 
@@ -80,5 +82,5 @@ def _accepts(blocked: Mapping[str, Any], rule: str) -> bool:
     for finding in blocked["findings"]:
         if finding["level"] == "error" and finding["code"] == rule:
             note(told(finding, skill))
-    ask = clean(f"type {rule} to install {skill} all the same, or Enter to leave it", lines=False)
-    return bool(click.prompt(ask, default="", show_default=False, err=True).strip() == rule)
+    ask = clean(say("install.accept", language, rule=rule, skill=skill), lines=False)
+    return bool(click.prompt(ask, default="", show_default=False, err=True, prompt_suffix="").strip() == rule)

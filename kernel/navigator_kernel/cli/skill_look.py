@@ -13,6 +13,8 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill_work import busy, filter_options, reach_options
+from navigator_kernel.text import Language
+from navigator_kernel.values.wording import BETWEEN, say, worded
 
 
 @click.command("list")
@@ -25,7 +27,7 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
     if as_json:
         document(found)
         return
-    _skills(found["skills"])
+    _skills(found["skills"], app.spoken)
     for problem in found["problems"]:
         note(f"{problem['level']}: {problem['code']}: {problem['path']}: {problem['message']}")
 
@@ -42,17 +44,21 @@ def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) 
     """Find installed skills by WORDS: by the documented score, then what the router finds."""
     catalogues = app.settings.catalogues if given["remote"] else ()
     params = {"query": " ".join(words), "catalogues": catalogues, **given}
-    found = busy("searching", app, "search", params, quiet=as_json)
+    found = busy(app, "search", params, quiet=as_json)
     if as_json:
         document(found)
         return
-    rows = [(str(one["score"]), one["name"], one["reason"], one["description"]) for one in found["skills"]]
-    table(("score", "skill", "by", "description"), rows, spare=("by", "score"))
+    rows = [
+        (str(one["score"]), one["name"], worded("by", one["reason"], app.spoken), one["description"])
+        for one in found["skills"]
+    ]
+    table(("score", "skill", "by", "description"), rows, spare=("by", "score"), language=app.spoken)
     if "remote" in found:
         keys = ("score", "name", "reason", "install", "description")
         offered = [tuple(str(one[key]) for key in keys) for one in found["remote"]]
-        table(("score", "offered", "by", "to install it", "description"), offered, whole="to install it")
-    note(f"{found['count']} found; scope: installed skills, docs/skills-mapping.md has more")
+        head = ("score", "offered", "by", "to install it", "description")
+        table(head, offered, whole="to install it", language=app.spoken)
+    note(say("search.found", app.spoken, count=found["count"]))
 
 
 @click.command("info")
@@ -71,7 +77,7 @@ def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) 
 def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, as_json: bool, **reach: bool) -> None:
     """Tell what is in SOURCE (a repository, folder or URL), or about an installed skill of that name."""
     params = {"source": source, "skill": list(skills), "ref": ref, **reach}
-    found = busy(f"reading {source}", app, "info", params, quiet=as_json)
+    found = busy(app, "info", params, quiet=as_json)
     if as_json:
         document(found)
     elif "skills" in found:
@@ -91,10 +97,11 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
     if as_json:
         document(found)
         return
-    lines(f"{found['count']} skills are as they were installed")
+    lines(say("verify.same", app.spoken, count=found["count"]))
     others = [one["name"] for one in found["skills"] if not one["by_you"]]
     if others:
-        note(f"not installed by you, so only their own receipts say so: {', '.join(others)}")
+        names = BETWEEN[app.spoken].join(others)
+        note(say("verify.others", app.spoken, names=names))
 
 
 def _about(one: Mapping[str, Any]) -> list[str]:
@@ -156,12 +163,11 @@ def _finding(one: Mapping[str, Any]) -> str:
     return f"{one['level']}: {one['code']}: {one['path']}: {one['message']}"
 
 
-def _skills(skills: Sequence[Mapping[str, Any]]) -> None:
+def _skills(skills: Sequence[Mapping[str, Any]], language: Language) -> None:
     rows = [
-        (one["name"], str(one.get("kind", "")), str(one.get("status") or one.get("folder") or ""), one["description"])
-        for one in skills
+        (one["name"], str(one["kind"]), worded("status", one["status"], language), one["description"]) for one in skills
     ]
-    table(("skill", "kind", "from", "description"), rows, spare=("kind", "from"))
+    table(("skill", "kind", "from", "description"), rows, spare=("kind", "from"), language=language)
 
 
 def _short(value: Any) -> str:

@@ -39,7 +39,7 @@ def scan(
 ) -> int:
     """Look for what is dangerous in the installed skill or the SOURCE of that name; exit code 1 where something is."""
     params = {"source": source, "all": everything, "skill": list(skills), **given}
-    found = busy(f"scanning {source or 'all skills'}", app, "scan", params, quiet=as_json or as_sarif)
+    found = busy(app, "scan", params, quiet=as_json or as_sarif)
     if as_sarif:
         from navigator_kernel import __version__
         from navigator_kernel.skills.scan.sarif import sarif

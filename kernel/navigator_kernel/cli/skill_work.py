@@ -50,7 +50,7 @@ def _user(command: F) -> F:
     return click.option("--user", is_flag=True, help="The person's own skills instead of the project's.")(command)
 
 
-def busy(what: str, app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
+def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
     """The answer; on a terminal, while it takes time, a spinner, and how many skills were looked at."""
     import sys
 
@@ -61,6 +61,9 @@ def busy(what: str, app: App, operation: str, params: Mapping[str, Any], *, quie
     from rich.text import Text
 
     from navigator_kernel.text import clean
+    from navigator_kernel.values.wording import say
+
+    what = say(f"busy.{operation}", app.spoken, source=params.get("source") or "")
 
     def line(text: str) -> Text:
         return Text(clean(text, lines=False), no_wrap=True, overflow="ellipsis")
@@ -69,7 +72,7 @@ def busy(what: str, app: App, operation: str, params: Mapping[str, Any], *, quie
 
         def told(done: int, of: int) -> None:
             if of > 1:
-                shown.update(line(f"{what}: {done} of {of}"))
+                shown.update(line(f"{what}: {done}/{of}"))
 
         lifecycle.doors = lifecycle.doors._replace(progress=told)
         return lifecycle.perform(operation, params)

@@ -11,7 +11,7 @@ from navigator_kernel.errors import Damaged, Refused
 from navigator_kernel.hosts.hosts import Entry
 from navigator_kernel.text import pattern
 
-BY_HAND = "mend it, or write by hand what --dry-run shows for an empty project"
+BY_HAND = "correct it, or write by hand what --dry-run shows for an empty project"
 _INDENT = pattern(r"^[ \t]+(?=\S)", re.MULTILINE)
 
 
@@ -81,10 +81,10 @@ def _json(entry: Entry, data: bytes | None) -> dict[str, Any]:
         held = json.loads(data.decode("utf-8"), object_pairs_hook=once) if data and data.strip() else {}
     except (ValueError, RecursionError) as error:
         raise Damaged(
-            f"{str(entry.file)!r} is no plain JSON: {error}", hint="mend it, or write the entry by hand"
+            f"{str(entry.file)!r} is no plain JSON: {error}", hint="correct it, or write the entry by hand"
         ) from error
     if not isinstance(held, dict):
-        raise Damaged(f"{str(entry.file)!r} holds no object", hint="mend it, or write the entry by hand")
+        raise Damaged(f"{str(entry.file)!r} holds no object", hint="correct it, or write the entry by hand")
     return held
 
 

@@ -63,9 +63,10 @@ class Entry(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """Of all that is indexed."""
+        """Of all that is indexed. A body, most of it, goes as it is: JSON has no line break that could begin one."""
         lists = self.tags, self.aliases, self.examples
-        held = json.dumps((self.id, self.name, self.description, *lists, self.body, self.priority), ensure_ascii=False)
+        told = json.dumps((self.id, self.name, self.description, *lists, self.priority), ensure_ascii=False)
+        held = f"{told}\n{self.body}"
         return blake2b(held.encode("utf-8", errors="surrogatepass"), digest_size=DIGEST_SIZE).hexdigest()
 
 

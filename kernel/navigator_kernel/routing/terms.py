@@ -22,7 +22,10 @@ def terms(text: str) -> list[str]:
             found += _pairs(run)
             continue
         lower = run.lower()
-        parts = [run] if run == lower else [part.lower() for part in _CAMEL.split(run)]
+        if run == lower or run[1:].islower() or (run.isalpha() and run.isupper()):  # most are, and have one part
+            found.append(lower)
+            continue
+        parts = [part.lower() for part in _CAMEL.split(run)]
         found += parts if len(parts) == 1 else [*parts, lower]
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 VERSION = 2
 BY_INSTALLING = "installed by command"  # the note of version 1's trust that `update` and `--frozen` gave, too
 ASKED_EACH_TIME = "script:"  # what an earlier version trusted of a project\'s scripts counts no more
+FEW = 10  # subjects that are recorded one by one
+TOGETHER = 8_000  # characters of subjects in one entry: even escaped they fit its line uncut
 EVERYTHING = "*"  # in memory only: what a typed `--yes` covers
 
 
@@ -55,17 +58,22 @@ class ConsentBook(Struct):
         return subject in self._trusted() and not subject.startswith(ASKED_EACH_TIME)
 
     def trust(self, *subjects: str, note: str) -> None:
-        for subject in subjects:
-            self.audit.record("trusted", subject=subject, note=note)
+        self._record("trusted", subjects, note=note)
         self._change({subject: {"note": note, "ts": self.clock.now()} for subject in subjects})
 
     def distrust(self, *subjects: str) -> None:
-        for subject in subjects:
-            self.audit.record("distrusted", subject=subject)
+        self._record("distrusted", subjects)
         self._change(dict.fromkeys(subjects))
 
     def subjects(self) -> tuple[str, ...]:
         return tuple(sorted(self._trusted()))
+
+    def _record(self, event: str, subjects: Sequence[str], **facts: Any) -> None:
+        """An entry for each of a few; of many, as a large install brings them, as many to an entry as fit its line."""
+        groups = [[subject] for subject in subjects] if len(subjects) <= FEW else _grouped(subjects)
+        for group in groups:
+            named: dict[str, Any] = {"subject": group[0]} if len(group) == 1 else {"subjects": group}
+            self.audit.record(event, **named, **facts)
 
     def _change(self, entries: dict[str, Any]) -> None:
         self.writer.make_folder(self.file.parent)
@@ -100,6 +108,17 @@ class ConsentBook(Struct):
         if not isinstance(trusted, dict):
             raise Damaged(f"{str(self.file)!r} holds no record of trust", hint="remove it; trust is then asked again")
         return trusted
+
+
+def _grouped(subjects: Iterable[str]) -> Iterator[list[str]]:
+    group: list[str] = []
+    for subject in subjects:
+        if group and sum(map(len, group)) + len(subject) > TOGETHER:
+            yield group
+            group = []
+        group.append(subject)
+    if group:
+        yield group
 
 
 def _is_given(entry: object) -> bool:

@@ -8,9 +8,10 @@ leaves `aliases` alone.
 from __future__ import annotations
 
 import json
+import os
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +41,8 @@ def sidecar_path(inner: Path, name: str) -> Path:
 
 def skill_folder(sidecar: str) -> str:
     """The folder of the skill that the file at `sidecar` is of."""
-    path = Path(sidecar)
-    return str(path.parent.parent / path.name.removesuffix(SIDECAR))
+    folder, name = os.path.split(sidecar)
+    return os.path.join(os.path.dirname(folder), name.removesuffix(SIDECAR))  # noqa: PTH118, PTH120 - of a thousand, in a fifth of the time
 
 
 def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None) -> bytes | None:
@@ -161,8 +162,14 @@ def _listed(held: Any, key: str) -> list[str]:
     found = held.get(key, []) if isinstance(held, dict) else None
     if not isinstance(found, list):
         raise ValueError(f"{key} is no list")  # noqa: TRY004 - as for JSON that is none
-    told = (clean(one, lines=False).strip() for one in found if isinstance(one, str))
+    told = (_cleaned(one) for one in found if isinstance(one, str))
     return [one for one in told if 0 < len(one) <= LENGTH][:MOST]
+
+
+@lru_cache(4_096)
+def _cleaned(word: str) -> str:
+    """Many skills have the same words."""
+    return clean(word, lines=False).strip()
 
 
 def _added(held: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:

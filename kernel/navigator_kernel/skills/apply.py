@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 KEPT_LOCKS = 50
+MANY = 16  # skills from which threads are worth their start
 
 
 def refuse_damage(place: Place) -> None:
@@ -71,16 +72,16 @@ def apply(
         for name in links:
             change.write(f"link/{name}", link_text(place, name).encode())
         with doors.writer.together():
+            folders = [change.folder(plan.receipt.name, keep=keep.get(plan.receipt.name, "")) for plan in coming]
+            _stage(coming, folders, doors.writer)
             for plan in coming:
                 name = plan.receipt.name
-                _stage(plan, change.folder(name, keep=keep.get(name, "")), doors.writer)
+                aliases = held_bytes(sidecar_path(place.inner, name))
                 change.write(f"receipt/{name}", receipt_bytes(plan.receipt))
-                change.write(
-                    f"aliases/{name}", sidecar_bytes(plan.skill, name, held_bytes(sidecar_path(place.inner, name)))
-                )
-                receipts[name] = plan.receipt
+                change.write(f"aliases/{name}", sidecar_bytes(plan.skill, name, aliases))
+        receipts |= {plan.receipt.name: plan.receipt for plan in coming}
+        new = {plan.receipt.name: plan.skill for plan in coming}
         if coming or going:
-            new = {plan.receipt.name: plan.skill for plan in coming}
             _derive(place, change, receipts, new, going if forget else (), doors)
         _recorded(place, coming, going, doors)
         changed = change.commit()
@@ -145,8 +146,22 @@ def _free(place: Place, stamp: str) -> str:
     return f"{stamp}-{at:03}"
 
 
-def _stage(plan: Plan, folder: Path, writer: Writer) -> None:
-    """Writes the skill's files in a folder of the same file system, proved to be what was read."""
+def _stage(plans: Sequence[Plan], folders: Sequence[Path], writer: Writer) -> None:
+    """Writes each skill's files in a folder of the same file system, many on several threads, which wait for the
+    system most of the time; the first error is raised once all threads are done."""
+    if len(plans) < MANY:
+        for plan, folder in zip(plans, folders, strict=True):
+            _stage_one(plan, folder, writer)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as pool:
+        for _ in pool.map(_stage_one, plans, folders, [writer] * len(plans)):
+            pass
+
+
+def _stage_one(plan: Plan, folder: Path, writer: Writer) -> None:
+    """Proved to be what was read."""
     writer.write_new(folder, {file.path: (plan.contents[file.path], file.mode) for file in plan.receipt.files})
     if folder_digest(folder) != plan.receipt.digest:
         raise IntegrityMismatch(f"skill {plan.receipt.name!r} was not written as it was read", hint="check the disk")

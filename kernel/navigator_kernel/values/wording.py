@@ -7,6 +7,7 @@ from typing import Any
 
 from navigator_kernel.text import Language
 from navigator_kernel.values.route import RouteDecision
+from navigator_kernel.values.skill_wording import OF_SKILLS
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
     "notice.few_skills": (
@@ -277,12 +278,24 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "找到 {count} 个技能；当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),
     "lifecycle.done": ("{operation} done", "{operation} 完成"),
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
+    **OF_SKILLS,
 }  # fmt: skip
+
+
+BETWEEN: Mapping[Language, str] = {"en": ", ", "zh": "、"}  # names
+APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # parts of a sentence
+COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 
 def say(key: str, language: Language, **values: Any) -> str:
     """The sentence `key` in `language`, filled once."""
     return SENTENCES[key][language == "zh"].format(**values)
+
+
+def worded(kind: str, code: str, language: Language) -> str:
+    """The word for a code of one kind; one that is not known comes out as it is."""
+    key = f"{kind}.{code}"
+    return say(key, language) if key in SENTENCES else code
 
 
 def because(decision: RouteDecision, language: Language) -> str:

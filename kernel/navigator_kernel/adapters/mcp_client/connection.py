@@ -21,7 +21,7 @@ from msgspec import Struct, field
 
 from mcp import Client
 from navigator_kernel.adapters.mcp_client.elicitation import content_of, declined, question_key
-from navigator_kernel.adapters.mcp_client.stdio import Told
+from navigator_kernel.adapters.mcp_client.stdio import ServerState
 from navigator_kernel.adapters.mcp_client.thread import thread
 from navigator_kernel.errors import ConnectionFailed, KernelError, PermissionDenied
 
@@ -44,9 +44,9 @@ class Call(Struct, eq=False):
 class Connection:
     """`opened` makes the transport, within `limit` seconds. Everything here runs on one event loop."""
 
-    def __init__(self, *, name: str, opened: Callable[[Told], Transport], limit: float) -> None:
+    def __init__(self, *, name: str, opened: Callable[[ServerState], Transport], limit: float) -> None:
         self.name, self.opened, self.limit = name, opened, limit
-        self.told, self.used = Told(), time.monotonic()
+        self.state, self.used = ServerState(), time.monotonic()
         self.changed: dict[str, asyncio.Event] = {}  # by the URI that is watched
         self.calls: list[Call] = []
         self._stop = asyncio.Event()
@@ -60,7 +60,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        return not self._task.done() and not self.told.gone.is_set() and not self._stop.is_set()
+        return not self._task.done() and not self.state.gone.is_set() and not self._stop.is_set()
 
     async def client(self) -> Client:
         """The one that is connected; ConnectionFailed where that fails or takes too long."""
@@ -68,9 +68,9 @@ class Connection:
 
     def lost(self, why: str = "") -> ConnectionFailed | PermissionDenied:
         """With the reason that is known, and the last line that the server wrote."""
-        reason, words = self.told.why or why or "its connection ended", self.told.last_words()
+        reason, words = self.state.why or why or "its connection ended", self.state.last_words()
         message = f"the MCP server {self.name!r}: {reason}{f'; it said: {words}' if words else ''}"
-        if self.told.refused:
+        if self.state.refused:
             return PermissionDenied(f"PermissionDenied: {message}", hint="check its headers: navigator mcp list")
         return ConnectionFailed(message, hint="check its command, its address and its log")
 
@@ -106,19 +106,19 @@ class Connection:
             async with asyncio.timeout(ANSWER):
                 await client.send_ping()
         except Exception:  # noqa: BLE001 - whatever it is, it is no answer
-            self.told.why = self.told.why or "it does not answer any more"
+            self.state.why = self.state.why or "it does not answer any more"
             self.leave()
 
     def _too_late(self) -> None:
         if not self._client.done():
-            self.told.why = self.told.why or f"it did not answer within {self.limit:g} seconds"
+            self.state.why = self.state.why or f"it did not answer within {self.limit:g} seconds"
             self.leave()
 
     async def _own(self) -> None:
         try:
             info = Implementation(name="navigator-kernel", version="0")
             async with Client(
-                self.opened(self.told),
+                self.opened(self.state),
                 mode="legacy",
                 cache=None,
                 client_info=info,
@@ -130,14 +130,14 @@ class Connection:
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - handed to whoever waits for it
             self._fail(error)
         finally:
-            self.told.gone.set()
+            self.state.gone.set()
             self._fail(ConnectionError("closed"))
             if not self._client.cancelled():
                 self._client.exception()  # seen, where nobody waited for it
 
     async def _over(self) -> None:
         """Until it is told to, the server went away, or nobody has asked for long."""
-        ends = [asyncio.ensure_future(event.wait()) for event in (self._stop, self.told.gone)]
+        ends = [asyncio.ensure_future(event.wait()) for event in (self._stop, self.state.gone)]
         try:
             while not any(end.done() for end in ends):
                 await asyncio.wait(ends, timeout=IDLE, return_when=asyncio.FIRST_COMPLETED)

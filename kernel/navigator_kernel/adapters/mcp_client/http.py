@@ -10,7 +10,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.mcp_client.stdio import Told
+    from navigator_kernel.adapters.mcp_client.stdio import ServerState
     from navigator_kernel.values.mcp import McpServer
 
 WRITE = 30.0  # seconds to connect and to send
@@ -21,13 +21,13 @@ REFUSED = (401, 403)
 
 
 @asynccontextmanager
-async def address_of(server: McpServer, told: Told) -> AsyncIterator[tuple[Any, Any]]:
+async def address_of(server: McpServer, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
     """The two streams that the SDK's client is given. The machine's proxies and certificates count."""
 
     async def heard(response: httpx2.Response) -> None:
         if response.status_code >= 400 and response.request.method == "POST":
-            told.why = f"it answered {response.status_code} {response.reason_phrase}".strip()
-            told.refused = response.status_code in REFUSED
+            state.why = f"it answered {response.status_code} {response.reason_phrase}".strip()
+            state.refused = response.status_code in REFUSED
 
     timeout = httpx2.Timeout(WRITE, read=READ)
     hooks = {"response": [heard]}

@@ -124,13 +124,13 @@ async def _called(
     if call.asked is not None:
         raise input_needed(held.name, *call.asked)
     content = [_dumped(item) for item in answer.content]
-    told = {"tool": name, "content": content, "is_error": bool(answer.is_error)}
+    answered = {"tool": name, "content": content, "is_error": bool(answer.is_error)}
     if answer.structured_content is not None:
-        told["structured"] = answer.structured_content
+        answered["structured"] = answer.structured_content
     text = " ".join(str(item.get("text", "")) for item in content)
     if answer.is_error and _DENIED.search(text[:2_000]):
-        raise PermissionDenied(_said(held.name, text), hint="it is the server that refuses", **told)
-    return told
+        raise PermissionDenied(_said(held.name, text), hint="it is the server that refuses", **answered)
+    return answered
 
 
 async def _explained(
@@ -138,7 +138,7 @@ async def _explained(
 ) -> KernelError:
     """AGT-9: the failure by its name, and what there is instead of what was not found."""
     said = str(error)
-    if held.told.gone.is_set() or (error.code == CONNECTION_CLOSED and said.lower() == "connection closed"):
+    if held.state.gone.is_set() or (error.code == CONNECTION_CLOSED and said.lower() == "connection closed"):
         held.leave()
         return held.lost()
     if _DENIED.search(said):

@@ -111,8 +111,8 @@ class Servers(Struct, frozen=True, kw_only=True):
             hint = "pip install 'navigator-kernel[mcp]'"
             raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
         if held.url:
-            return lambda told: http.address_of(held.resolved(self.secret), told)
-        return lambda told: stdio.process_of(stdio.Start(argv, env, folder, scratch, exceeded), told)
+            return lambda state: http.address_of(held.resolved(self.secret), state)
+        return lambda state: stdio.process_of(stdio.Start(argv, env, folder, scratch, exceeded), state)
 
     async def _asked(
         self,
@@ -216,7 +216,7 @@ def _shortened(value: Any, room: list[int]) -> Any:
 async def _changed(held: Connection, uri: str) -> None:
     """Returns when the server says so; ConnectionFailed where it goes away."""
     changed = held.changed[uri]
-    ends = [asyncio.ensure_future(event.wait()) for event in (changed, held.told.gone)]
+    ends = [asyncio.ensure_future(event.wait()) for event in (changed, held.state.gone)]
     try:
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -44,7 +44,7 @@ class Start(NamedTuple):
     exceeded: Callable[[int], str]
 
 
-class Told(Struct):
+class ServerState(Struct):
     """What is known of a server beside its answers: the end of its stderr, why its connection ended, and whether
     because it did not let the person in."""
 
@@ -64,19 +64,19 @@ class Told(Struct):
 
 
 @asynccontextmanager
-async def process_of(start: Start, told: Told) -> AsyncIterator[tuple[Any, Any]]:
+async def process_of(start: Start, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
     """The two streams that the SDK's client is given; OSError where the process cannot be started."""
     mark = secrets.token_hex(16)
     make_scratch(start.scratch)
     try:
-        async with _running(start, mark, told) as streams:
+        async with _running(start, mark, state) as streams:
             yield streams
     finally:
         await remove_scratch_aside(start.scratch)
 
 
 @asynccontextmanager
-async def _running(start: Start, mark: str, told: Told) -> AsyncIterator[tuple[Any, Any]]:
+async def _running(start: Start, mark: str, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
     process: Any = await asyncio.create_subprocess_exec(
         *start.argv,
         stdin=asyncio.subprocess.PIPE,
@@ -91,10 +91,10 @@ async def _running(start: Start, mark: str, told: Told) -> AsyncIterator[tuple[A
         heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, said = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as group:
-            group.start_soon(_hear, process.stdout, heard, told)
-            group.start_soon(_say, process.stdin, said, told)
-            group.start_soon(_drain, process.stderr, told.hear)
-            group.start_soon(_watch, start, process.pid, mark, told)
+            group.start_soon(_hear, process.stdout, heard, state)
+            group.start_soon(_say, process.stdin, said, state)
+            group.start_soon(_drain, process.stderr, state.hear)
+            group.start_soon(_watch, start, process.pid, mark, state)
             try:
                 yield incoming, outgoing
             finally:
@@ -104,8 +104,8 @@ async def _running(start: Start, mark: str, told: Told) -> AsyncIterator[tuple[A
             await _ended(process, mark)
 
 
-async def _hear(lines: asyncio.StreamReader, heard: Any, told: Told) -> None:
-    """Each line as a message. `told.gone` is set when there will be no more."""
+async def _hear(lines: asyncio.StreamReader, heard: Any, state: ServerState) -> None:
+    """Each line as a message. `state.gone` is set when there will be no more."""
     unasked = unreadable = 0
     try:
         async with heard:
@@ -115,24 +115,24 @@ async def _hear(lines: asyncio.StreamReader, heard: Any, told: Told) -> None:
                 except (ValueError, RecursionError):
                     unreadable += 1
                     if unreadable > UNREADABLE:
-                        told.why = f"{unreadable} lines of it are no messages"
+                        state.why = f"{unreadable} lines of it are no messages"
                         return
                     await asyncio.sleep(0)
                     continue
                 unasked = unasked + 1 if isinstance(message, JSONRPCNotification | JSONRPCRequest) else 0
                 if unasked > UNASKED:
-                    told.why = f"it sent {unasked} messages that nobody asked for"
+                    state.why = f"it sent {unasked} messages that nobody asked for"
                     return
                 await heard.send(SessionMessage(message))
     except ValueError:
-        told.why = f"it sent a message of more than {LINE // 1024**2} MiB"
+        state.why = f"it sent a message of more than {LINE // 1024**2} MiB"
     except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         return  # the session is gone
     finally:
-        told.gone.set()
+        state.gone.set()
 
 
-async def _say(stdin: asyncio.StreamWriter, said: Any, told: Told) -> None:
+async def _say(stdin: asyncio.StreamWriter, said: Any, state: ServerState) -> None:
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with said:
             async for message in said:
@@ -140,10 +140,10 @@ async def _say(stdin: asyncio.StreamWriter, said: Any, told: Told) -> None:
                 stdin.write(line.encode() + b"\n")
                 await stdin.drain()
         return
-    told.gone.set()
+    state.gone.set()
 
 
-async def _watch(start: Start, pid: int, mark: str, told: Told) -> None:
+async def _watch(start: Start, pid: int, mark: str, state: ServerState) -> None:
     """Kills a server that exceeds a limit, without asking it to end first. The checks take at most a twentieth of the
     time, however many files there are."""
     limit = ""
@@ -151,7 +151,7 @@ async def _watch(start: Start, pid: int, mark: str, told: Told) -> None:
         began = time.monotonic()
         limit = await asyncio.to_thread(start.exceeded, pid)
         await asyncio.sleep(0 if limit else max(LOOK, 19 * (time.monotonic() - began)))
-    told.why = f"it went over its limit of {limit}; its files are in {str(start.cwd)!r}"
+    state.why = f"it went over its limit of {limit}; its files are in {str(start.cwd)!r}"
     await asyncio.to_thread(kill_tree, pid, mark)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 DEEP = 12  # expressions within each other that are looked through
 MANY = 300  # expressions that one text is made of
+_NO_NODES = frozenset({int, str, type(None)})  # what most fields of a node hold, such as its places
 LONG, LARGE = 2_000, 10**12  # characters of one constant, and a number that is no character
 
 
@@ -15,6 +16,8 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
     found = [tree]
     for node in found:  # it grows meanwhile
         for held in vars(node).values():
+            if held.__class__ in _NO_NODES:
+                continue
             if isinstance(held, list):
                 found += [one for one in held if isinstance(one, ast.AST)]
             elif isinstance(held, ast.AST) and not isinstance(held, ast.expr_context):
