@@ -50,7 +50,10 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
     "left.lookalike": ("its name looks like another one", "名称与另一技能形似"),
     "left.manifest": ("its manifest cannot be used", "清单无法使用"),
     "left.name-taken": ("its name is in use here", "名称已被占用"),
-    "left.no-name-left": ("its name is another skill's, and no other name is free", "名称属于另一技能，且没有可用的其他名称"),
+    "left.no-name-left": (
+        "its name is another skill's, and no other name is free",
+        "名称属于另一技能，且没有可用的其他名称",
+    ),
     "left.no-text": ("no text and no command", "没有正文，也没有命令"),
     "left.not-found": ("no skill of that name", "没有这个名称的技能"),
     "left.placeholder": ("a placeholder", "占位文件"),
