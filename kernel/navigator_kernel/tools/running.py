@@ -10,10 +10,12 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from navigator_kernel.errors import NotFound, Refused, UsageProblem
+from navigator_kernel.adapters.inside import read_inside
+from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
 from navigator_kernel.text import pattern
 from navigator_kernel.tools.places import ROOT_NAMES, Places, rooted
 from navigator_kernel.values.job import Job
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 SECONDS, MOST = 120.0, 600.0  # that a command gets, and the most it can ask for
 SHOWN = 16_000  # characters of its output that a model is given
+LARGEST = 16 * 1024 * 1024  # bytes of a file that a yes covers
 LINE = 3_000  # characters of a command, which the person is shown whole
 _SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
 _INTERPRETERS = pattern(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
@@ -161,9 +164,10 @@ def _digest(command: Command, places: Places, skill: str, call: str, packages: S
     """Of this call: the command, the skill, and every file of the workspace that a word of it names."""
     files: dict[str, str] = {}
     for word in command.written.split():
-        path = places.workspace / word.strip("'\"")
-        if path.is_file() and not path.is_symlink():
-            files[word] = hashlib.sha256(path.read_bytes()).hexdigest()
+        parts = os.path.normpath(word.strip("'\"")).split("/")
+        if parts[0] not in {"", ".", ".."}:
+            with suppress(KernelError):
+                files[word] = hashlib.sha256(read_inside(places.workspace, parts, LARGEST)).hexdigest()
     body = json.dumps([call, list(command.argv), skill, files, list(packages)], sort_keys=True)
     return f"#{hashlib.sha256(body.encode()).hexdigest()}"
 
