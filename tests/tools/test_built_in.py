@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,29 @@ def test_a_listing_of_the_project_leaves_out_secrets_and_the_kernels_files(box: 
     shown = box.agreed("glob", pattern="*", path=str(box.root)).text.splitlines()
     assert shown == ["docs/page.md", "notes.txt", "other.txt"]
     assert "TOKEN" not in box.agreed("grep", pattern="TOKEN", path=str(box.root)).text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*.md", ["SKILL.md", "references/colors.md"]),
+        ("references/*", ["references/colors.md"]),
+        ("**/colors.*", ["references/colors.md"]),
+        ("scripts/**", ["scripts/hello.py", "scripts/make.sh"]),
+        ("*/*.[ps][yh]", ["scripts/hello.py", "scripts/make.sh"]),
+        ("", ["(no file matches)"]),
+        ("/", ["(no file matches)"]),
+    ],
+)
+def test_names_are_matched_as_a_shell_matches_them(box: Toolbox, pattern: str, found: list[str]) -> None:
+    assert box.call("glob", pattern=pattern).text.splitlines() == found
+
+
+def test_a_pattern_of_many_stars_takes_little_time(box: Toolbox) -> None:
+    box.call("write", file_path="a" * 200, content="x")
+    began = time.process_time()
+    assert box.call("glob", pattern=f"**/{'*a' * 60}b", path=box.work.workspace).text == "(no file matches)"
+    assert time.process_time() - began < 5
 
 
 def test_a_pattern_that_never_ends_is_stopped(box: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:

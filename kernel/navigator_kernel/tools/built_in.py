@@ -69,9 +69,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             answer = await self._done(work, call, arguments, places, executor)
         except (ConsentNeeded, NoSandbox):
             raise
-        except (KernelError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - the model is told, the turn goes on
             hint = f" ({error.hint})" if isinstance(error, KernelError) and error.hint else ""
-            text = error.message if isinstance(error, KernelError) else str(error.strerror)
+            text = error.message if isinstance(error, KernelError) else f"{type(error).__name__}: {error}"
             self.audit.record("failed", run=work.run, subject=subject, skill=work.skill, why=clean(text, lines=False))
             return ToolAnswer(text=say("tool.failed", work.language, error=f"{clean(text)}{hint}"), failed=True)
         if call.name != RUN:  # the gate has recorded that
