@@ -16,7 +16,9 @@ help:  ## List the chores
 demo: $(STAMP)  ## Install a skill from a git repository, route a message to it, run it
 	@$(BIN)/python docs/demo.py
 
+# Tests start the command line 1,000 times; where PYTHONDONTWRITEBYTECODE is set, each start would compile the kernel anew
 test: lint  ## Check everything that a change must keep: lint, then the tests
+	@$(BIN)/python -m compileall -q kernel agents
 	@$(BIN)/python -m pytest -q -n 2 -m "$(FAST)"
 
 test-slow: $(STAMP)  ## Run the long soaks
