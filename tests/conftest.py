@@ -70,9 +70,7 @@ def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
 
 
 @pytest.fixture(autouse=True)
-def home(
-    new_folder: Callable[[str], Path], pattern_sets: Sequence[Path], monkeypatch: pytest.MonkeyPatch
-) -> Path:
+def home(new_folder: Callable[[str], Path], pattern_sets: Sequence[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
     folder = new_folder("home")
     for name in [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_"))]:
