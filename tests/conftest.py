@@ -38,6 +38,14 @@ XDG_FOLDERS = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """For `--dist loadgroup`: the tests of a file stay together, which share what takes long to make."""
+    for item in items:
+        if not item.get_closest_marker("spread"):
+            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
 @pytest.fixture(scope="session")
 def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """A new folder whose name begins so. `mktemp` looks through all that are there first: 20 ms after 5,000 tests."""
