@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -29,6 +29,7 @@ GIT_CONFIG = """\
 [commit]
 \tgpgSign = false
 """
+PARTS = "::test_no_file_of_2000_projects_answers_a_question["
 PATTERNS = "navigator/cache/patterns"
 XDG_FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
@@ -38,12 +39,19 @@ XDG_FOLDERS = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """For `--dist loadgroup`: the tests of a file stay together, which share what takes long to make."""
-    for item in items:
-        if not item.get_closest_marker("spread"):
-            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+@pytest.hookimpl(optionalhook=True)  # of xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile` keeps the tests of a file together, which share what takes long to make; the one that is cut in
+    parts shares little, and its parts go to either worker. (`loadgroup` of xdist 3.8 groups nothing under pytest 9.2.)"""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if PARTS in nodeid else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -300,11 +300,10 @@ def test_no_file_of_a_project_answers_a_question(empty: dict[str, Outcome], file
 
 
 @pytest.mark.ci
-@pytest.mark.spread
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(10))
 def test_no_file_of_2000_projects_answers_a_question(empty: dict[str, Outcome], part: int) -> None:
-    """200 of them, other ones for each part."""
+    """200 of them, other ones for each part; `.ci/run` shares the parts out (`conftest.PARTS`)."""
 
     @seed(part)
     @settings(max_examples=200, deadline=None, suppress_health_check=CHECKS)
