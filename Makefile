@@ -8,7 +8,7 @@ SOURCES := kernel agents bin tests docs
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
+.PHONY: help demo test test-only test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
 
 help:  ## List the chores
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,8 +16,12 @@ help:  ## List the chores
 demo: $(STAMP)  ## Install a skill from a git repository, route a message to it, run it
 	@$(BIN)/python docs/demo.py
 
-test: lint  ## Check everything that a change must keep: lint, then the tests
-	@$(BIN)/python -m pytest -q -n 2 -m "$(FAST)"
+test: lint test-only  ## Check everything that a change must keep: lint, then the tests
+
+# Tests start the command line 1,000 times; where PYTHONDONTWRITEBYTECODE is set, each start would compile the kernel again
+test-only: $(STAMP)  ## Run the tests without lint (OPTIONS="tests/cli -x")
+	@$(BIN)/python -m compileall -q kernel agents
+	@$(BIN)/python -m pytest -q -n 2 -m "$(FAST)" $(OPTIONS)
 
 test-slow: $(STAMP)  ## Run the long soaks
 	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600

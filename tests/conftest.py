@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import re
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
+from navigator_kernel.adapters.module_child import ModuleChild
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 pytest_plugins = ["requirement_marks", "pytester"]
@@ -24,6 +29,8 @@ GIT_CONFIG = """\
 [commit]
 \tgpgSign = false
 """
+PARTS = "::test_no_file_of_2000_projects_answers_a_question["
+PATTERNS = "navigator/cache/patterns"
 XDG_FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_STATE_HOME": ".local/state",
@@ -32,10 +39,56 @@ XDG_FOLDERS = {
 }
 
 
+@pytest.hookimpl(optionalhook=True)  # of xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile` keeps the tests of a file together, which share what takes long to make; the one that is cut in
+    parts shares little, and its parts go to either worker. (`loadgroup` of xdist 3.8 groups nothing under pytest 9.2.)"""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if PARTS in nodeid else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session")
+def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A new folder whose name begins so. `mktemp` looks through all that are there first: 20 ms after 5,000 tests."""
+    base, numbers = tmp_path_factory.getbasetemp(), count()
+
+    def make(name: str) -> Path:
+        folder = base / f"{name}{next(numbers)}"
+        folder.mkdir(mode=0o700)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def tmp_path(new_folder: Callable[[str], Path], request: pytest.FixtureRequest) -> Path:
+    """As pytest's own."""
+    return new_folder(f"{re.sub(r'[^A-Za-z0-9_]', '_', request.node.name)[:30]}-")
+
+
+@pytest.fixture(scope="session")
+def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+    """What the scanner compiles in a new home, which takes it 0.8 s each time."""
+    folder = tmp_path_factory.mktemp("patterns")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        scanner = ModuleChild("navigator_kernel.assembly.content_child", memory=2**30)
+        scanner.ask({"files": {"SKILL.md": b"---\nname: a\n---\n"}, "secrets": True}, seconds=60)
+        scanner.close()
+    return sorted((folder / PATTERNS).glob("*.hsdb"))  # none without Hyperscan
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(new_folder: Callable[[str], Path], pattern_sets: Sequence[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
-    folder = tmp_path_factory.mktemp("home")
+    folder = new_folder("home")
     for name in [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_"))]:
         monkeypatch.delenv(name)
     for name in ("NO_COLOR", "FORCE_COLOR"):
@@ -46,6 +99,12 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("NAVIGATOR_ENCODER", "off")  # its arrays take 2 s and 83 MB in each new home
     monkeypatch.setattr("navigator_kernel.adapters.use_encoder.installed", lambda: False)
     (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
+    if pattern_sets:
+        kept = folder / XDG_FOLDERS["XDG_STATE_HOME"] / PATTERNS
+        for part in (kept.parents[1], kept.parent, kept):
+            part.mkdir(mode=0o700, parents=True)
+        for path in pattern_sets:
+            (kept / path.name).hardlink_to(path)
     (folder / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

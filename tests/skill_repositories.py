@@ -13,6 +13,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
+# What `git init` would write, and that no commit starts a `git maintenance`
+CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = false
+\tlogallrefupdates = true
+[uploadpack]
+\tallowFilter = {partial}
+\tallowAnySHA1InWant = {partial}
+[maintenance]
+\tauto = false
+"""
 NETWORK = {"fetch", "ls-remote", "clone", "fetch-pack", "remote-https", "remote-http", "upload-pack"}
 
 
@@ -23,10 +36,10 @@ def skill_text(name: str, description: str = "does a thing", extra: str = "") ->
 def make_repo(tmp_path: Path, files: Mapping[str, str | bytes], *, name: str = "repo", partial: bool = True) -> Path:
     """A repository with `files` in one commit, which serves partial fetches or (`partial=False`) does not."""
     repo = tmp_path / name
-    repo.mkdir(parents=True)
-    git(repo, "init", "--quiet")
-    git(repo, "config", "uploadpack.allowFilter", str(partial).lower())
-    git(repo, "config", "uploadpack.allowAnySHA1InWant", str(partial).lower())
+    for folder in ("objects", "refs"):
+        (repo / ".git" / folder).mkdir(parents=True)
+    (repo / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (repo / ".git" / "config").write_text(CONFIG.format(partial=str(partial).lower()))
     commit(repo, files)
     return repo
 

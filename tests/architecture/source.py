@@ -58,6 +58,8 @@ def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def suppressions(text: str) -> Iterator[str]:
     """Each comment that silences a check, as it stands."""
+    if not SUPPRESSION.search(text):
+        return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and SUPPRESSION.search(token.string):
             yield token.string

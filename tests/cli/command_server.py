@@ -6,6 +6,7 @@ Only the time of starting differs, so tests of start-up time, imports and encodi
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import json
@@ -14,28 +15,34 @@ import pkgutil
 import runpy
 import socket
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 MAIN = "navigator_kernel.cli.main"
 # Packages of extras; numpy starts threads, and a process with threads must not fork
-LEFT_OUT = ("numpy", "mcp", "pydantic_ai", "langgraph", "sqlalchemy")
+LEFT_OUT = {"numpy", "mcp", "pydantic_ai", "langgraph", "sqlalchemy"}
+PLAIN = ("git", "tantivy", "tinydb", "yaml", "jinja2", "rich.table", "rich.progress", "tempfile", "sqlite3")
+# Only for commands that ask a model or a server: a process that holds these takes 10 ms longer to fork and to end
+ASKING = ("mcp", "sqlalchemy", "pydantic_ai.direct", "pydantic_ai.models.openai", "genai_prices.data")
 MOST = 1 << 20  # bytes of one request
 
 
-def preload() -> None:
-    """Imports what commands import; a module that needs what is left out is imported where it is needed."""
+def preload(more: Sequence[str]) -> None:
+    """Imports what commands import, and `more`; a module that needs what is left out is imported where it is needed."""
     import navigator_kernel
 
-    sys.modules.update(dict.fromkeys(LEFT_OUT))  # from now on an import of these fails
+    left_out = LEFT_OUT - {name.partition(".")[0] for name in more}
+    sys.modules.update(dict.fromkeys(left_out))  # from now on an import of these fails
     for found in pkgutil.walk_packages(navigator_kernel.__path__, "navigator_kernel.", onerror=bool):
         if found.name != MAIN:
             with suppress(ImportError):
                 importlib.import_module(found.name)
-    for name in ("git", "tantivy", "tinydb", "yaml", "jinja2", "rich.table", "rich.progress", "tempfile", "sqlite3"):
+    for name in (*PLAIN, *more):
         importlib.import_module(name)
-    for name in LEFT_OUT:
+    for name in left_out:
         del sys.modules[name]
+    gc.freeze()  # no collection in a forked process goes through all of this again
     assert len(os.listdir("/proc/self/task")) == 1, "a module starts a thread: leave it out"
 
 
@@ -74,7 +81,7 @@ def become(asked: dict[str, Any], streams: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    preload()
+    preload(ASKING if sys.argv[2] == "asking" else ())
     args = serve(socket.socket(fileno=int(sys.argv[1])))
     sys.argv = [MAIN, *args]
     runpy.run_module(MAIN, run_name="__main__", alter_sys=True)

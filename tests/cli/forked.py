@@ -35,7 +35,7 @@ def run_command(
     args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: bytes, timeout: float
 ) -> subprocess.CompletedProcess[bytes]:
     """As `subprocess.run` of `python -m navigator_kernel.cli.main` with captured output; TimeoutExpired likewise."""
-    server = _server()
+    server = _server("asking" if _asks(args, env) else "plain")
     request = json.dumps({"args": list(args), "cwd": str(cwd), "env": dict(env)}).encode()
     if _fixed(env) != server.fixed or len(request) > MOST:
         argv = [sys.executable, "-m", "navigator_kernel.cli.main", *args]
@@ -48,6 +48,12 @@ def run_command(
         if code is None:
             raise subprocess.TimeoutExpired(list(args), timeout)
         return subprocess.CompletedProcess(list(args), code, _content(out), _content(err))
+
+
+def _asks(args: Sequence[str], env: Mapping[str, str]) -> bool:
+    """Whether the command may ask a model or an MCP server; a wrong guess costs time only."""
+    settings = Path(env.get("XDG_CONFIG_HOME", "")) / "navigator" / "config.toml"
+    return args[:1] == ("mcp",) or settings.is_file()
 
 
 def _exit_code(server: Server, timeout: float) -> int | None:
@@ -75,15 +81,15 @@ def _fixed(env: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def _server() -> Server:
-    """It ends when this process does, at the latest."""
+def _server(kind: str) -> Server:
+    """One of each kind (`command_server.ASKING`), started when it is first wanted. It ends when this process does, at the latest."""
     from cli.support import environment
 
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     env = environment()
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, str(SERVER), str(theirs.fileno())], env=env, pass_fds=[theirs.fileno()]
+            [sys.executable, str(SERVER), str(theirs.fileno()), kind], env=env, pass_fds=[theirs.fileno()]
         )
 
     def end() -> None:

@@ -102,7 +102,7 @@ def mcp_server(place: Place) -> None:
 
 def no_trust(place: Place) -> None:
     path = Path(os.environ["XDG_STATE_HOME"]) / "navigator" / "trust.json"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("{ broken")
 
 

@@ -117,7 +117,7 @@ def test_an_age_without_clear_is_a_usage_problem(kept: Any) -> None:
 @pytest.fixture
 def known(project: Any) -> Any:
     """A project with rows of every kind in its mapping."""
-    project.mapping.path.parent.mkdir(parents=True)
+    project.mapping.path.parent.mkdir(parents=True, exist_ok=True)
     project.mapping.path.write_text(PAGE)
     return project
 

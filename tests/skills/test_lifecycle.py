@@ -183,14 +183,14 @@ def test_a_local_folder_is_not_recorded_in_the_mapping(project: Any) -> None:
 
 @pytest.mark.requirement("LIF-8", "SEN-6")
 def test_a_bare_name_is_installed_from_the_repository_that_the_mapping_knows(project: Any, repo: Path) -> None:
-    project.mapping.path.parent.mkdir(parents=True)
+    project.mapping.path.parent.mkdir(parents=True, exist_ok=True)
     table = f"| name | description | upstream_repo | subpath |\n|---|---|---|---|\n| `beta` | x | file://{repo} | |\n"
     project.mapping.path.write_text(table)
     assert project.run("install", source="Beta")["skills"][0]["name"] == "beta"
 
 
 def test_info_says_so_when_the_mapping_cannot_grow(project: Any, repo: Path) -> None:
-    project.mapping.path.parent.mkdir(parents=True)
+    project.mapping.path.parent.mkdir(parents=True, exist_ok=True)
     project.mapping.path.write_text("<!-- observed: begin -->\nno end\n")
     answer = project.run("info", source=f"file://{repo}")
     assert "mapping was not updated" in answer["notes"][0]
