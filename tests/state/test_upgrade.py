@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.support import Place
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.journal import SqliteJournal
@@ -22,6 +23,7 @@ from navigator_kernel.settings import user_state
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import PendingApproval, Said, Session
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
+from skill_repositories import skill_text
 
 pytestmark = pytest.mark.requirement("X-43")
 PACKET = Packet(
@@ -126,6 +128,22 @@ def test_what_a_clone_brings_to_a_new_home_is_not_moved(tmp_path: Path) -> None:
     make_old_state(clone)
     assert upgrade(clone) == []
     assert open_sessions(clone).listed() == []
+
+
+def test_what_a_clone_brings_to_a_home_that_only_this_version_used_is_not_moved(tmp_path: Path) -> None:
+    here = Place(root=tmp_path / "mine")
+    here.write({".claude/skills/word/SKILL.md": skill_text("word")})
+    assert here.run("ask", "/word hello").code == 0
+    assert (user_state() / "cache").is_dir()
+    clone = tmp_path / "clone"
+    make_old_state(clone)
+    assert upgrade(clone) == []
+    assert open_sessions(clone).listed() == []
+
+
+def test_a_note_that_cannot_be_read_allows_nothing(root: Path) -> None:
+    (user_state() / "home.json").write_text("{ broken")
+    assert upgrade(root) == []
 
 
 def test_what_a_clone_brings_after_the_upgrade_is_not_moved(root: Path, tmp_path: Path) -> None:

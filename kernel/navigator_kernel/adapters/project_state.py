@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.files import PRIVATE, FolderWriter, make_private, read_bounded
+from navigator_kernel.adapters.person_home import make_home
 from navigator_kernel.digests import blake2b
 from navigator_kernel.errors import KernelError
 from navigator_kernel.project_root import is_project
@@ -47,7 +48,7 @@ class ProjectState:
             return
         from navigator_kernel.adapters.database import locked
 
-        make_private(self._base)
+        make_home(self._base)
         make_private(self.folder.parent)
         with locked(self._base / "projects" / "claim.lock"):
             if not self.folder.is_dir():

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 import navigator_kernel
 from navigator_kernel.adapters.entry_points import entry_points
-from navigator_kernel.adapters.files import make_private
+from navigator_kernel.adapters.person_home import make_home
 from navigator_kernel.adapters.project_state import BOX, PrivateWriter, ProjectState
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.project_root import foreign, is_project, is_usable, nearest
@@ -108,7 +108,7 @@ def box_of(root: Path) -> Path:
 
 def private_writer(folder: Path) -> PrivateWriter:
     """The write port of one folder of the person's state folder, which has mode 0700."""
-    return PrivateWriter(folder, partial(make_private, user_state()))
+    return PrivateWriter(folder, partial(make_home, user_state()))
 
 
 def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.files import FolderWriter, read_bounded
+from navigator_kernel.adapters.person_home import upgraded_at
 from navigator_kernel.assembly.parts import state_writer
-from navigator_kernel.assembly.places import private_writer, project_state
+from navigator_kernel.assembly.places import project_state
 from navigator_kernel.errors import KernelError
 from navigator_kernel.settings import user_state
 
 Clean = Callable[[Path], None]
 SIZE_LIMIT = 1024**3  # bytes of one file that is moved
-_NOTE_LIMIT = 4096  # bytes
 _GRANTS: Mapping[str, Any] = {"approval": None, "retry": [], "grants": []}  # what a session must not bring along
 
 
@@ -29,7 +28,7 @@ def upgrade(root: Path) -> list[str]:
     Only files that this person's home knew before its own upgrade are moved: what a clone brings later stays unused.
     The inode's change time decides (inode(7)), for no archive and no checkout can set it.
     """
-    old, since = root / "mybox" / "state", _upgraded_at()
+    old, since = root / "mybox" / "state", upgraded_at(user_state())
     mine = [name for name in _MOVED if _changed_at(old / name) < since]
     if not mine:
         return []
@@ -55,25 +54,6 @@ def _remove(root: Path, moved: Sequence[Path]) -> None:
     for path in (*moved, box / "logs" / "tapes", box / "cache" / "index", box / "cache" / "repos"):
         with suppress(KernelError):
             writer.remove(path)
-
-
-def _upgraded_at() -> int:
-    """When this person's home was first used by this version, in ns; 0 for a home that no earlier version used."""
-    note = user_state() / "home.json"
-    try:
-        return int(json.loads(read_bounded(note, _NOTE_LIMIT))["upgraded_at"])
-    except FileNotFoundError:
-        at = time.time_ns() if _was_used() else 0
-    private_writer(user_state()).write(note, json.dumps({"v": 2, "upgraded_at": at}).encode(), mode=0o600)
-    return at
-
-
-def _was_used() -> bool:
-    """Whether an earlier version left anything in the home."""
-    try:
-        return any(name not in {"projects", "home.json"} for name in os.listdir(user_state()))
-    except OSError:
-        return False
 
 
 def _changed_at(path: Path) -> int:
