@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cli.support import Place
+from cli.terminals import terminal
 from models.wire_server import HELLO, Said, WireServer
 from person_state import accept
 from specialist.turns import of_phase_two, says, song
@@ -106,6 +107,18 @@ def test_an_edit_is_shown_then_made_and_can_be_undone(writer: Place, server: Wir
     assert writer.json("undo")["files"] == [{"path": "new.txt", "state": "undone"}]
     assert writer.json("undo", second["run"])["files"] == [{"path": "notes.txt", "state": "undone"}]
     assert (notes.read_text(), (writer.root / "new.txt").exists()) == (NOTES, False)
+
+
+@pytest.mark.requirement("JIT-12", "X-41")
+@pytest.mark.parametrize("words", [("ask", "/song-writer change notes.txt"), ("chat",)], ids=["ask", "chat"])
+def test_a_terminal_shows_the_diff_line_by_line(writer: Place, server: WireServer, words: tuple[str, ...]) -> None:
+    says(server, call("edit", file_path="notes.txt", old_string="two", new_string="2"), HELLO)
+    with terminal(writer, *words) as screen:
+        if words == ("chat",):
+            screen.wait_for("> ")
+            screen.type("/song-writer change notes.txt\n")
+        shown = screen.wait_for("(yes/no)").replace("\r\n", "\n")
+    assert "\n one\n-two\n+2\n three\n" in shown
 
 
 def test_files_that_came_out_are_named_with_their_size(writer: Place, server: WireServer) -> None:
