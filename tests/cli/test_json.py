@@ -16,6 +16,7 @@ import pytest
 
 from cli.support import Place, below, place_in, type_a
 from models.wire_server import serving
+from navigator_kernel.assembly.built_in import open_changes
 from navigator_kernel.assembly.parts import open_journal
 from navigator_kernel.cli.commands import COMMANDS, navigator
 from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
@@ -100,6 +101,16 @@ def mcp_server(place: Place) -> None:
     place.said("mcp", "add", "there", "--", sys.executable, str(MCP_SERVER))
 
 
+def changed(place: Place) -> None:
+    open_changes(place.root).make("run-1", "notes.txt", None, b"new\n")
+
+
+def damaged(place: Place) -> None:
+    changed(place)
+    (record,) = state_of(place.root).glob("changes/run-1/*.after")
+    record.write_bytes(b"other\n")
+
+
 def no_trust(place: Place) -> None:
     path = Path(os.environ["XDG_STATE_HOME"]) / "navigator" / "trust.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +140,7 @@ CASES: Mapping[str, Case] = {
     "config path": Case(),
     "config set": Case(words=["language", "zh"]),
     "config unset": Case(words=["language"]),
+    "diff": Case(before=changed),
     "doctor": Case(),
     "eval": Case(words=["word-count"]),
     "gc": Case(),
@@ -187,6 +199,7 @@ CASES: Mapping[str, Case] = {
     "skill trust": Case(words=["tool"]),
     "skill uninstall": Case(words=["alpha"], before=install),
     "skill verify": Case(before=install),
+    "undo": Case(before=changed),
     "why": Case(before=once),
     "log": Case(before=once),
     "workflow abort": Case(words=["run-1"], before=run_that("stopped")),
@@ -215,6 +228,8 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("config set", Case(words=["language", "klingon"], code=2)),
     ("config set", Case(words=["language", "zh"], before=TOML, code=6)),
     ("config unset", Case(words=["language"], before=TOML, code=6)),
+    ("diff", Case(words=["nothing"], code=4)),
+    ("diff", Case(before=damaged, code=6)),
     ("doctor", Case(before=TOML, code=1)),
     ("doctor", Case(before=DATABASE, code=1)),
     ("doctor", Case(before=no_trust, code=1)),
@@ -292,6 +307,9 @@ FAILING: Sequence[tuple[str, Case]] = [
     ("skill uninstall", Case(words=["nothing"], code=4)),
     ("skill verify", Case(words=["nothing"], code=4)),
     ("skill verify", Case(before=RECEIPT, code=6)),
+    ("undo", Case(code=4)),
+    ("undo", Case(words=["../nothing"], code=3)),
+    ("undo", Case(before=damaged, code=6)),
     ("why", Case(code=4)),
     ("why", Case(words=["20200101-000000000-000000"], code=4)),
     ("workflow abort", Case(words=["run-1"], before=run_that("done"), code=3)),
