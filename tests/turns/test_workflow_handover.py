@@ -61,10 +61,16 @@ def test_a_word_for_what_came_before_means_its_output(root: Path, second: str) -
 @pytest.mark.requirement("WFL-7")
 @pytest.mark.parametrize(
     ("files", "words"),
-    [({"report.md": "a b c d"}, 4), ({"report.md": "a b c d", "other.txt": "e"}, 2), ({"empty.md": ""}, 2)],
-    ids=["one file", "several files", "an empty file"],
+    [
+        ({"report.md": "a b c d"}, 4),
+        ({"report.md": "a b c d", "notes.acts": "e"}, 4),
+        ({"report.md": "a b c d", "other.txt": "e"}, 2),
+        ({"empty.md": ""}, 2),
+        ({"notes.acts": "e"}, 2),
+    ],
+    ids=["one document", "a document and another file", "several documents", "an empty document", "another file"],
 )
-def test_the_only_text_file_of_a_step_is_what_the_next_one_works_on(
+def test_the_only_document_of_a_step_is_what_the_next_one_works_on(
     root: Path, files: dict[str, str], words: int
 ) -> None:
     script = "".join(f"open({name!r}, 'w').write({text!r})\n" for name, text in files.items())

@@ -129,10 +129,10 @@ class Specialist(Struct, kw_only=True):
         )
 
     def _tools(self, executor: Executor, packet: Packet) -> dict[str, Any]:
-        """What the built-in tools work with; nothing for a skill that the person does not accept and that asks for no
-        tools, of which only the text is used."""
+        """What the built-in tools work with; nothing for a skill that names other tools and none of these (JIT-5), and
+        nothing for one that the person does not accept and that asks for none, of which only the text is used."""
         skill = executor.skill
-        if executor.standing == "unknown" and not (skill.tools or skill.allowed_tools):
+        if not skill.allowed_tools and (executor.standing == "unknown" or skill.tools is not None):
             return {}
         named = (*packet.params.value("files", ()), *self.named(packet.task_spec.intent))
         return {

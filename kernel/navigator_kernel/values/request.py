@@ -11,6 +11,9 @@ from navigator_kernel.text import Language
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Format
 
+# Files that a step writes for a person to read; others may be notes of its own
+DOCUMENTS = frozenset({".md", ".txt", ".rst", ".csv", ".tsv", ".json", ".yaml", ".yml", ".html", ".xml", ".tex"})
+
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 
 
@@ -62,8 +65,8 @@ class Handover(Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """The text that the next step works on where it names none: that of the only text file, else the output."""
-        texts = [file.content for file in self.files if file.content]
+        """The text that the next step works on where it names none: that of the only document, else the output."""
+        texts = [file.content for file in self.files if file.content and file.path.suffix.lower() in DOCUMENTS]
         return texts[0] if len(texts) == 1 else self.text
 
 
