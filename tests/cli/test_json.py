@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,19 +11,25 @@ from typing import Any
 import click
 import pytest
 
+from cli.prepared import (
+    Before,
+    broken,
+    broken_state,
+    changed,
+    come_and_gone,
+    damaged,
+    foreign_lock,
+    install,
+    mcp_server,
+    model_server,
+    no_trust,
+    once,
+    run_that,
+    talk,
+)
 from cli.support import Place, below, place_in, type_a
-from models.wire_server import serving
-from navigator_kernel.assembly.built_in import open_changes
-from navigator_kernel.assembly.parts import open_journal
 from navigator_kernel.cli.commands import COMMANDS, navigator
-from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
-from person_state import state_of
 from skill_repositories import skill_text
-from workflows.project import workflow_file
-
-Before = Callable[[Place], object]
-SERVING = ExitStack()
-MCP_SERVER = Path(__file__).parents[1] / "mcp_client" / "hostile_server.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,83 +54,6 @@ def leaves() -> Iterator[tuple[str, click.Command]]:
             yield from ((f"{name} {word}", held) for word, held in found if held is not None)
         else:
             yield name, command
-
-
-def install(place: Place) -> None:
-    place.said("skill", "install", "./source/alpha")
-
-
-def come_and_gone(place: Place) -> None:
-    install(place)
-    place.said("skill", "uninstall", "alpha")
-
-
-def foreign_lock(place: Place) -> None:
-    place.write({"skills-lock.json": '{"version": 1, "skills": {}}'})
-
-
-def once(place: Place) -> None:
-    assert place.run("ask", "hello").code == 9
-
-
-def talk(place: Place) -> None:
-    assert place.run("ask", "--session", "talk", "hello").code == 9
-
-
-def broken(name: str) -> Before:
-    """Leaves a file of ours that cannot be read."""
-    return lambda place: place.write({name: "{ broken = "})
-
-
-def broken_state(name: str) -> Before:
-    """The same for a file of the person's state of the project."""
-
-    def write(place: Place) -> None:
-        (state_of(place.root) / name).write_text("{ broken = ", encoding="utf-8")
-
-    return write
-
-
-def model_server(place: Place) -> None:
-    """A model that answers well, until the test run ends."""
-    url = SERVING.enter_context(serving()).url
-    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "config.toml"
-    settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(f'[models.providers.there]\nurl = "{url}"\n')
-
-
-def mcp_server(place: Place) -> None:
-    """An MCP server of one tool and one resource, that is named and not agreed to."""
-    place.said("mcp", "add", "there", "--", sys.executable, str(MCP_SERVER))
-
-
-def changed(place: Place) -> None:
-    open_changes(place.root).make("run-1", "notes.txt", None, b"new\n")
-
-
-def damaged(place: Place) -> None:
-    changed(place)
-    (record,) = state_of(place.root).glob("changes/run-1/*.after")
-    record.write_bytes(b"other\n")
-
-
-def no_trust(place: Place) -> None:
-    path = Path(os.environ["XDG_STATE_HOME"]) / "navigator" / "trust.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("{ broken")
-
-
-def run_that(state: RunState, token: str = "run-1") -> Before:
-    """A stored workflow, and a run of it in that state."""
-
-    def made(place: Place) -> None:
-        workflow_file(place.root, "say", ("rust-dev", "/rust-dev lifetimes"))
-        journal = open_journal(place.root)
-        step = WorkflowStep(text="say", skill="rust-dev", agent="skills", input="/rust-dev lifetimes")
-        journal.propose(token, "talk", WorkflowPlan(name="say", description="say it", steps=(step,)))
-        journal.mark(token, state)
-
-    return made
 
 
 CASES: Mapping[str, Case] = {
