@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -39,7 +39,7 @@ def read_inside(root: Path, parts: Sequence[str], limit: int) -> bytes:
 
 def walk_inside(root: Path, parts: Sequence[str], *, deep: bool = True) -> Iterator[Inner]:
     """The folders and regular files below the folder at `parts`, in order of their names; links and special files are
-    left out. NotFound where it is no folder."""
+    left out. NotFound where `parts` is not a folder."""
     handle = _stepped_into(root, parts)
     try:
         for place, folders, files, at in os.fwalk(".", dir_fd=handle, follow_symlinks=False):
@@ -59,16 +59,27 @@ def walk_inside(root: Path, parts: Sequence[str], *, deep: bool = True) -> Itera
 @contextmanager
 def opened_inside(root: Path, parts: Sequence[str], written: str) -> Iterator[int]:
     """The regular file at `parts`, open for reading; `written` names it in errors."""
-    name = parts[-1] if parts else "."
     try:
-        with _closing(_folder_of(root, parts[:-1])) as handle:
-            _refuse_special(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode, written)
-            opened = os.open(name, _FILE, dir_fd=handle)
+        handle = open_inside(root, parts, lambda mode: _refuse_special(mode, written))
     except OSError as error:
         raise _problem(error, written) from error
-    with _closing(opened):
-        _refuse_special(os.fstat(opened).st_mode, written)
-        yield opened
+    with _closing(handle):
+        yield handle
+
+
+def open_inside(root: str | Path, parts: Sequence[str], check: Callable[[int], None]) -> int:
+    """The handle of the file at `parts`, for the caller to close. `check` is given its mode before it is opened, for
+    that alone wakes who waits behind a pipe, and again afterwards. OSError where something on the way is a link."""
+    name = parts[-1] if parts else "."
+    with _closing(_folder_of(root, parts[:-1])) as folder:
+        check(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        handle = os.open(name, _FILE, dir_fd=folder)
+    try:
+        check(os.fstat(handle).st_mode)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
 
 
 def _stepped_into(root: Path, parts: Sequence[str]) -> int:
@@ -80,7 +91,7 @@ def _stepped_into(root: Path, parts: Sequence[str]) -> int:
         raise _problem(error, written) from error
 
 
-def _folder_of(root: Path, parts: Sequence[str]) -> int:
+def _folder_of(root: str | Path, parts: Sequence[str]) -> int:
     handle = os.open(root, _FOLDER)
     try:
         for part in parts:

@@ -6,13 +6,13 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.inside import open_inside
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import pattern
 
@@ -36,8 +36,6 @@ _COPY = pattern(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup holds wh
 _SECRET_FOLDERS = frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
 _OWN = (("mybox", "state"), ("mybox", "logs"))
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
-_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ProjectFiles(Struct, frozen=True):
@@ -139,7 +137,7 @@ def refuse_named(parts: Sequence[str], written: str) -> None:
 
 def _text(root: str, parts: Sequence[str], written: str) -> str:
     try:
-        with _opened(root, parts, written) as handle, os.fdopen(handle, "rb", closefd=False) as file:
+        with os.fdopen(open_inside(root, parts, lambda mode: _refuse_special(mode, written)), "rb") as file:
             data = file.read(FILE_LIMIT + 1)
     except OSError as error:
         if error.errno in _ABSENT:
@@ -155,31 +153,8 @@ def _text(root: str, parts: Sequence[str], written: str) -> str:
         raise Refused(f"{written!r} is not UTF-8 text", hint="convert it first", reason="not-utf8") from error
 
 
-@contextmanager
-def _opened(root: str, parts: Sequence[str], written: str) -> Iterator[int]:
-    """The regular file at `parts`, each part opened in the folder before it; OSError where one is a link."""
-    name = parts[-1] if parts else "."
-    handle = os.open(root, _FOLDER)
-    try:
-        for part in parts[:-1]:
-            handle = _stepped(handle, os.open(part, _FOLDER, dir_fd=handle))
-        mode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
-        if not stat.S_ISLNK(mode):  # that one cannot be opened
-            _refuse_special(mode, written)  # before it is opened, for that alone wakes who waits behind a pipe
-        handle = _stepped(handle, os.open(name, _FILE, dir_fd=handle))
-        _refuse_special(os.fstat(handle).st_mode, written)
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _stepped(before: int, after: int) -> int:
-    os.close(before)
-    return after
-
-
 def _refuse_special(mode: int, written: str) -> None:
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):  # a link cannot be opened
         folder = stat.S_ISDIR(mode)
         raise Refused(f"{written!r} is no regular file", hint="name a text file", reason="special", folder=folder)
 

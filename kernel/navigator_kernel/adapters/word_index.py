@@ -8,7 +8,7 @@ from pathlib import Path
 from navigator_kernel.errors import Damaged
 
 _HEAP = 400_000_000  # bytes, taken as they are needed: what fits is one segment, and each makes every search longer
-_STEMS = 1 << 16  # words from which their stems are no longer kept
+_STEMS = 1 << 16  # kept stems; when there are more, all are dropped
 _MERGE_AT = 12  # segments from which they are merged while a writer is open anyway
 
 

@@ -32,8 +32,8 @@ def diff(app: App, *, run: str | None, as_json: bool) -> None:
     run = run or _newest(changes)
     made = changes.of(run)
     if as_json:
-        told = [{"path": one.path, "new": one.before is None, "diff": _diff(one)} for one in made]
-        document({"run": run, "changes": told, "exit_code": 0})
+        changed = [{"path": one.path, "new": one.before is None, "diff": _diff(one)} for one in made]
+        document({"run": run, "changes": changed, "exit_code": 0})
         return
     lines(line for one in made for line in map(visible, _diff(one).splitlines()))
     note(f"run {run}: {len(made)} {'change' if len(made) == 1 else 'changes'}; navigator undo {run} puts them back")
@@ -71,9 +71,6 @@ def _newest(changes: Changes) -> str:
 
 
 def _diff(made: Made) -> str:
-    from pathlib import Path
+    from navigator_kernel.tools.writing import unified
 
-    from navigator_kernel.tools.places import Place
-    from navigator_kernel.tools.writing import Change
-
-    return Change(Place("project", Path("/"), tuple(made.path.split("/"))), made.before, made.after).diff
+    return unified(made.path, made.before, made.after)

@@ -92,8 +92,8 @@ class Marked(Struct):
         return found or [("", f"  {say('pick.none', self.language)}")]
 
     def status(self) -> str:
-        told = say("pick.hasty" if self.hasty else "pick.help", self.language)
-        line = say("pick.status", self.language, shown=len(self.shown()), marked=len(self.marked), told=told)
+        hint = say("pick.hasty" if self.hasty else "pick.help", self.language)
+        line = say("pick.status", self.language, shown=len(self.shown()), marked=len(self.marked), hint=hint)
         return cut(line, self.output.get_size().columns - 1)
 
 

@@ -163,7 +163,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             return str(path)
 
         failed = outcome.exit_code is None  # what a command that ran says is for the model to judge
-        return ToolAnswer(text=clean(running.told(outcome, keep)), failed=failed)
+        return ToolAnswer(text=clean(running.described(outcome, keep)), failed=failed)
 
 
 def _allowed(work: Assignment) -> Allowed:

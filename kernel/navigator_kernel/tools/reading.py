@@ -13,11 +13,11 @@ from navigator_kernel.adapters.project_files import holds_secrets
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.text import visible
 from navigator_kernel.tools.places import CLOSED, Place
+from navigator_kernel.tools.search_child import LARGEST, is_binary
 
 LINES = 2_000  # of a file that one call shows
 WIDTH = 2_000  # characters of a line
 SHOWN = 16_000  # characters of an answer
-LARGEST = 16 * 1024 * 1024  # bytes of a file that is read
 ENTRIES = 200  # of a folder, and files that a pattern finds
 WALKED = 50_000  # files that a search looks at
 SECONDS, MEMORY = 20, 1024**3  # that a search may take
@@ -29,7 +29,7 @@ def read(place: Place, arguments: Mapping[str, Any]) -> str:
     """The lines `offset` to `offset + limit` of a text file, each with its number; what stays is named with the offset
     to go on from."""
     data = read_inside(place.root, place.parts, LARGEST)
-    if b"\x00" in data[:8192]:
+    if is_binary(data):
         kind = _kind(data)
         raise UsageProblem(
             f"{place.path.name} is {kind} of {len(data):,} bytes, not text", hint="open it with a script"

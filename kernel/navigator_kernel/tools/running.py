@@ -98,7 +98,7 @@ def job_of(
     )
 
 
-def told(outcome: Outcome, keep: Callable[[str], str]) -> str:
+def described(outcome: Outcome, keep: Callable[[str], str]) -> str:
     """How it ended, what it printed and what it left, for the model; `keep` stores a long output and says where."""
     out = outcome.stdout.decode("utf-8", "replace").rstrip()
     err = outcome.stderr.decode("utf-8", "replace").rstrip()

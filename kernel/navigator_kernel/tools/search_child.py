@@ -11,7 +11,7 @@ from navigator_kernel.adapters.inside import read_inside
 from navigator_kernel.adapters.module_child import serve
 from navigator_kernel.errors import KernelError
 
-LARGEST = 16 * 1024 * 1024  # bytes of a file that is searched
+LARGEST = 16 * 1024 * 1024  # bytes of a file that is read or searched
 SHOWN, WIDTH = 200, 300  # lines that are found, and characters of each
 
 
@@ -24,7 +24,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
             data = read_inside(root, path.split("/"), LARGEST)
         except (KernelError, OSError):
             continue
-        if b"\x00" in data[:8192]:
+        if is_binary(data):
             continue
         for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
             if wanted.search(line) is None:
@@ -35,6 +35,11 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
             if question["names"]:
                 break
     return {"found": found, "cut": False}
+
+
+def is_binary(data: bytes) -> bool:
+    """As git decides it: a zero byte near the beginning."""
+    return b"\x00" in data[:8192]
 
 
 if __name__ == "__main__":

@@ -24,15 +24,18 @@ class Change(NamedTuple):
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff; invisible characters are for whoever shows it to write out."""
-        before, after = (_text(data) for data in (self.before or b"", self.after))
-        if len(before) + len(after) > LONGEST:
-            return f"(a file of {len(self.before or b''):,} bytes becomes one of {len(self.after):,})"
-        old, new = (text.splitlines(keepends=True) for text in (before, after))
-        name = "/".join(self.place.parts)
-        head = "/dev/null" if self.before is None else f"a/{name}"
-        lines = difflib.unified_diff(old, new, head, f"b/{name}", n=CONTEXT)
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        return unified("/".join(self.place.parts), self.before, self.after)
+
+
+def unified(name: str, before: bytes | None, after: bytes) -> str:
+    """A change as a unified diff, by sizes alone where it is long; its caller writes invisible characters out."""
+    texts = [_text(data) for data in (before or b"", after)]
+    if sum(map(len, texts)) > LONGEST:
+        return f"(a file of {len(before or b''):,} bytes becomes one of {len(after):,})"
+    old, new = (text.splitlines(keepends=True) for text in texts)
+    head = "/dev/null" if before is None else f"a/{name}"
+    lines = difflib.unified_diff(old, new, head, f"b/{name}", n=CONTEXT)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def written(place: Place, arguments: Mapping[str, Any]) -> Change:

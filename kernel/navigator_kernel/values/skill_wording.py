@@ -71,7 +71,7 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
         "空格标记，回车安装，Esc 退出，输入文字筛选",
     ),
     "pick.hasty": ("nothing is marked yet: space marks", "尚未标记：按空格标记"),
-    "pick.status": ("{shown} shown, {marked} marked; {told}", "显示 {shown} 个，已标记 {marked} 个；{told}"),
+    "pick.status": ("{shown} shown, {marked} marked; {hint}", "显示 {shown} 个，已标记 {marked} 个；{hint}"),
     "pick.none": ("nothing has that in its name or description", "没有名称或描述包含它的技能"),
     "search.found": (
         "{count} found; scope: installed skills, docs/skills-mapping.md has more",

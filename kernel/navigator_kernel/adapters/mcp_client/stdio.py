@@ -115,7 +115,7 @@ async def _hear(lines: asyncio.StreamReader, heard: Any, state: ServerState) -> 
                 except (ValueError, RecursionError):
                     unreadable += 1
                     if unreadable > UNREADABLE:
-                        state.why = f"{unreadable} lines of it are no messages"
+                        state.why = f"{unreadable} lines from it are not messages"
                         return
                     await asyncio.sleep(0)
                     continue
