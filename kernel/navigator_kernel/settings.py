@@ -62,7 +62,7 @@ _OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # words of a project
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
-    "models.providers": "services of your own: url, kind (openai, anthropic, deepseek …), key; user level only",
+    "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none); user level",
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
     "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
@@ -70,12 +70,17 @@ TABLES: Mapping[str, str] = {
 }
 
 
+TOOLING = ("native", "schema", "none")
+
+
 class ModelProvider(NamedTuple):
-    """A service that speaks the protocol of the provider `kind`; `key` is the variable that holds its key."""
+    """A service that speaks the protocol of the provider `kind`; `key` is the variable that holds its key, `tools` one
+    of `TOOLING`, or empty for what `navigator model test` found."""
 
     url: str
     kind: str = "openai"
     key: str = ""
+    tools: str = ""
 
 
 class Models(NamedTuple):
@@ -279,7 +284,11 @@ def _provider(name: str, body: Any) -> ModelProvider:
         raise UsageProblem(f"model provider {name!r} has no url", hint=f'[models.providers.{name}] url = "https://…"')
     unknown = sorted({*body} - set(ModelProvider._fields))
     if unknown or not all(isinstance(value, str) for value in body.values()):
-        raise UsageProblem(f"model provider {name!r} is not well written", hint="url, kind and key, each a text")
+        raise UsageProblem(f"model provider {name!r} is not well written", hint="url, kind, key and tools, each a text")
+    if body.get("tools", "") not in ("", *TOOLING):
+        raise UsageProblem(
+            f"{body['tools']!r} is no value of 'models.providers.{name}.tools'", hint=f"one of: {', '.join(TOOLING)}"
+        )
     return ModelProvider(**body)
 
 

@@ -50,7 +50,7 @@ def test_a_model_that_is_set_is_asked_from_then_on(here: Place, mine: Path, serv
     mine.write_text(f"# mine\n{there(server)}")
     here.said("model", "use", "there:well")
     told = here.json("model", "test")
-    assert (told["model"], told["answer"], told["input_tokens"]) == ("there:well", "Hello, all is well.", 120)
+    assert (told["model"], told["answer"], told["input_tokens"]) == ("there:well", "Hello, all is well.", 3 * 120)
     assert mine.read_text().startswith("# mine\n")
     here.said("model", "use", "none")
     assert here.json("model", "test")["error"]["exit_code"] == 4

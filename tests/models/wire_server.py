@@ -45,9 +45,11 @@ Script = Callable[[Sequence[Mapping[str, Any]], int], Said]
 
 @dataclass
 class WireServer:
-    """`scripts` are models that answer by what was said to them and how often they were asked."""
+    """`scripts` are models that answer by what was said to them and how often they were asked; `declines` names what
+    of a request the server of a model does not know, and answers with 400."""
 
     scripts: dict[str, Script] = field(default_factory=dict)
+    declines: dict[str, tuple[str, ...]] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
     url: str = ""
@@ -89,7 +91,9 @@ class _Handler(BaseHTTPRequestHandler):
         model, spoken = str(body["model"]), _Anthropic if self.path.endswith("/messages") else _OpenAI
         exchange = Exchange(self, body, state.asked(model), spoken())
         with suppress(BrokenPipeError, ConnectionResetError):
-            if model in state.scripts:
+            if unknown := [name for name in state.declines.get(model, ()) if name in body]:
+                exchange.fail(400, f"{unknown[0]}: not supported", "invalid_request_error")
+            elif model in state.scripts:
                 exchange.say(state.scripts[model](body["messages"], exchange.number))
             else:
                 MODES[model](exchange)

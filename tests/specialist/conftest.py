@@ -34,5 +34,6 @@ def here(tmp_path: Path, mine: Path, server: WireServer) -> Place:
     accept(here.root, "song-writer")
     server.requests.clear()
     server.scripts.clear()
+    server.declines.clear()
     says(server, HELLO)
     return here

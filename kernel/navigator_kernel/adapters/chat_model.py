@@ -207,6 +207,7 @@ _HINTS = {
     "unknown_model": "navigator model list names what is set here",
     "too_long": "say less, or ask a model with more room",
     "unreachable": "check the address and the network",
+    "rejected": "ask another model; where this one calls no tools, navigator model test finds out and keeps that",
 }
 
 

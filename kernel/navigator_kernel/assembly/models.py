@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from navigator_kernel.settings import user_state
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from navigator_kernel.model_ports import ChatModel, Judge, Specialist, Tool, Tools
     from navigator_kernel.model_ports import ModelShelf as Shelf
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, Redact
     from navigator_kernel.settings import Models, Settings
-    from navigator_kernel.values.chat import Spent
+    from navigator_kernel.values.chat import Spent, Tooling
     from navigator_kernel.values.request import Session
 
 
@@ -33,16 +35,46 @@ class ModelShelf(Struct, frozen=True):
     def chain(self, name: str = "") -> ChatModel:
         wanted = name if name and self.knows(name) else self.models.default
         if wanted not in self._open:
-            from navigator_kernel.adapters.chat_model import WireModel
             from navigator_kernel.specialist.chain import ModelChain
 
             others = [one for one in self.models.fallback if one != wanted]
-            self._open[wanted] = ModelChain([WireModel(one, self.models) for one in (wanted, *others)])
+            self._open[wanted] = ModelChain([open_model(one, self.models) for one in (wanted, *others)])
         return self._open[wanted]
 
     async def close(self) -> None:
         for model in self._open.values():
             await model.close()
+
+
+def tooling_file() -> Path:
+    """What `navigator model test` found out."""
+    return user_state() / "models.json"
+
+
+def tooling_of(name: str, models: Models) -> str:
+    """What the settings say of the service, else what a test found of the model; empty where neither is known."""
+    from navigator_kernel.adapters.model_providers import spelled_out
+    from navigator_kernel.adapters.model_tooling import kept_tooling
+
+    provider, model = spelled_out(name, models)
+    held = models.providers.get(provider)
+    return (held.tools if held else "") or kept_tooling(tooling_file()).get(f"{provider}:{model}", "")
+
+
+def keep_found(name: str, tooling: Tooling) -> None:
+    from navigator_kernel.adapters.model_tooling import keep_tooling
+    from navigator_kernel.assembly.places import private_writer
+
+    keep_tooling(tooling_file(), private_writer(user_state()), name, tooling)
+
+
+def open_model(name: str, models: Models) -> ChatModel:
+    """One that is not known otherwise is taken to call tools itself."""
+    from navigator_kernel.adapters.chat_model import WireModel
+    from navigator_kernel.specialist.text_calls import TextCalls, WithoutTools
+
+    model, tooling = WireModel(name, models), tooling_of(name, models)
+    return TextCalls(model) if tooling == "schema" else WithoutTools(model) if tooling == "none" else model
 
 
 def open_models(settings: Settings) -> ModelShelf | None:

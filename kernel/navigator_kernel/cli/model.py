@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +15,15 @@ from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.settings import user_file
 from navigator_kernel.text import without_secret
 
-ASKED = "Answer with the one word: ready"
-TOKENS = 1_000  # of the answer to `model test`, reasoning included
-LIMIT = 60.0  # seconds
+if TYPE_CHECKING:
+    from navigator_kernel.settings import Models
+    from navigator_kernel.values.chat import Spent, Tooling
+
+_FOUND: Mapping[Tooling, str] = {
+    "native": "it calls them itself",
+    "schema": "it calls none; its server holds it to a JSON schema, in which it is asked for them",
+    "none": "none: it can answer questions, and work on no skill that needs tools",
+}
 
 
 @click.group("model")
@@ -63,38 +70,54 @@ def listed(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def tested(app: App, *, name: str, as_json: bool) -> None:
-    """Ask NAME, or the model that is set, for one word."""
+    """Ask NAME, or the model that is set, for one word and for a call of a tool, and keep how it comes to tools."""
+    from navigator_kernel.adapters.model_providers import served
+    from navigator_kernel.assembly.models import keep_found
+
+    models = app.settings.models
+    wanted = name or models.default
+    if not wanted:
+        raise NotFound("no model is set", hint="navigator model use PROVIDER:MODEL, or name one here")
+    model, answer, took, found, spent = _tried(wanted, models)
+    keep_found(model, found)
+    told = {"model": model, "answer": answer, **took, **spent.to_dict(), "tools": found}
+    if as_json:
+        document(told)
+        return
+    lines(f"{model}: {answer.strip()}")
+    lines(f"tools: {_FOUND[found]}")
+    cost = "price not known" if told["cost"] is None else f"${told['cost']:.6f}"
+    note(
+        f"{took['first']} s to the first word, {took['seconds']} s to the last; {spent.requests} requests, "
+        f"{spent.input} tokens in and {spent.output} out, {cost}"
+    )
+    held = served(model.partition(":")[0], models)
+    if held is not None and held.tools not in ("", found):
+        note(f"your settings say otherwise and count: tools = {held.tools!r}")
+
+
+def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
+    """Which model answered, what, in how many seconds, how it comes to tools, and what all of that took."""
     import asyncio
     import time
 
     from navigator_kernel.adapters.chat_model import WireModel
+    from navigator_kernel.specialist.tooling import LIMIT, TOKENS, WORD, tooling
     from navigator_kernel.values.chat import Asked, ChatMessage
 
-    wanted = name or app.settings.models.default
-    if not wanted:
-        raise NotFound("no model is set", hint="navigator model use PROVIDER:MODEL, or name one here")
-    model, heard = WireModel(wanted, app.settings.models), []
-    began = time.monotonic()
+    model, heard, began = WireModel(name, models), list[float](), time.monotonic()
 
-    async def asked() -> Any:
-        question = Asked(messages=(ChatMessage(role="user", text=ASKED),), tokens=TOKENS, limit=LIMIT)
+    async def asked() -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
+        question = Asked(messages=(ChatMessage(role="user", text=WORD),), tokens=TOKENS, limit=LIMIT)
         try:
-            return await model.complete(question, lambda _: heard.append(time.monotonic() - began))
+            done = await model.complete(question, lambda _: heard.append(time.monotonic() - began))
+            took = {"first": round(heard[0], 3) if heard else None, "seconds": round(time.monotonic() - began, 3)}
+            found, spent = await tooling(model)
         finally:
             await model.close()
+        return done.model, done.message.text, took, found, done.spent + spent
 
-    done = asyncio.run(asked())
-    took = {"first": round(heard[0], 3) if heard else None, "seconds": round(time.monotonic() - began, 3)}
-    told = {"model": done.model, "answer": done.message.text, **took, **done.spent.to_dict()}
-    if as_json:
-        document(told)
-        return
-    lines(f"{done.model}: {done.message.text.strip()}")
-    cost = "price not known" if told["cost"] is None else f"${told['cost']:.6f}"
-    note(
-        f"{took['first']} s to the first word, {took['seconds']} s in all, {done.spent.input} tokens in and "
-        f"{done.spent.output} out, {cost}"
-    )
+    return asyncio.run(asked())
 
 
 @command.command("use")

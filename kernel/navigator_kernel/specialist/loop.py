@@ -121,7 +121,8 @@ class Loop(Struct, kw_only=True):
             raise Waiting(progress, needed) from needed
         recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
         messages = (*opening(self.work), *recent)
-        asked = Asked(messages=messages, tools=self.tools.offered(self.work), limit=limit)
+        spare = not (self.work.workspace or self.work.tools)  # without these the skill's text is all that it works with
+        asked = Asked(messages=messages, tools=self.tools.offered(self.work), limit=limit, spare=spare)
         with_pieces = _Pieces(self.emit, self.work.step)
         done = await self.model.complete(asked, with_pieces)
         with_pieces.flush()

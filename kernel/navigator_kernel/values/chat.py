@@ -9,6 +9,8 @@ from msgspec import Struct, field
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "calls", "filtered", "other"]
+# How a model comes to tools: it calls them, or its server holds it to a JSON schema in which it names them, or not
+Tooling = Literal["native", "schema", "none"]
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
@@ -51,7 +53,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 class Asked(Struct, frozen=True, kw_only=True):
     """One request. `temperature` is left out where a model takes none (X-25); `shape` is the JSON schema that the
-    answer must have, where the provider can see to that; `limit` is in seconds, from the first byte to the last."""
+    answer must have, where the provider can see to that; `limit` is in seconds, from the first byte to the last;
+    `spare` says that a model which cannot use the tools may answer without them."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -59,6 +62,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     shape: Mapping[str, Any] | None = None
     tokens: int | None = None
     limit: float = 120.0
+    spare: bool = False
 
 
 class Spent(Struct, frozen=True, kw_only=True):
