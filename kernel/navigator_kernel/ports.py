@@ -244,10 +244,10 @@ class Consents(Protocol):
         """The person typed `--yes`: all that the run's own orders ask for, but for what must be agreed to by name."""
 
     def require(
-        self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: str = "", **facts: Any
+        self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any
     ) -> None:
         """ConsentNeeded, with `facts`, unless agreed for this run or trusted by digest; with `by_name` a yes to all
-        that a run asks for is not enough. A yes to `unless` covers `subject`, too."""
+        that a run asks for is not enough. A yes to one of `unless` covers `subject`, too."""
 
     def trusted(self, subject: str) -> bool: ...
 

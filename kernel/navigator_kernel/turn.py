@@ -113,8 +113,9 @@ async def _routed(
         emit(ApprovalResolved(subject=resumed.subject, granted=False))
         if resumed.workflow:
             turned_down(resumed.workflow, resumed.subject, kernel)
-        return Routed(decision=_agreed(Direct(topic="declined"), "declined"))
-    if resumed.approved is not None:
+        if resumed.approved is None:
+            return Routed(decision=_agreed(Direct(topic="declined"), "declined"))
+    elif resumed.approved is not None:
         emit(ApprovalResolved(subject=resumed.approved.subject, granted=True))
     work = work_of(resumed, request, kernel, context)  # several steps in so many words, #name, a yes to a plan
     if isinstance(work, Work):
@@ -122,7 +123,7 @@ async def _routed(
         return Routed(decision=work.decision, work=work)
     if resumed.approved is not None:
         steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
-        decision = _agreed(Direct(), "approved")
+        decision = _agreed(Direct(), "declined" if resumed.declined else "approved")
         return Routed(decision=decision, orders=Plan(steps=steps), before=resumed.session)
     return await chosen(without_flag(request), resumed.session, context, kernel, emit, work)
 
@@ -174,7 +175,9 @@ def _grant(resumed: Resumed, run: str, kernel: Kernel) -> None:
 def _agreed_to(resumed: Resumed) -> tuple[str, ...]:
     """What the orders that go on now have a yes to."""
     approved = resumed.approved
-    return (*approved.agreed, approved.subject) if approved else ()
+    if approved is None:
+        return ()
+    return approved.agreed if resumed.declined else (*approved.agreed, approved.subject)
 
 
 def _learn(request: PreprocessingResult, kernel: Kernel) -> None:

@@ -53,7 +53,11 @@ def full_session() -> Session:
         notice_shown=True,
         sticky=Sticky(agent="skills", target="x"),
         approval=PendingApproval(
-            packets=(packet,), subject="a@b", asked_at="2026-01-31T00:00:00.000Z", agreed=("skill:x@sha256:0",)
+            packets=(packet,),
+            subject="a@b",
+            asked_at="2026-01-31T00:00:00.000Z",
+            agreed=("skill:x@sha256:0",),
+            wider="tool:edits@sha256:0",
         ),
         question=PendingQuestion(
             original="创建任务", question="?", missing=("title",), rounds=2, asked_at="2026-01-31"

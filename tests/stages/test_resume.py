@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from navigator_kernel.stages.resume import resume
+from navigator_kernel.stages.resume import Resumed, resume
+from navigator_kernel.values.chat import ChatMessage, ToolCall
+from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import Message, PendingApproval, PendingQuestion, Session, Sticky
+from navigator_kernel.values.work import PROGRESS, Progress, progress_of
 
 APPROVAL = PendingApproval(packets=(), subject="shell:ls@sha256:1")
 ASKED = Session(id="s", approval=APPROVAL)
@@ -153,3 +156,80 @@ def test_an_answer_keeps_the_settings_of_its_message() -> None:
 def test_a_session_that_waits_for_nothing_is_left_as_it_is(session: Session) -> None:
     found = resume(Message(text="hello"), session)
     assert (found.session, found.message.text, found.rounds) == (session, "hello", 0)
+
+
+FOLDER = "tool:edits@sha256:1"
+
+
+def of_a_model(*, answered: bool = False, wider: str = "") -> Session:
+    """A session in which a call of a model's waits, or one that has its answer already."""
+    call = ChatMessage(role="assistant", calls=(ToolCall(id="1", name="edit"),))
+    messages = (call, ChatMessage(role="tool", call="1", name="edit")) if answered else (call,)
+    spec = TaskSpec(intent="x", operation="run", target="skill:x")
+    params = Params(optional={PROGRESS: Progress(messages=messages).kept()})
+    packet = Packet(
+        agent="skills", task_spec=spec, params=params, context=Context(run="r", step=0, idempotency_key="r/0")
+    )
+    held = PendingApproval(packets=(packet, packet), subject="tool:edit#1", agreed=("skill:x@sha256:0",), wider=wider)
+    return Session(id="s", approval=held)
+
+
+def refusal(found: Resumed) -> str | None:
+    assert found.approved is not None
+    return progress_of(str(found.approved.packets[0].params.optional[PROGRESS])).refusal
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("n", ""),
+        ("No.", ""),
+        ("不同意", ""),
+        ("e", ""),
+        ("e: use words", "use words"),
+        ("E use\x1b[31m words\u202e\nand no digits", "use words and no digits"),
+        (f"e {'x' * 3_000}", "x" * 1_000),
+    ],
+)
+def test_a_no_to_a_call_of_a_models_goes_on_with_the_reason(text: str, why: str) -> None:
+    found = resume(Message(text=text), of_a_model())
+    assert (found.declined, found.subject, refusal(found)) == (True, "tool:edit#1", why)
+    assert found.approved is not None and len(found.approved.packets) == 2 and found.session.approval is None
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize("text", ["cancel", "取消"])
+def test_a_call_of_a_models_can_be_cancelled_with_all_that_comes_after_it(text: str) -> None:
+    found = resume(Message(text=text), of_a_model())
+    assert (found.declined, found.approved) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("session", "attended"), [(ASKED, True), (of_a_model(answered=True), True), (of_a_model(), False)]
+)
+def test_a_no_to_anything_else_or_without_a_terminal_ends_it(session: Session, attended: bool) -> None:
+    found = resume(Message(text="n", attended=attended), session)
+    assert (found.declined, found.approved) == (True, None)
+    other = resume(Message(text="e not so", attended=attended), session)
+    assert (other.declined, other.approved) == (False, None)
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize(
+    ("text", "attended", "granted"),
+    [("a", True, (FOLDER,)), ("for this session", True, (FOLDER,)), ("for this session", False, ()), ("y", True, ())],
+)
+def test_a_yes_for_the_session_covers_the_folder_at_a_terminal(
+    text: str,
+    attended: bool,
+    granted: tuple[str, ...],
+) -> None:
+    found = resume(Message(text=text, attended=attended), of_a_model(wider=FOLDER))
+    assert found.approved is not None and not found.declined
+    assert found.session.grants == granted
+
+
+@pytest.mark.parametrize(("session", "attended"), [(ASKED, True), (of_a_model(), False)])
+def test_the_letter_a_is_a_yes_to_a_call_of_a_models_at_a_terminal_alone(session: Session, attended: bool) -> None:
+    assert resume(Message(text="a", attended=attended), session).approved is None

@@ -46,6 +46,7 @@ def command(app: App, *, session_name: str | None, as_json: bool) -> int:
     session, replies, code = open_session(app, session_name), list[Reply](), 0
     shown = Shown(quiet=as_json)
     while (text := read_message()) is not None:
+        text = _with_reason(text, session)
         if not text.strip():
             continue
         word, _, rest = text.strip().partition(" ")
@@ -112,6 +113,20 @@ def _block() -> str:
     except EOFError:
         pass  # an unclosed block at the end of input is the message
     return "\n".join(kept)
+
+
+def _with_reason(text: str, session: Session) -> str:
+    """An `e` with a line that says why not, where a call of a model's waits; empty where the person leaves it."""
+    from navigator_kernel.stages.resume import asks_for_model
+
+    held = session.approval
+    if text.strip().lower() != "e" or held is None or not is_attended() or not asks_for_model(held):
+        return text
+    try:
+        return f"{text} {_line('why not: ')}"
+    except (EOFError, KeyboardInterrupt):
+        sys.stderr.write("\n")
+        return ""
 
 
 def _turn(app: App, text: str, session: Session, shown: Shown) -> Reply:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from navigator_kernel.cli.output import document, is_attended, lines, note, style_of
+from navigator_kernel.stages.resume import asks_for_model
 from navigator_kernel.text import clean
 from navigator_kernel.values.rendering import render_report, render_sentence
 from navigator_kernel.values.report import FORMATS
@@ -112,5 +113,11 @@ def _asked(reply: Reply, language: Language) -> None:
     if approval is not None and approval.workflow:
         key = "repeat" if approval.subject == REPEAT else "resume" if approval.subject.startswith("retry:") else "token"
         note(say(f"workflow.{key}", language, token=approval.workflow))
+    elif approval is not None and asks_for_model(approval) and is_attended():
+        folder = clean(str(reply.report.data.get("folder", "")), lines=False) if approval.wider else ""
+        what = say("notice.answers_folder" if folder else "notice.answers_session", language, folder=folder)
+        for line in say("notice.answers", language, what=what).split("\n"):
+            note(line)
+        note(say("notice.resume", language, session=reply.session.id))
     elif approval is not None or reply.session.question is not None:
         note(say("notice.resume", language, session=reply.session.id))

@@ -42,10 +42,11 @@ class ConsentBook(Struct):
         self._runs.setdefault(run, set()).add(EVERYTHING)
 
     def require(
-        self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: str = "", **facts: Any
+        self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any
     ) -> None:
         agreed = self._runs.get(run, set())
-        by = "a yes" if subject in agreed else f"a yes to {unless}" if unless in agreed else ""
+        wider = next((one for one in unless if one in agreed), "")
+        by = "a yes" if subject in agreed else f"a yes to {wider}" if wider else ""
         by = by or ("--yes" if EVERYTHING in agreed and not by_name else "")
         by = by or ("trust" if self.trusted(subject) else "")
         if by:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from typing import TYPE_CHECKING, Literal
 
@@ -169,12 +170,27 @@ class Loop(Struct, kw_only=True):
         """Two failures in a row end it, and an answer has its limit; what is left is answered and not done."""
         return ToolAnswer(text=say("tool.left_out", self.work.language, tool=call.name), failed=True)
 
+    def _declined(self, call: ToolCall) -> ToolAnswer | None:
+        """What the person said no to, with the reason; the same call is asked about once in a turn."""
+        held, key, language = self.progress, _key(call), self.work.language
+        if held.refusal is None and key not in held.refused:
+            return None
+        refused = tuple(dict.fromkeys((*held.refused, key)))
+        self.progress = replace(held, refusal=None, refused=refused)
+        if held.refusal is None:
+            return ToolAnswer(text=say("tool.refused_before", language, tool=call.name), failed=True)
+        why = f"\n{say('tool.refused_why', language, why=held.refusal)}" if held.refusal else ""
+        return ToolAnswer(text=say("tool.refused", language, tool=call.name) + why, failed=True)
+
     async def _answered(self, call: ToolCall) -> ToolAnswer:
         began, step, limit = self.clock.monotonic(), self.work.step, self._left()
         arguments = arguments_of(call)
         shown = arguments if isinstance(arguments, dict) else {}
         started = self.emit(ToolCallStarted(call=call.id, tool=call.name, args=shown), step=step)
-        if arguments is None:
+        declined = self._declined(call)
+        if declined is not None:
+            answer = declined
+        elif arguments is None:
             answer = ToolAnswer(text=say("tool.no_json", self.work.language, tool=call.name), failed=True)
         else:
             try:
@@ -187,7 +203,7 @@ class Loop(Struct, kw_only=True):
                 self.emit(waits, step=step, parent=started.seq)
                 raise
         elapsed = round(self.clock.monotonic() - began, 3)
-        state = "error" if answer.failed else "success"
+        state = "refused" if declined else "error" if answer.failed else "success"
         if answer.commands:
             self.commands[call.id] = answer.commands
         if answer.changed:
@@ -195,6 +211,12 @@ class Loop(Struct, kw_only=True):
         done = ToolCallCompleted(call=call.id, tool=call.name, state=state, elapsed=elapsed)
         self.emit(done, step=step, parent=started.seq)
         return answer
+
+
+def _key(call: ToolCall) -> str:
+    """The same for the same tool with the same arguments, however they are written."""
+    body = json.dumps([call.name, arguments_of(call) or call.arguments], sort_keys=True)
+    return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
 
 
 def _never(_value: str) -> None:

@@ -169,12 +169,14 @@ class Specialist(Struct, kw_only=True):
     def waiting(self, waits: Waiting, work: Assignment, began: float) -> Report:
         """JIT-12: what is asked, with the arguments; the rest of it waits with the orders of the session."""
         asked = waits.asked
-        data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **asked.data}
+        facts = {name: held for name, held in asked.data.items() if name != "wider"}
+        data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **facts}
         data |= {"skill": work.skill} if work.skill else {}
         question = say("ask.approve", work.language, what=asked.message)
-        meta, subject = self._meta(work, began), str(asked.data["subject"])
+        meta, subject, wider = self._meta(work, began), str(asked.data["subject"]), str(asked.data.get("wider", ""))
         kept = redacted(waits.progress, self.redact).kept()
-        return Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
+        held = Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
+        return replace(held, wider=wider)
 
     def failed(self, error: KernelError, work: Assignment, progress: Progress, began: float) -> Report:
         """With how far it came, so that trying again does nothing twice."""

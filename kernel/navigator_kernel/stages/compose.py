@@ -197,7 +197,7 @@ def _approval(plan: Plan, reports: Sequence[Report], report: Report, told: Told,
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
     packets = (with_progress(_packet_of(plan, reports), report), *rest)
     agreed = tuple(filter(is_skill_subject, told.agreed))  # a yes to a call is for that call
-    return PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=agreed)
+    return PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=agreed, wider=report.wider)
 
 
 def _workflow(told: Told, now: str) -> PendingApproval | None:

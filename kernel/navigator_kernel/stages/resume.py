@@ -10,15 +10,17 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.text import fold, pattern
+from navigator_kernel.text import clean, fold, pattern
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import ASKED_BY_SERVER, Message, PendingApproval, Session
+from navigator_kernel.values.work import with_refusal
 
 Lasting = Literal["once", "session", "always"]
 
 ROUNDS = 2  # X-10
 FAILURES = 2  # SAF-5
 EXPIRES = timedelta(days=1)
+REASON = 1_000  # characters of what a person says against a call
 SAID = 120  # characters over which an answer is more than a choice
 
 _YES = pattern(
@@ -41,6 +43,9 @@ _RETRY = pattern(
     re.IGNORECASE,
 )
 _NO = pattern(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
+_CANCEL = pattern(r"^\s*(?:cancel|取消)\s*[。.!！]*\s*$", re.IGNORECASE)
+_WHY = pattern(r"^\s*e(?:\s*[:：,，]|\s|$)\s*(?P<why>.*)$", re.IGNORECASE | re.DOTALL)
+_ALL = pattern(r"^\s*a\s*[.!]*\s*$", re.IGNORECASE)
 _EXPLICIT = pattern(
     r"^\s*(?:(?:/|@@|#)[^\W_][\w-]*(?=\s|$)|!(?!\[)\s*\S)"
     r"|^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$",
@@ -61,7 +66,8 @@ _PLACES = (
 
 class Resumed(Struct, frozen=True, kw_only=True):
     """`message` is what to work on, `approved` what may now go on and for how long (`lasting`), `declined` that the
-    person said no to `subject`, which may be of a `workflow`."""
+    person said no to `subject`, which may be of a `workflow`; with both a model goes on without the call that it asked
+    for."""
 
     message: Message
     session: Session
@@ -84,11 +90,14 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     again = _RETRY.match(message.text) is not None
     if held is not None and (is_yes(message.text) or (again and held.subject.startswith("retry:"))):
         return Resumed(message=message, session=free, approved=held)
-    if held is not None and (lasting := _lasting(message.text, held.subject)):
-        session = free if lasting == "always" else replace(free, grants=_with(free.grants, held.subject))
+    if held is not None and (lasting := _lasting(message, held)):
+        wider = (held.wider,) if held.wider and message.attended else ()
+        session = free if lasting == "always" else replace(free, grants=_with(free.grants, held.subject, *wider))
         return Resumed(message=message, session=session, approved=held, lasting=lasting)
     if again and session.retry and session.failures < FAILURES:  # SAF-7, bounded by SAF-5
         return Resumed(message=message, session=free, approved=PendingApproval(packets=session.retry, subject="retry"))
+    if held is not None and (without := _without(message, held)) is not None:
+        return Resumed(message=message, session=free, approved=without, declined=True, subject=held.subject)
     if held is not None and _NO.match(message.text):
         return Resumed(message=message, session=free, declined=True, subject=held.subject, workflow=held.workflow)
     asked = session.question
@@ -111,17 +120,37 @@ def is_yes(text: str) -> bool:
     return _YES.match(text) is not None
 
 
-def _lasting(text: str, subject: str) -> Lasting | None:
-    """How long a yes to `subject` is meant to last where it says so; a command that a person typed is asked about in each
+def asks_for_model(held: PendingApproval) -> bool:
+    """Whether a call of a model's waits, to which a person can also say why not."""
+    return bool(held.packets) and with_refusal(held.packets[0], "") is not None
+
+
+def _without(message: Message, held: PendingApproval) -> PendingApproval | None:
+    """The orders with a no to the call that waits, which the model is told; None where the answer is no such no, and
+    for a message that nobody types at a terminal."""
+    text = message.text
+    hit = _WHY.match(text)
+    if not message.attended or not held.packets or not (hit or _NO.match(text)) or _CANCEL.match(text):
+        return None
+    why = clean(hit["why"], lines=False).strip()[:REASON] if hit else ""
+    first = with_refusal(held.packets[0], why)
+    return replace(held, packets=(first, *held.packets[1:])) if first else None
+
+
+def _lasting(message: Message, held: PendingApproval) -> Lasting | None:
+    """How long a yes is meant to last where it says so; a command that a person typed is asked about in each
     session."""
-    if _SESSION.match(text):
+    if _SESSION.match(message.text):
         return "session"
-    return ("session" if subject.startswith("shell:") else "always") if _ALWAYS.match(text) else None
+    if message.attended and _ALL.match(message.text) and asks_for_model(held):
+        return "session"
+    shell = held.subject.startswith("shell:")
+    return ("session" if shell else "always") if _ALWAYS.match(message.text) else None
 
 
-def _with(grants: tuple[str, ...], subject: str) -> tuple[str, ...]:
+def _with(grants: tuple[str, ...], *subjects: str) -> tuple[str, ...]:
     """Agreements to bytes or to words can last; one to a plan or to a repetition is for that alone."""
-    return tuple(dict.fromkeys((*grants, subject))) if is_lasting(subject) else grants
+    return tuple(dict.fromkeys((*grants, *filter(is_lasting, subjects))))
 
 
 def _choice(text: str, options: Sequence[str]) -> str:

@@ -147,7 +147,14 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             raise UsageProblem(f"the change of {path!r} is too long to show to the person", hint=hint)
         question = say("ask.change", work.language, skill=visible(work.skill), path=visible(path), diff=diff)
         facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "path": str(change.place.path), "diff": diff}
-        self.consents.require(work.run, subject, question, by_name=True, unless=EDITS, **facts)
+        folders = [self._folder(work, executor, parts) for parts in _folders(change.place.parts)]
+        facts |= {"wider": folders[0], "folder": str(change.place.path.parent)}
+        self.consents.require(work.run, subject, question, by_name=True, unless=(EDITS, *folders), **facts)
+
+    def _folder(self, work: Assignment, executor: Executor, parts: tuple[str, ...]) -> str:
+        """The subject of a yes to all changes that this skill makes below a folder of the project in one session."""
+        body = json.dumps([work.skill, executor.digest, str(self.root.resolve()), *parts])
+        return f"tool:{EDITS}@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
 
     async def _run(
         self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
@@ -164,6 +171,11 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
 
         failed = outcome.exit_code is None  # what a command that ran says is for the model to judge
         return ToolAnswer(text=clean(running.described(outcome, keep)), failed=failed)
+
+
+def _folders(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The folder of a file, and those around it, the project the last."""
+    return [parts[:count] for count in reversed(range(len(parts)))]
 
 
 def _allowed(work: Assignment) -> Allowed:

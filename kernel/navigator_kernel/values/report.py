@@ -38,9 +38,10 @@ class Report(Struct, frozen=True, kw_only=True):
     after which none may be tried (X-6).
 
     The rest are the kernel's own notes, in no rendering, which no agent can write: `target` is what the order was for,
-    `subject` what a yes is needed to before it can be done, `offloaded` the file with all of what was too long,
-    `progress` how far work came that waits or failed, as JSON; `by_model` says that `raw` is a model's own words;
-    `private` that it may tell of the person's files or data, which only a model's answer to the message alone does not.
+    `subject` what a yes is needed to before it can be done, `wider` what one for the session covers, too, `offloaded`
+    the file with all of what was too long, `progress` how far work came that waits or failed, as JSON; `by_model` says
+    that `raw` is a model's own words; `private` that it may tell of the person's files or data, which only a model's
+    answer to the message alone does not.
     """
 
     state: State
@@ -52,6 +53,7 @@ class Report(Struct, frozen=True, kw_only=True):
     effects: tuple[str, ...] = ()
     target: str = ""
     subject: str = ""
+    wider: str = ""
     offloaded: str = ""
     progress: str = ""
     by_model: bool = False
@@ -80,7 +82,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 def report_to_dict(report: Report) -> dict[str, Any]:
     """The whole report with the kernel's own notes; `report_of` is its inverse."""
-    own = {"target": report.target, "subject": report.subject, "offloaded": report.offloaded}
+    own = {"target": report.target, "subject": report.subject, "wider": report.wider, "offloaded": report.offloaded}
     own |= {"progress": report.progress}
     return {**report.to_dict(), **own, "by_model": report.by_model, "private": report.private}
 
@@ -98,6 +100,7 @@ def report_of(raw: Mapping[str, Any]) -> Report:
         effects=tuple(raw.get("effects", ())),
         target=raw.get("target", ""),
         subject=raw.get("subject", ""),
+        wider=raw.get("wider", ""),
         offloaded=raw.get("offloaded", ""),
         progress=raw.get("progress", ""),
         by_model=raw.get("by_model", False),

@@ -105,7 +105,8 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     """Orders that wait for a yes, with the subject that the yes would cover. `asked_at` in ISO 8601.
 
     `workflow` is the token of a run that waits instead of orders. `agreed` are the skills that these orders already
-    have a yes for: an order that stops for a second question does not ask the first one again.
+    have a yes for: an order that stops for a second question does not ask the first one again. `wider` is what a yes
+    for the whole session covers beside the subject, empty for nothing.
     """
 
     packets: tuple[Packet, ...]
@@ -113,6 +114,7 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     asked_at: str = ""
     workflow: str = ""
     agreed: tuple[str, ...] = ()
+    wider: str = ""
 
 
 ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an MCP server has

@@ -18,6 +18,16 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         'to answer: navigator ask --session {session} "…"',
         '回答请用：navigator ask --session {session} "…"',
     ),
+    "notice.answers": (
+        "y         yes, this once\na         yes, {what}\nn         no; the model is told and goes on\n"
+        "e REASON  no; the model is told why\ncancel    end it here",
+        "y       同意这一次\na       {what}\nn       不同意，模型得知后继续\ne 原因  不同意，并把原因告诉模型\n取消    到此结束",
+    ),
+    "notice.answers_session": ("for this session", "本次会话都同意"),
+    "notice.answers_folder": (
+        "for this session, all changes below {folder}",
+        "本次会话中同意对 {folder} 下的所有改动",
+    ),
     "reason.instruction": ("written as an instruction", "以指令形式给出"),
     "reason.exact": ("named in so many words", "明确点名"),
     "reason.failed_twice": ("two failures in a row", "连续失败两次"),
@@ -154,6 +164,15 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "（模型已读取您的文件或数据，此调用可能将其发送出去）",
     ),
     "tool.declined": ("not done: nobody agreed to {tool}", "未执行：{tool} 未获同意"),
+    "tool.refused": (
+        "refused: the person said no to this call of {tool}. It was not done. Go on without it, or another way.",
+        "已拒绝：用户不同意这次调用 {tool}，没有执行。请不用它继续，或换一种做法。",
+    ),
+    "tool.refused_why": ("the person says why: {why}", "用户说明的原因：{why}"),
+    "tool.refused_before": (
+        "refused: the person has said no to this very call of {tool} before, and is not asked again",
+        "已拒绝：用户已拒绝过同样的 {tool} 调用，不再询问",
+    ),
     "tool.slow": ("{tool} took too long", "{tool} 执行超时"),
     "tool.left_out": ("not done: {tool} came after two failures, or too late", "未执行：{tool} 位于连续两次失败之后或超出数量"),
     "tool.no_json": ("the arguments of {tool} are no JSON object", "{tool} 的参数不是 JSON 对象"),

@@ -57,7 +57,9 @@ class Assignment(Struct, frozen=True, kw_only=True):
 
 class Progress(Struct, frozen=True, kw_only=True):
     """`messages` are what came after the opening: answers, calls and what tools said. `failures` counts those in a row
-    (SAF-5); `workspace` names the folder that its files are in, which stays the same when it goes on in another run."""
+    (SAF-5); `workspace` names the folder that its files are in, which stays the same when it goes on in another run.
+    `refusal` is what the person says against the call that waited, "" for a no without a reason and None where nothing
+    was refused; `refused` are the calls that the person said no to, which are asked about no more."""
 
     messages: tuple[ChatMessage, ...] = ()
     rounds: int = 0
@@ -67,6 +69,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     model: str = ""
     finish: Finish = "stop"
     workspace: str = ""
+    refusal: str | None = None
+    refused: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What a report says of it."""
@@ -85,7 +89,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     def kept(self) -> str:
         """All of it as JSON, from which `progress_of` goes on."""
         body = {**self.to_dict(), "failures": self.failures, "finish": self.finish, "spent": asdict(self.spent)}
-        body |= {"workspace": self.workspace}
+        body |= {"workspace": self.workspace, "refusal": self.refusal, "refused": list(self.refused)}
         return json.dumps({**body, "messages": [one.to_dict() for one in self.messages]}, ensure_ascii=False)
 
     @property
@@ -112,6 +116,8 @@ def progress_of(text: str) -> Progress:
         model=held["model"],
         finish=held["finish"],
         workspace=held.get("workspace", ""),
+        refusal=held.get("refusal"),
+        refused=tuple(held.get("refused", ())),
     )
 
 
@@ -120,6 +126,19 @@ def with_progress(packet: Packet, report: Report) -> Packet:
     if not report.progress:
         return packet
     optional = {**packet.params.optional, PROGRESS: report.progress}
+    return replace(packet, params=replace(packet.params, optional=optional))
+
+
+def with_refusal(packet: Packet, why: str) -> Packet | None:
+    """The order, to be gone on with although the person said no to the call that it waits for; None where no call of a
+    model's waits."""
+    try:
+        held = progress_of(str(packet.params.optional[PROGRESS]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    if not held.open_calls:
+        return None
+    optional = {**packet.params.optional, PROGRESS: replace(held, refusal=why).kept()}
     return replace(packet, params=replace(packet.params, optional=optional))
 
 
