@@ -247,7 +247,7 @@ class Consents(Protocol):
         self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any
     ) -> None:
         """ConsentNeeded, with `facts`, unless agreed for this run or trusted by digest; with `by_name` a yes to all
-        that a run asks for is not enough. A yes to one of `unless` covers `subject`, too."""
+        that a run asks for is not enough. A yes to any subject in `unless` also covers `subject`."""
 
     def trusted(self, subject: str) -> bool: ...
 

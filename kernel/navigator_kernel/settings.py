@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from msgspec import Struct, field
 
 from navigator_kernel.errors import Damaged, UsageProblem
 from navigator_kernel.project_root import OWN_SERVERS_FILE, SERVERS_FILE
+from navigator_kernel.values.chat import Tooling
 
 if TYPE_CHECKING:
     from navigator_kernel.values.mcp import McpServer
@@ -70,7 +71,7 @@ TABLES: Mapping[str, str] = {
 }
 
 
-TOOLING = ("native", "schema", "none")
+TOOLING: tuple[Tooling, ...] = get_args(Tooling)
 
 
 class ModelProvider(NamedTuple):
@@ -287,7 +288,7 @@ def _provider(name: str, body: Any) -> ModelProvider:
         raise UsageProblem(f"model provider {name!r} is not well written", hint="url, kind, key and tools, each a text")
     if body.get("tools", "") not in ("", *TOOLING):
         raise UsageProblem(
-            f"{body['tools']!r} is no value of 'models.providers.{name}.tools'", hint=f"one of: {', '.join(TOOLING)}"
+            f"{body['tools']!r} is not a value of 'models.providers.{name}.tools'", hint=f"one of: {', '.join(TOOLING)}"
         )
     return ModelProvider(**body)
 

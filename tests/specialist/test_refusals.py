@@ -103,7 +103,7 @@ def test_a_yes_for_the_session_covers_changes_below_the_same_folder(writer: Plac
         screen.wait_for("> ")
         screen.type("/song-writer change @docs/notes.txt @docs/deep/more.txt @other/more.txt\n")
         screen.wait_for(QUESTION)
-        shown = screen.wait_for("the model is told why")
+        shown = screen.wait_for("the model gets your reason")
         assert f"a         yes, for this session, all changes below {writer.root}/docs\r\n" in shown
         screen.type("a\n")
         assert "other/more.txt" in screen.wait_for(QUESTION)

@@ -47,21 +47,22 @@ class ModelShelf(Struct, frozen=True):
 
 
 def tooling_file() -> Path:
-    """What `navigator model test` found out."""
+    """Where the results of `navigator model test` are kept."""
     return user_state() / "models.json"
 
 
 def tooling_of(name: str, models: Models) -> str:
     """What the settings say of the service, else what a test found of the model; empty where neither is known."""
-    from navigator_kernel.adapters.model_providers import spelled_out
+    from navigator_kernel.adapters.model_providers import served, spelled_out
     from navigator_kernel.adapters.model_tooling import kept_tooling
 
     provider, model = spelled_out(name, models)
-    held = models.providers.get(provider)
+    held = served(provider, models)
     return (held.tools if held else "") or kept_tooling(tooling_file()).get(f"{provider}:{model}", "")
 
 
 def keep_found(name: str, tooling: Tooling) -> None:
+    """Keeps how the model `provider:model` comes to tools, for all projects of the person."""
     from navigator_kernel.adapters.model_tooling import keep_tooling
     from navigator_kernel.assembly.places import private_writer
 

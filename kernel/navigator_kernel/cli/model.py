@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _FOUND: Mapping[Tooling, str] = {
     "native": "it calls them itself",
-    "schema": "it calls none; its server holds it to a JSON schema, in which it is asked for them",
-    "none": "none: it can answer questions, and work on no skill that needs tools",
+    "schema": "it does not call them itself; it names them in a JSON schema that its server enforces",
+    "none": "none; it can answer questions, but cannot work on a skill that needs tools",
 }
 
 
@@ -80,13 +80,13 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
         raise NotFound("no model is set", hint="navigator model use PROVIDER:MODEL, or name one here")
     model, answer, took, found, spent = _tried(wanted, models)
     keep_found(model, found)
-    told = {"model": model, "answer": answer, **took, **spent.to_dict(), "tools": found}
+    result = {"model": model, "answer": answer, **took, **spent.to_dict(), "tools": found}
     if as_json:
-        document(told)
+        document(result)
         return
     lines(f"{model}: {answer.strip()}")
     lines(f"tools: {_FOUND[found]}")
-    cost = "price not known" if told["cost"] is None else f"${told['cost']:.6f}"
+    cost = "price not known" if result["cost"] is None else f"${result['cost']:.6f}"
     note(
         f"{took['first']} s to the first word, {took['seconds']} s to the last; {spent.requests} requests, "
         f"{spent.input} tokens in and {spent.output} out, {cost}"

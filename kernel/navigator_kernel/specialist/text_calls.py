@@ -68,7 +68,7 @@ class WithoutTools(Struct, frozen=True):
         """ModelFailed where there are tools that the work cannot spare."""
         if asked.tools and not asked.spare:
             hint = "ask another model: navigator model use NAME; or try this one again: navigator model test"
-            why = "it calls no tools, and its server holds it to no JSON schema"
+            why = "it does not call tools, and its server does not keep it to a JSON schema"
             raise ModelFailed(f"model {self.name!r} cannot do this: {why}", hint=hint, kind="no_tools", model=self.name)
         return await self.inner.complete(replace(asked, tools=()), told)
 

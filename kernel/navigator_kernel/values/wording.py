@@ -19,11 +19,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         '回答请用：navigator ask --session {session} "…"',
     ),
     "notice.answers": (
-        "y         yes, this once\na         yes, {what}\nn         no; the model is told and goes on\n"
-        "e REASON  no; the model is told why\ncancel    end it here",
+        "y         yes, this once\na         yes, {what}\nn         no; the model gets your no and goes on\n"
+        "e REASON  no; the model gets your reason, too\ncancel    end it here",
         "y       同意这一次\na       {what}\nn       不同意，模型得知后继续\ne 原因  不同意，并把原因告诉模型\n取消    到此结束",
     ),
-    "notice.answers_session": ("for this session", "本次会话都同意"),
+    "notice.answers_session": ("and for the same again in this session", "同意，本次会话中同样的操作不再询问"),
     "notice.answers_folder": (
         "for this session, all changes below {folder}",
         "本次会话中同意对 {folder} 下的所有改动",
