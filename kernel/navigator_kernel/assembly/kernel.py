@@ -16,7 +16,7 @@ from navigator_kernel.assembly.built_in import open_built_in
 from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.assembly.models import open_desk, open_judge, open_models, open_specialist
+from navigator_kernel.assembly.models import open_desk, open_judge, open_models, open_specialist, open_tools
 from navigator_kernel.assembly.parts import (
     box_writer,
     open_audit,
@@ -62,11 +62,18 @@ if TYPE_CHECKING:
 
 
 def assemble(
-    root: Path, settings: Settings, clock: Clock | None = None, *, unsafe: bool = False, tape: Tape | None = None
+    root: Path,
+    settings: Settings,
+    clock: Clock | None = None,
+    *,
+    unsafe: bool = False,
+    tape: Tape | None = None,
+    here: Path | None = None,
 ) -> Kernel:
     """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
-    run as they are where nothing can contain them; `tape` stands at the doors of its turns."""
-    clock = clock or SystemClock()
+    run as they are where nothing can contain them; `tape` stands at the doors of its turns. Paths of a message start
+    at `here`, or at the current folder."""
+    clock, files = clock or SystemClock(), ProjectFiles(root, here or Path.cwd())
     extensions = open_plugins(root)
     catalogue = open_catalogue(root, extensions.sources(root))
     redact = open_redaction(settings)
@@ -92,7 +99,7 @@ def assemble(
         dispatcher=plugins.first("kernel_register_dispatchers", agents)
         or InProcessDispatcher(agents, clock, plugins.note_agent),
         consents=consents,
-        files=ProjectFiles(root, Path.cwd()),
+        files=files,
         root_files=ProjectFiles(root, root),
         journal=open_journal(root, redact),
         memory=Preferences(preference_pages(root, consents)),
@@ -107,7 +114,7 @@ def assemble(
         finish_hook=lambda reply: _tell(extensions, reply),
         redact=redact,
         audit=audit,
-        **_minds(root, settings, catalogue, clock, desk, redact, tape),
+        **_minds(root, settings, catalogue, clock, desk, redact, tape, files),
         failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
     return kernel if tape is None else taped(kernel, tape)
@@ -139,8 +146,9 @@ def _minds(
     desk: Callable[[Tools], Tools],
     redact: Redact,
     tape: Tape | None,
+    files: ProjectFiles,
 ) -> dict[str, Any]:
-    """The models, and what chooses and works with them."""
+    """The models, what chooses and works with them, and the tools for models of others."""
     models: ModelShelf | None = open_models(settings)
     if tape is not None:
         models, clock = models and TapedShelf(models, tape), TapedClock(clock, tape)
@@ -149,9 +157,10 @@ def _minds(
         return desk(always) if tape is None else TapedTools(desk(always), tape)
 
     judge = open_judge(settings, models, catalogue)
-    box, named = box_of(root) / "workspace", ProjectFiles(root, Path.cwd()).named
-    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, named)
-    return {"models": models, "judge": judge, "specialist": specialist}
+    box = box_of(root) / "workspace"
+    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, files.named)
+    tools = partial(open_tools, desk, catalogue)
+    return {"models": models, "judge": judge, "specialist": specialist, "tools": tools}
 
 
 def _ports(

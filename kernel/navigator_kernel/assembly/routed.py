@@ -34,9 +34,7 @@ class Routed(NamedTuple):
     steps: tuple[BoundStep, ...]
 
 
-def routed(
-    root: Path, settings: Settings, parts: RouterParts, text: str, language: Language | None = None
-) -> Routed:
+def routed(root: Path, settings: Settings, parts: RouterParts, text: str, language: Language | None = None) -> Routed:
     """What a message would get; UsageProblem where there is none."""
     from navigator_kernel.stages.decide import decide
     from navigator_kernel.stages.preprocess import preprocess

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Message
 
 RECALLED = 200  # entries of a history that a model may be shown
+LONGEST = 1_000_000  # characters of a message
+
+Keep = Literal["always", "waiting", "never"]
 
 
 class Turns(Struct, frozen=True, kw_only=True):
@@ -51,13 +54,13 @@ class Turns(Struct, frozen=True, kw_only=True):
         session: Session,
         listeners: Sequence[Listener] = (),
         *,
-        keep: bool,
+        keep: Keep,
         run: str = "",
         agreed: Sequence[str] = (),
         missed: Callable[[Busy], None] | None = None,
     ) -> Reply:
-        """The reply; its session is saved with `keep`, and where it waits for an answer. `agreed` are subjects that the
-        person agreed to for this turn alone.
+        """The reply; `keep` says when its session is saved: with "waiting" where it waits for an answer. `agreed` are
+        subjects that the person agreed to for this turn alone.
 
         Busy where the session went on elsewhere meanwhile; a workflow has then been done all the same, so that its
         reply is returned and `missed` is told.
@@ -80,7 +83,8 @@ class Turns(Struct, frozen=True, kw_only=True):
             reply = await run_turn(message, session, kernel, stream)
         finally:
             keep_tape(kernel, self.tape.end(), stream.run, message, session)
-        if keep or reply.session.approval is not None or reply.session.question is not None:
+        waits = reply.session.approval is not None or reply.session.question is not None
+        if keep == "always" or (keep == "waiting" and waits):
             self._save(reply, missed)
         return reply
 
@@ -91,6 +95,14 @@ class Turns(Struct, frozen=True, kw_only=True):
             if reply.workflow is None or missed is None:
                 raise
             missed(error)
+
+
+def refuse_message(text: str) -> None:
+    """UsageProblem for a message that is empty or too long."""
+    if not text.strip():
+        raise UsageProblem("there is no message", hint='navigator ask "review this code", or text on stdin')
+    if len(text) > LONGEST:
+        raise UsageProblem(f"the message is over {LONGEST:,} characters", hint="point to a file with @path")
 
 
 _NAME = pattern(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.assembly.turns import Turns
+from navigator_kernel.assembly.turns import Keep, Turns
 from navigator_kernel.cli.output import note
 from navigator_kernel.errors import Busy, Interrupted
 from navigator_kernel.values.tool import EDITS
@@ -31,7 +31,8 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     """
     ended_by: list[str] = []
     agreed = (EDITS,) if app.allow_edits else ()
-    turn = _turns(app).take(message, session, listeners, keep=keep, agreed=agreed, missed=_missed)
+    when: Keep = "always" if keep else "waiting"
+    turn = _turns(app).take(message, session, listeners, keep=when, agreed=agreed, missed=_missed)
     try:
         return asyncio.run(_stoppable(turn, ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
