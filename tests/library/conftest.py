@@ -43,8 +43,14 @@ def place(tmp_path: Path) -> Place:
     place.write({"notes.txt": NOTES, ".env": "TOKEN=made-up\n"})
     place.write(below(f"{SKILLS}/shout", shouting("shout")))
     place.write(below(f"{SKILLS}/doze", type_a("doze", DOZE, description="sleeps for a minute")))
-    place.write({f"{SKILLS}/song-writer/SKILL.md": song(), f"{SKILLS}/song-writer/references/rhymes.md": "boat, float\n"})
-    place.write({f"{SKILLS}/song-writer/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()), 'words')\n"})
+    place.write(
+        {f"{SKILLS}/song-writer/SKILL.md": song(), f"{SKILLS}/song-writer/references/rhymes.md": "boat, float\n"}
+    )
+    place.write(
+        {
+            f"{SKILLS}/song-writer/scripts/count.py": "import sys\nprint(len(open(sys.argv[1]).read().split()), 'words')\n"
+        }
+    )
     place.write({f"{SKILLS}/stranger/SKILL.md": song().replace("song-writer", "stranger")})
     place.write(below(f"{SKILLS}/loud-stranger", shouting("loud-stranger")))
     accept(place.root, "shout", "doze", "song-writer")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -116,15 +115,15 @@ def test_an_edit_of_a_model_is_asked_about_and_goes_on_after_the_yes(
     with_model: Kernel, place: Place, server: WireServer
 ) -> None:
     says(server, SONG, Said(text="Done."))
-    notes: Path = place.root / "notes.txt"
+    read = (place.root / "notes.txt").read_text
 
     async def talk() -> None:
         run = with_model.run("/song-writer a song into notes.txt")
         (question,) = [event.body async for event in run if isinstance(event.body, ApprovalRequested)]
-        assert "+row, row" in question.detail and notes.read_text() == "one\ntwo\nthree\n"
+        assert "+row, row" in question.detail and read() == "one\ntwo\nthree\n"
         approval = (await run).approval
         assert approval is not None and approval.subject == question.subject
         assert (await with_model.approve(approval.id)).report.raw == "Done."
 
     asyncio.run(talk())
-    assert notes.read_text() == "row, row\n"
+    assert read() == "row, row\n"

@@ -9,7 +9,7 @@ import pytest
 
 from cli.support import Place
 from models.wire_server import HELLO, WireServer
-from navigator_kernel import Event, Kernel, KernelError
+from navigator_kernel import Event, Kernel, KernelError, Run
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import RunCompleted, RunStarted, SkillActivated
 from processes import working_in
@@ -17,11 +17,8 @@ from skill_repositories import make_repo, skill_text
 from specialist.turns import of_phase_two, says
 
 
-def heard(kernel: Kernel, message: str) -> list[Event]:
-    async def listen() -> list[Event]:
-        return [event async for event in kernel.run(message)]
-
-    return asyncio.run(listen())
+async def listened(run: Run) -> list[Event]:
+    return [event async for event in run]
 
 
 @pytest.mark.parametrize("name", ["nowhere", "notes.txt"])
@@ -32,7 +29,7 @@ def test_a_project_that_is_no_folder_is_an_error(place: Place, name: str) -> Non
 
 @pytest.mark.requirement("EVT-1", "EVT-7")
 def test_the_events_of_a_run_come_in_order_and_end_with_its_end(kernel: Kernel, place: Place) -> None:
-    events = heard(kernel, "/shout hello")
+    events = asyncio.run(listened(kernel.run("/shout hello")))
     bodies = [event.body for event in events]
     assert [event.seq for event in events] == list(range(len(events)))
     assert isinstance(bodies[0], RunStarted) and any(isinstance(body, SkillActivated) for body in bodies)
@@ -45,7 +42,7 @@ def test_a_reply_has_the_report_and_a_run_gives_events_and_reply(kernel: Kernel)
     async def both() -> None:
         assert (await kernel.ask("/shout hello")).report.raw == "HELLO"
         run = kernel.run("/shout again")
-        told = [event async for event in run]
+        told = await listened(run)
         reply = await run
         assert (reply.run, reply.report.raw) == (run.id, "AGAIN") and told[0].run == run.id
 
@@ -70,7 +67,9 @@ def test_a_named_session_goes_on_and_a_message_without_one_is_by_itself(
     assert (session["id"], session["turns"]) == ("a", 2)
 
 
-def test_paths_of_a_message_start_at_the_project(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_of_a_message_start_at_the_project(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert asyncio.run(kernel.ask("/word-count @notes.txt")).report.data["words"] == 3
 
@@ -93,11 +92,11 @@ def test_turns_that_are_asked_for_at_once_are_taken_one_after_another(kernel: Ke
 
 def test_two_event_loops_at_once_are_told_so(kernel: Kernel) -> None:
     async def first() -> None:
-        events = kernel.run("/doze now").__aiter__()
-        await anext(events)
+        run = kernel.run("/doze now")
+        await anext(aiter(run))
         with pytest.raises(Busy):
             await asyncio.to_thread(asyncio.run, kernel.ask("/shout hello"))
-        await events.aclose()  # type: ignore[attr-defined]  # a generator behind the protocol
+        await run.aclose()
 
     asyncio.run(first())
     assert asyncio.run(kernel.ask("/shout hello")).report.raw == "HELLO"
@@ -111,10 +110,14 @@ def test_no_message_and_one_that_is_too_long_are_errors(kernel: Kernel, message:
 
 async def begun(root: Path) -> Path:
     """The folder of the process that sleeps, once it is there."""
+
+    def look() -> Path | None:
+        return next(root.glob("mybox/workspace/**/begun"), None)
+
     async with asyncio.timeout(30):
-        while not (found := list(root.glob("mybox/workspace/**/begun"))):  # noqa: ASYNC110 - another process makes it
+        while (found := look()) is None:  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.02)
-    return found[0].parent
+    return found.parent
 
 
 async def all_gone(folder: Path) -> bool:
@@ -129,7 +132,7 @@ async def all_gone(folder: Path) -> bool:
 def test_cancelling_by_id_ends_the_run_and_its_processes(kernel: Kernel, place: Place) -> None:
     async def cancelled() -> None:
         run = kernel.run("/doze now")
-        waiting = asyncio.ensure_future(_all(run.__aiter__()))
+        waiting = asyncio.ensure_future(listened(run))
         folder = await begun(place.root)
         assert working_in(folder)
         await kernel.cancel(run.id)
@@ -141,10 +144,6 @@ def test_cancelling_by_id_ends_the_run_and_its_processes(kernel: Kernel, place: 
             await kernel.cancel(run.id)
 
     asyncio.run(cancelled())
-
-
-async def _all(events: object) -> list[Event]:
-    return [event async for event in events]  # type: ignore[attr-defined]  # any async iterator
 
 
 @pytest.mark.parametrize("how", ["break", "cancel"])

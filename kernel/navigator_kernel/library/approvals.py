@@ -38,7 +38,9 @@ class Approvals(Struct):
         self._count += 1
         name = f"call:{digest_of(key, subject, self._count)}"
         approval = Approval(id=name, subject=subject, question=question, tool=tool, arguments=dict(arguments))
-        others = [(other, held) for other, held in self._waiting.items() if (held[0], held[1].subject) != (key, subject)]
+        others = [
+            (other, held) for other, held in self._waiting.items() if (held[0], held[1].subject) != (key, subject)
+        ]
         self._waiting = {**dict(others[1 - MOST :]), name: (key, approval)}
         return approval
 

@@ -1,4 +1,4 @@
-"""The kernel for one project, as a library has it: run messages, agree to what waits, look, install, lend tools."""
+"""The kernel for one project, as a program of somebody else has it."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import StructuredTool
 
+from navigator_kernel.values.approval import Approval  # LangGraph reads what the functions below are declared to return
+
 if TYPE_CHECKING:
     from navigator_kernel.library.calls import SkillCalls
-    from navigator_kernel.values.approval import Approval
     from navigator_kernel.values.chat import ToolSpec
 
 
