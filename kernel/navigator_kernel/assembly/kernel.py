@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.files import FolderWriter
     from navigator_kernel.model_ports import ModelShelf, Tool, Tools
+    from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Redact
     from navigator_kernel.sandbox.consents import ConsentBook
     from navigator_kernel.settings import Settings
@@ -75,8 +76,7 @@ def assemble(
     at `here`, or at the current folder."""
     clock, files = clock or SystemClock(), ProjectFiles(root, here or Path.cwd())
     extensions = open_plugins(root)
-    catalogue = open_catalogue(root, extensions.sources(root))
-    redact = open_redaction(settings)
+    catalogue, redact = open_catalogue(root, extensions.sources(root)), open_redaction(settings)
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
     allowed = scripts(root)
@@ -86,9 +86,7 @@ def assemble(
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
     plugins.add(_planner(root, own), "planner")
-    more = partial(_of_servers, settings, consents, ports)
-    built_in = partial(open_built_in, root, catalogue, ports.sandbox, consents, audit)
-    desk = partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
+    desk = _desk(root, plugins, consents, audit, settings, ports)
     kernel = Kernel(
         root=root,
         settings=settings,
@@ -101,23 +99,35 @@ def assemble(
         consents=consents,
         files=files,
         root_files=ProjectFiles(root, root),
-        journal=open_journal(root, redact),
         memory=Preferences(preference_pages(root, consents)),
-        lessons=open_lessons(root, redact),
-        run_log=open_run_log(root),
         writer=writer,
         keep=partial(_keep, root, audit),
         clock=clock,
         ids=TimedIds(clock),
         scripts=allowed,
-        precheck_hook=lambda count: plugins.first("kernel_precheck", count),
-        finish_hook=lambda reply: _tell(extensions, reply),
+        **_kept(root, redact),
+        **_hooks(extensions),
         redact=redact,
         audit=audit,
         **_minds(root, settings, catalogue, clock, desk, redact, tape, files),
-        failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
     )
     return kernel if tape is None else taped(kernel, tape)
+
+
+def _kept(root: Path, redact: Redact) -> dict[str, Any]:
+    """What turns leave."""
+    log, lessons = open_run_log(root), open_lessons(root, redact)
+    return {"journal": open_journal(root, redact), "lessons": lessons, "run_log": log}
+
+
+def _hooks(extensions: Extensions) -> dict[str, Any]:
+    """What plugins are asked and told, and which of them failed."""
+    plugins = extensions.plugins
+    return {
+        "precheck_hook": lambda count: plugins.first("kernel_precheck", count),
+        "finish_hook": lambda reply: plugins.all("kernel_finish_turn", reply),
+        "failures": lambda: tuple(failure.to_dict() for failure in plugins.failures),
+    }
 
 
 def _planner(root: Path, router: CascadeRouter) -> PlannerPlugin:
@@ -127,6 +137,15 @@ def _planner(root: Path, router: CascadeRouter) -> PlannerPlugin:
 
 def _encoder(router: CascadeRouter) -> Encoder | None:
     return router.meaning.index.encoder if router.meaning else None
+
+
+def _desk(
+    root: Path, plugins: Plugins, consents: ConsentBook, audit: AuditLog, settings: Settings, ports: AgentPorts
+) -> Callable[[Tools], Tools]:
+    """What hands out the tools of skills, given those that every skill has."""
+    more = partial(_of_servers, settings, consents, ports)
+    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit)
+    return partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
 
 
 def _of_servers(settings: Settings, consents: ConsentBook, ports: AgentPorts) -> Sequence[Tool]:
@@ -253,7 +272,3 @@ def fresh_folder(writer: Callable[[], FolderWriter], folder: Path) -> Path:
         number += 1
     writer().make_folder(folder / str(number))
     return folder / str(number)
-
-
-def _tell(extensions: Extensions, reply: object) -> None:
-    extensions.plugins.all("kernel_finish_turn", reply)
