@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: w
     from pathlib import Path
 
     from navigator_kernel.events import Event
-    from navigator_kernel.model_ports import Judge, ModelShelf, Specialist
+    from navigator_kernel.model_ports import Judge, ModelShelf, Specialist, Tools
     from navigator_kernel.settings import Settings
     from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.context import Memory
@@ -184,6 +184,9 @@ class Catalogue(Protocol):
 
     def glance(self) -> AbstractContextManager[None]:
         """Within it what was read last of a large catalogue is believed, unless a skill came or went."""
+
+    def once(self) -> AbstractContextManager[None]:
+        """Within it each file is looked at once, at its beginning: one message sees one state."""
 
     def exists(self, namespace: str) -> bool:
         """Whether `type:name` is there and enabled."""
@@ -361,7 +364,7 @@ class Dispatcher(Protocol):
 class Kernel(Struct, frozen=True, kw_only=True):
     """Every part that a turn needs, put together once by `assemble`. `files` reads paths from where the person is,
     `root_files` from the project's root; `keep(run, name, data)` puts a file beside what a run leaves and gives its
-    place."""
+    place. `tools` are for a model that is not the kernel's, new for each call."""
 
     root: Path
     settings: Settings
@@ -385,6 +388,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     precheck_hook: Callable[[int], object]
     finish_hook: Callable[[object], None]
     failures: Callable[[], Sequence[Mapping[str, str]]]
+    tools: Callable[[], Tools]
     redact: Redact = same
     audit: Audit = field(default_factory=Unrecorded)
     models: ModelShelf | None = None

@@ -16,7 +16,7 @@ from navigator_kernel.assembly.built_in import open_built_in
 from navigator_kernel.assembly.consents import open_consents
 from navigator_kernel.assembly.extensions import Extensions, open_plugins
 from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.assembly.models import open_desk, open_judge, open_models, open_specialist
+from navigator_kernel.assembly.models import open_desk, open_judge, open_models, open_specialist, open_tools
 from navigator_kernel.assembly.parts import (
     box_writer,
     open_audit,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.files import FolderWriter
     from navigator_kernel.model_ports import ModelShelf, Tool, Tools
+    from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Redact
     from navigator_kernel.sandbox.consents import ConsentBook
     from navigator_kernel.settings import Settings
@@ -62,14 +63,20 @@ if TYPE_CHECKING:
 
 
 def assemble(
-    root: Path, settings: Settings, clock: Clock | None = None, *, unsafe: bool = False, tape: Tape | None = None
+    root: Path,
+    settings: Settings,
+    clock: Clock | None = None,
+    *,
+    unsafe: bool = False,
+    tape: Tape | None = None,
+    here: Path | None = None,
 ) -> Kernel:
     """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
-    run as they are where nothing can contain them; `tape` stands at the doors of its turns."""
-    clock = clock or SystemClock()
+    run as they are where nothing can contain them; `tape` stands at the doors of its turns. Paths of a message start
+    at `here`, or at the current folder."""
+    clock, files = clock or SystemClock(), ProjectFiles(root, here or Path.cwd())
     extensions = open_plugins(root)
-    catalogue = open_catalogue(root, extensions.sources(root))
-    redact = open_redaction(settings)
+    catalogue, redact = open_catalogue(root, extensions.sources(root)), open_redaction(settings)
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
     allowed = scripts(root)
@@ -79,9 +86,7 @@ def assemble(
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
     plugins.add(_planner(root, own), "planner")
-    more = partial(_of_servers, settings, consents, ports)
-    built_in = partial(open_built_in, root, catalogue, ports.sandbox, consents, audit)
-    desk = partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
+    desk = _desk(root, plugins, consents, audit, settings, ports)
     kernel = Kernel(
         root=root,
         settings=settings,
@@ -92,25 +97,37 @@ def assemble(
         dispatcher=plugins.first("kernel_register_dispatchers", agents)
         or InProcessDispatcher(agents, clock, plugins.note_agent),
         consents=consents,
-        files=ProjectFiles(root, Path.cwd()),
+        files=files,
         root_files=ProjectFiles(root, root),
-        journal=open_journal(root, redact),
         memory=Preferences(preference_pages(root, consents)),
-        lessons=open_lessons(root, redact),
-        run_log=open_run_log(root),
         writer=writer,
         keep=partial(_keep, root, audit),
         clock=clock,
         ids=TimedIds(clock),
         scripts=allowed,
-        precheck_hook=lambda count: plugins.first("kernel_precheck", count),
-        finish_hook=lambda reply: _tell(extensions, reply),
+        **_kept(root, redact),
+        **_hooks(extensions),
         redact=redact,
         audit=audit,
-        **_minds(root, settings, catalogue, clock, desk, redact, tape),
-        failures=lambda: tuple(failure.to_dict() for failure in plugins.failures),
+        **_minds(root, settings, catalogue, clock, desk, redact, tape, files),
     )
     return kernel if tape is None else taped(kernel, tape)
+
+
+def _kept(root: Path, redact: Redact) -> dict[str, Any]:
+    """What turns leave."""
+    log, lessons = open_run_log(root), open_lessons(root, redact)
+    return {"journal": open_journal(root, redact), "lessons": lessons, "run_log": log}
+
+
+def _hooks(extensions: Extensions) -> dict[str, Any]:
+    """What plugins are asked and told, and which of them failed."""
+    plugins = extensions.plugins
+    return {
+        "precheck_hook": lambda count: plugins.first("kernel_precheck", count),
+        "finish_hook": lambda reply: plugins.all("kernel_finish_turn", reply),
+        "failures": lambda: tuple(failure.to_dict() for failure in plugins.failures),
+    }
 
 
 def _planner(root: Path, router: CascadeRouter) -> PlannerPlugin:
@@ -120,6 +137,15 @@ def _planner(root: Path, router: CascadeRouter) -> PlannerPlugin:
 
 def _encoder(router: CascadeRouter) -> Encoder | None:
     return router.meaning.index.encoder if router.meaning else None
+
+
+def _desk(
+    root: Path, plugins: Plugins, consents: ConsentBook, audit: AuditLog, settings: Settings, ports: AgentPorts
+) -> Callable[[Tools], Tools]:
+    """What hands out the tools of skills, given those that every skill has."""
+    more = partial(_of_servers, settings, consents, ports)
+    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit)
+    return partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
 
 
 def _of_servers(settings: Settings, consents: ConsentBook, ports: AgentPorts) -> Sequence[Tool]:
@@ -139,8 +165,9 @@ def _minds(
     desk: Callable[[Tools], Tools],
     redact: Redact,
     tape: Tape | None,
+    files: ProjectFiles,
 ) -> dict[str, Any]:
-    """The models, and what chooses and works with them."""
+    """The models, what chooses and works with them, and the tools for models of others."""
     models: ModelShelf | None = open_models(settings)
     if tape is not None:
         models, clock = models and TapedShelf(models, tape), TapedClock(clock, tape)
@@ -149,9 +176,10 @@ def _minds(
         return desk(always) if tape is None else TapedTools(desk(always), tape)
 
     judge = open_judge(settings, models, catalogue)
-    box, named = box_of(root) / "workspace", ProjectFiles(root, Path.cwd()).named
-    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, named)
-    return {"models": models, "judge": judge, "specialist": specialist}
+    box = box_of(root) / "workspace"
+    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, files.named)
+    tools = partial(open_tools, desk, catalogue)
+    return {"models": models, "judge": judge, "specialist": specialist, "tools": tools}
 
 
 def _ports(
@@ -244,7 +272,3 @@ def fresh_folder(writer: Callable[[], FolderWriter], folder: Path) -> Path:
         number += 1
     writer().make_folder(folder / str(number))
     return folder / str(number)
-
-
-def _tell(extensions: Extensions, reply: object) -> None:
-    extensions.plugins.all("kernel_finish_turn", reply)

@@ -134,6 +134,13 @@ def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -
     return PhaseOne(models.chain, catalogue, "llm_only" if settings.router == "llm_only" else "cascade")
 
 
+def open_tools(desk: Callable[[Tools], Tools], catalogue: Catalogue) -> Tools:
+    """What a model of somebody else may have done, behind the same fence: used up by one call."""
+    from navigator_kernel.specialist.skill_tool import SkillTool
+
+    return desk(SkillTool(catalogue))
+
+
 def open_desk(
     root: Path,
     plugins: Plugins,

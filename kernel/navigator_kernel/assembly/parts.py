@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.sessions import SqliteSessions
     from navigator_kernel.model_ports import Encoder
     from navigator_kernel.plugins import Plugins
-    from navigator_kernel.ports import FileReader, Redact, Router
+    from navigator_kernel.ports import Catalogue, FileReader, Redact, Router
     from navigator_kernel.routing.meaning import Meaning
     from navigator_kernel.sandbox.contain import ContainedRunner
     from navigator_kernel.skills.catalogue import ResourceCatalogue
@@ -211,7 +211,7 @@ def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
 class RouterParts(Struct, frozen=True):
     """What `navigator route` needs, and no more; `meaning` is what its own router ranks with, None for words alone."""
 
-    catalogue: ResourceCatalogue
+    catalogue: Catalogue
     router: Router
     files: FileReader
     meaning: Meaning | None = None

@@ -9,7 +9,6 @@ import click
 from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import is_attended
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import UsageProblem
 from navigator_kernel.settings import SHAPES
 
 
@@ -54,9 +53,8 @@ def command(
 
 
 def _message(words: tuple[str, ...]) -> str:
+    from navigator_kernel.assembly.turns import refuse_message
+
     text = sys.stdin.read() if words in {(), ("-",)} and not sys.stdin.isatty() else " ".join(words)
-    if not text.strip():
-        raise UsageProblem("there is no message", hint='navigator ask "review this code", or text on stdin')
-    if len(text) > 1_000_000:
-        raise UsageProblem("the message is over 1,000,000 characters", hint="point to a file with @path")
+    refuse_message(text)
     return text

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
+from navigator_kernel.assembly.tapes import load_tape, settings_of
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.tapes import load_tape, settings_of
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.text import shorten
 
@@ -63,7 +63,7 @@ def _again(app: App, run: str) -> list[dict[str, Any]]:
     from navigator_kernel.tape.tape import Player
     from navigator_kernel.turn import run_turn
 
-    held = load_tape(app, run)
+    held = load_tape(app.root, run)
     if any(line.get("door") == JOURNAL for line in held.lines):
         raise Refused("a workflow's turn is not taken again: its journal has moved on", hint=f"navigator why {run}")
     if held.redacted:

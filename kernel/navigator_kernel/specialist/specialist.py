@@ -23,7 +23,7 @@ from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import PROGRESS, Assignment, Progress, progress_of, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from navigator_kernel.events import Emit
     from navigator_kernel.model_ports import ModelShelf, Tools
@@ -129,20 +129,8 @@ class Specialist(Struct, kw_only=True):
         )
 
     def _tools(self, executor: Executor, packet: Packet) -> dict[str, Any]:
-        """What the built-in tools work with; nothing for a skill that names other tools and none of these (JIT-5), and
-        nothing for one that the person does not accept and that asks for none, of which only the text is used."""
-        skill = executor.skill
-        if not skill.allowed_tools and (executor.standing == "unknown" or skill.tools is not None):
-            return {}
         named = (*packet.params.value("files", ()), *self.named(packet.task_spec.intent))
-        return {
-            "target": packet.task_spec.target,
-            "folder": str(skill.folder or ""),
-            "workspace": str(self._workspace(packet)),
-            "project": str(self.root),
-            "named": tuple(dict.fromkeys(map(str, named))),
-            "allowed": skill.allowed_tools,
-        }
+        return work_of(executor, self._workspace(packet), self.root, named)
 
     def _workspace(self, packet: Packet) -> Path:
         """A folder of its own for each step; an order that goes on has the one that it began with."""
@@ -190,6 +178,22 @@ class Specialist(Struct, kw_only=True):
     def _meta(self, work: Assignment, began: float) -> Meta:
         elapsed = round(self.clock.monotonic() - began, 3)
         return Meta(agent="skills" if work.skill else "kernel", time=elapsed, ts=self.clock.now())
+
+
+def work_of(executor: Executor, workspace: Path, project: Path, named: Iterable[Path | str]) -> dict[str, Any]:
+    """What the built-in tools work with; nothing for a skill that names other tools and none of these (JIT-5), and
+    nothing for one that the person does not accept and that asks for none, of which only the text is used."""
+    skill = executor.skill
+    if not skill.allowed_tools and (executor.standing == "unknown" or skill.tools is not None):
+        return {}
+    return {
+        "target": skill.namespace,
+        "folder": str(skill.folder or ""),
+        "workspace": str(workspace),
+        "project": str(project),
+        "named": tuple(dict.fromkeys(map(str, named))),
+        "allowed": skill.allowed_tools,
+    }
 
 
 def _told_what_is_wrong(work: Assignment, wrong: str) -> Assignment:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from navigator_kernel.text import Language
+from navigator_kernel.values.approval import Approval, waiting_approval
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.route import RouteDecision
@@ -51,6 +52,11 @@ class Reply(Struct, frozen=True, kw_only=True):
     notice: Notice | None = None
     workflow: WorkflowView | None = None
     question: str = ""
+
+    @property
+    def approval(self) -> Approval | None:
+        """What the run waits for a yes to; None where it does not."""
+        return waiting_approval(self.session, self.question or self.report.summary)
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `navigator ask --json`."""

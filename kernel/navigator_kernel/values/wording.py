@@ -145,6 +145,22 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "let the skill {skill} read files of {folder} that you did not name, all but secrets",
         "允许技能 {skill} 读取 {folder} 中您未提到的文件（不含机密文件）",
     ),
+    "ask.read_files": (
+        "let the skill {skill} work on files that you did not name: {files}",
+        "允许技能 {skill} 处理您未提到的文件：{files}",
+    ),
+    "tool.needs_approval": (
+        "not done: {tool} needs the person's approval, and they are asked. Go on without it, or try it once more when they have agreed.",
+        "未执行：{tool} 需要用户批准，正在询问。请先不使用它，或在用户同意后再试一次。",
+    ),
+    "tool.load_skill": (
+        "Loads the guidelines of a skill. Do this before you use its tools, when the request fits its description:",
+        "读取技能的行为指南。当请求符合其描述时，请先读取，再使用它的工具：",
+    ),
+    "tool.run_skill": (
+        "Runs the command of a skill in a sandbox and returns its output. arguments is its command line, without the name:",
+        "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
+    ),
     "ask.change": ("let the skill {skill} change {path}:\n{diff}", "允许技能 {skill} 修改 {path}：\n{diff}"),
     "tool.failed": ("failed: {error}", "操作失败: {error}"),
     "tool.done": ("done", "操作成功"),

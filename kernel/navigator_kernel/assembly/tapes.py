@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +17,7 @@ from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.session_form import session_from, session_to_dict
 
 if TYPE_CHECKING:
-    from navigator_kernel.cli.project import App
+    from navigator_kernel.ports import Kernel
     from navigator_kernel.settings import Settings
 
 _RUN = pattern(r"[a-z0-9-]{1,80}")
@@ -34,9 +34,9 @@ class Taped(NamedTuple):
     redacted: bool
 
 
-def keep_tape(app: App, run: str, message: Message, session: Session) -> None:
+def keep_tape(kernel: Kernel, lines: Sequence[Mapping[str, Any]], run: str, message: Message, session: Session) -> None:
     """A tape that cannot be kept ends no turn."""
-    settings = app.settings
+    settings = kernel.settings
     body = {
         "v": VERSION,
         "run": run,
@@ -44,15 +44,15 @@ def keep_tape(app: App, run: str, message: Message, session: Session) -> None:
         "session": {**session_to_dict(session), "history": [asdict(said) for said in session.history]},
         "settings": {"timeout": settings.timeout, "router": settings.router, "steps": settings.steps}
         | {"model": settings.models.default},
-        "lines": app.tape.end(),
+        "lines": lines,
     }
-    kept = app.kernel.redact(body)
+    kept = kernel.redact(body)
     text = json.dumps({**kept, "redacted": kept != body}, ensure_ascii=False, separators=(",", ":"), default=str)
     if len(text) > MOST:
         return
     from navigator_kernel.assembly.parts import state_writer
 
-    file, writer = _folder(app) / f"{run}.json", state_writer(project_state(app.root))
+    file, writer = _folder(kernel.root) / f"{run}.json", state_writer(project_state(kernel.root))
     try:
         writer.make_folder(file.parent)
         writer.write(file, text.encode("utf-8", "backslashreplace"), mode=0o600)
@@ -60,9 +60,9 @@ def keep_tape(app: App, run: str, message: Message, session: Session) -> None:
         return
 
 
-def load_tape(app: App, run: str) -> Taped:
+def load_tape(root: Path, run: str) -> Taped:
     """NotFound where nothing was recorded, Damaged for what is no tape."""
-    file = _folder(app) / f"{run}.json"
+    file = _folder(root) / f"{run}.json"
     if not _RUN.fullmatch(run) or not file.is_file():
         raise NotFound(f"no tape of the run {run!r} was kept", hint="navigator ask and navigator chat keep them")
     try:
@@ -82,5 +82,5 @@ def settings_of(taped: Taped, settings: Settings) -> Settings:
     return replace(settings, timeout=held["timeout"], router=held["router"], steps=held["steps"], models=models)
 
 
-def _folder(app: App) -> Path:
-    return project_state(app.root).folder / "tapes"
+def _folder(root: Path) -> Path:
+    return project_state(root).folder / "tapes"

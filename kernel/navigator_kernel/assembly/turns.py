@@ -1,0 +1,108 @@
+"""Takes the turns of one project and keeps what is left of each: its session and its tape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.assembly.tapes import keep_tape
+from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.errors import Busy, NotFound, UsageProblem
+from navigator_kernel.text import pattern
+from navigator_kernel.turn import run_turn
+from navigator_kernel.values.request import Session
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.sessions import SqliteSessions
+    from navigator_kernel.events import Listener
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.tape.tape import Recorder
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.request import Message
+
+RECALLED = 200  # entries of a history that a model may be shown
+LONGEST = 1_000_000  # characters of a message
+
+Keep = Literal["always", "waiting", "never"]
+
+
+class Turns(Struct, frozen=True, kw_only=True):
+    """One turn at a time. `tape` stands at the doors of `kernel`; `sessions` opens what conversations are kept in."""
+
+    kernel: Kernel
+    tape: Recorder
+    sessions: Callable[[], SqliteSessions]
+
+    def session(self, name: str | None) -> Session:
+        """The session called `name`, new where there is none yet; without a name one that is kept only if it waits."""
+        if name is None:
+            return Session(id=self.kernel.ids.new())
+        if not _NAME.fullmatch(name):
+            raise UsageProblem(f"{name!r} is no name of a session", hint="letters, digits, '.', '_' and '-', 1 to 80")
+        try:
+            return self.sessions().load(name)
+        except NotFound:
+            return Session(id=name)
+
+    async def take(
+        self,
+        message: Message,
+        session: Session,
+        listeners: Sequence[Listener] = (),
+        *,
+        keep: Keep,
+        run: str = "",
+        agreed: Sequence[str] = (),
+        missed: Callable[[Busy], None] | None = None,
+    ) -> Reply:
+        """The reply; `keep` says when its session is saved: with "waiting" where it waits for an answer. `agreed` are
+        subjects that the person agreed to for this turn alone.
+
+        Busy where the session went on elsewhere meanwhile; a workflow has then been done all the same, so that its
+        reply is returned and `missed` is told.
+        """
+        kernel = self.kernel
+        stream = EventStream(
+            run=run or kernel.ids.new(),
+            turn=session.turn,
+            log=kernel.run_log,
+            clock=kernel.clock,
+            listeners=listeners,
+            redact=kernel.redact,
+        )
+        for subject in agreed:
+            kernel.consents.allow(stream.run, subject)
+        self.tape.begin()
+        if kernel.models is not None and session.turn:
+            session = replace(session, history=tuple(self.sessions().history(session.id, RECALLED)))
+        try:
+            reply = await run_turn(message, session, kernel, stream)
+        finally:
+            keep_tape(kernel, self.tape.end(), stream.run, message, session)
+        waits = reply.session.approval is not None or reply.session.question is not None
+        if keep == "always" or (keep == "waiting" and waits):
+            self._save(reply, missed)
+        return reply
+
+    def _save(self, reply: Reply, missed: Callable[[Busy], None] | None) -> None:
+        try:
+            self.sessions().save(reply.session, reply.said)
+        except Busy as error:
+            if reply.workflow is None or missed is None:
+                raise
+            missed(error)
+
+
+def refuse_message(text: str) -> None:
+    """UsageProblem for a message that is empty or too long."""
+    if not text.strip():
+        raise UsageProblem("there is no message", hint='navigator ask "review this code", or text on stdin')
+    if len(text) > LONGEST:
+        raise UsageProblem(f"the message is over {LONGEST:,} characters", hint="point to a file with @path")
+
+
+_NAME = pattern(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)

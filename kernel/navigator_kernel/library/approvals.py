@@ -1,0 +1,62 @@
+"""The questions about calls of another agent's model, and what the person allowed: each yes is for one call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from navigator_kernel.errors import NotFound, UsageProblem
+from navigator_kernel.values.approval import Approval, digest_of
+from navigator_kernel.values.job import is_lasting
+
+MOST = 256  # questions that wait; of more the oldest is dropped
+
+Lasting = Literal["once", "session"]
+
+
+class Approvals(Struct):
+    """`key` names a call by its tool and its arguments. All of it is kept in memory: it ends with the process."""
+
+    _waiting: dict[str, tuple[str, Approval]] = field(default_factory=dict)
+    _agreed: dict[str, set[str]] = field(default_factory=dict)
+    _lasting: set[str] = field(default_factory=set)
+    _count: int = 0
+
+    def taken(self, key: str) -> tuple[str, ...]:
+        """What the person allowed for this call, which uses it up."""
+        return (*self._lasting, *self._agreed.pop(key, ()))
+
+    def asked(
+        self, key: str, had: Collection[str], subject: str, question: str, tool: str, arguments: Mapping[str, Any]
+    ) -> Approval:
+        """The question about a call that was not made, in place of the same one before it; what the person `had`
+        allowed for the call counts on."""
+        if kept := set(had) - self._lasting:
+            self._agreed[key] = kept
+        self._count += 1
+        name = f"call:{digest_of(key, subject, self._count)}"
+        approval = Approval(id=name, subject=subject, question=question, tool=tool, arguments=dict(arguments))
+        others = [
+            (other, held) for other, held in self._waiting.items() if (held[0], held[1].subject) != (key, subject)
+        ]
+        self._waiting = {**dict(others[1 - MOST :]), name: (key, approval)}
+        return approval
+
+    def waiting(self) -> tuple[Approval, ...]:
+        """Oldest first."""
+        return tuple(approval for _, approval in self._waiting.values())
+
+    def allow(self, name: str, lasting: Lasting) -> None:
+        """NotFound where nothing waits under this name, UsageProblem where a yes is to one call and to no more."""
+        if name not in self._waiting:
+            raise NotFound(f"no call waits under {name!r}", hint="Kernel.approvals() names those that do")
+        key, approval = self._waiting[name]
+        if lasting == "session" and not is_lasting(approval.subject):
+            raise UsageProblem(f"a yes to {approval.tool!r} is to this call alone", hint='allow it "once"')
+        del self._waiting[name]
+        if lasting == "session":
+            self._lasting.add(approval.subject)
+        else:
+            self._agreed.setdefault(key, set()).add(approval.subject)

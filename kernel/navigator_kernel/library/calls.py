@@ -1,0 +1,224 @@
+"""The tools of skills for another agent's model: what it is offered, and what is done, behind the kernel's fence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.errors import ConsentNeeded, KernelError, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.specialist.opening import suffix
+from navigator_kernel.specialist.skill_tool import NAME as SKILL
+from navigator_kernel.specialist.specialist import work_of
+from navigator_kernel.text import clean, cut_text, shorten, visible
+from navigator_kernel.values.approval import Approval, digest_of
+from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.wording import say
+from navigator_kernel.values.work import Assignment
+
+if TYPE_CHECKING:
+    from navigator_kernel.library.approvals import Approvals
+    from navigator_kernel.model_ports import Tools
+    from navigator_kernel.ports import Catalogue, Consents, Executor, Ids
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.resource import SkillDef
+
+RUN_SKILL = "run_skill"
+DESCRIBED = 400  # characters of a description
+TOGETHER = 16_000  # characters of all descriptions that a model is shown
+ANSWER = 16_000  # characters of an answer
+_TEXT = {"type": "string"}
+
+RunSkill = Callable[[str, str, Sequence[str]], Coroutine[Any, Any, "Reply"]]
+
+
+class Called(NamedTuple):
+    """What a call came to: text for the model; `approval` where it was not made because the person has to agree first.
+    `run` is what the audit log knows it by."""
+
+    text: str
+    run: str
+    failed: bool = False
+    approval: Approval | None = None
+
+
+class SkillCalls(Struct, frozen=True, kw_only=True):
+    """Tools of the `skills` for one conversation of another agent. `named` are the files that the program named,
+    `mentioned` finds those of the project in a text, `workspace` is where the tools write. Each call has a run of its
+    own, so that a yes to one is to no other; `tools` are new for each."""
+
+    skills: tuple[SkillDef, ...]
+    tools: Callable[[], Tools]
+    run_skill: RunSkill
+    approvals: Approvals
+    catalogue: Catalogue
+    consents: Consents
+    ids: Ids
+    project: Path
+    workspace: Path
+    named: tuple[Path, ...]
+    mentioned: Callable[[str], Sequence[Path]]
+
+    def offered(self) -> tuple[ToolSpec, ...]:
+        """The tools of all skills by name; with several skills of prompts, `skill` says for which one a call
+        is, and a tool that has an argument of that name itself is left out."""
+        prompts, commands = self._of_kind("B"), self._of_kind("A")
+        found: dict[str, tuple[ToolSpec, list[str]]] = {}
+        for skill in prompts:
+            tools, work = self.tools(), self._assigned(skill, "")
+            for spec in tools.offered(work):
+                if len(prompts) == 1 or "skill" not in spec.schema.get("properties", {}):
+                    found.setdefault(spec.name, (spec, []))[1].append(skill.name)
+        found.pop(SKILL, None)
+        own = [_loading(prompts)] if prompts else []
+        own += [_running(commands)] if commands else []
+        several = len(prompts) > 1
+        return (*own, *(_for_skills(spec, names) if several else spec for spec, names in found.values()))
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Called:
+        """Whatever happens is an answer; nothing is done that the person has to agree to first."""
+        run, key = self.ids.new(), digest_of(str(self.workspace), name, dict(arguments))
+        had = self.approvals.taken(key)
+        try:
+            return await self._called(name, arguments, run, key, had)
+        except ConsentNeeded as asked:
+            subject = str(asked.data["subject"])
+            approval = self.approvals.asked(key, had, subject, asked.message, name, arguments)
+        except KernelError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            return Called(say("tool.failed", "en", error=f"{clean(error.message)}{hint}"), run, failed=True)
+        return Called(say("tool.needs_approval", "en", tool=visible(name)), run, failed=True, approval=approval)
+
+    async def _called(self, name: str, arguments: Mapping[str, Any], run: str, key: str, had: Sequence[str]) -> Called:
+        for subject in had:
+            self.consents.allow(run, subject)
+        if name == RUN_SKILL:
+            return await self._run(arguments, run, had)
+        given = dict(arguments)
+        work = self._assigned(_named(self._of_kind("B"), self._skill_of(name, given)), run)
+        call = ToolCall(id=key, name=name, arguments=json.dumps(given, ensure_ascii=False))
+        answer = await self.tools().call(work, call, given)
+        text = answer.text if name != SKILL or answer.failed else suffix(replace(work, guide=answer.text))
+        return Called(text, run, answer.failed)
+
+    def _skill_of(self, tool: str, given: dict[str, Any]) -> str:
+        """The skill that a call is for, which is taken out of its arguments."""
+        prompts = self._of_kind("B")
+        if tool == SKILL:
+            return str(given.get("name", ""))
+        return prompts[0].name if len(prompts) == 1 else str(given.pop("skill", ""))
+
+    async def _run(self, arguments: Mapping[str, Any], run: str, had: Sequence[str]) -> Called:
+        """A turn that runs the skill's command."""
+        skill, words = _named(self._of_kind("A"), str(arguments.get("skill", ""))), str(arguments.get("arguments", ""))
+        self._ask_for_files(skill, words, run)
+        reply = await self.run_skill(skill.name, words, had)
+        if reply.approval is not None:
+            raise ConsentNeeded(reply.approval.question, hint="the person agrees", subject=reply.approval.subject)
+        text = clean(reply.report.raw or reply.report.summary)
+        failed = reply.report.state in {"error", "timeout", "pending"}
+        return Called(text if len(text) <= ANSWER else f"{text[:ANSWER]} …", reply.run, failed)
+
+    def _ask_for_files(self, skill: SkillDef, words: str, run: str) -> None:
+        """Files of the project that the program did not name are asked about, as `read` asks (JIT-12)."""
+        others = [str(path) for path in self.mentioned(words) if path not in self.named]
+        if not others:
+            return
+        digest = self.catalogue.create_executor(skill.namespace).digest
+        subject = f"tool:{RUN_SKILL}@sha256:{digest_of(skill.name, digest, others)}"
+        shown = cut_text(visible(", ".join(others)), DESCRIBED)
+        question = say("ask.read_files", "en", skill=visible(skill.name), files=shown)
+        self.consents.require(run, subject, question, by_name=True, tool=RUN_SKILL, skill=skill.name)
+
+    def _assigned(self, skill: SkillDef, run: str) -> Assignment:
+        """What the tools of `skill` may do now, with its bytes as they are. What a model of somebody else was given,
+        nobody here knows: it counts as private."""
+        executor = self.catalogue.create_executor(skill.namespace)
+        return Assignment(
+            run=run,
+            step=0,
+            request="",
+            language="en",
+            skill=skill.name,
+            digest=executor.digest,
+            standing=executor.standing,
+            tools=skill.tools or (),
+            private=True,
+            **work_of(executor, self.workspace, self.project, self.named),
+        )
+
+    def _of_kind(self, kind: str) -> tuple[SkillDef, ...]:
+        return tuple(skill for skill in self.skills if skill.kind == kind)
+
+
+def chosen_skills(catalogue: Catalogue, names: Sequence[str]) -> tuple[SkillDef, ...]:
+    """The skills called so; without names all that the person accepts and that models may call. SkillNotFound, Refused,
+    UsageProblem for more than a model can be shown."""
+    held = [_wanted(catalogue, name) for name in dict.fromkeys(names)] if names else list(_accepted(catalogue))
+    size = sum(len(shorten(skill.description, DESCRIBED)) for skill in held)
+    if size > TOGETHER:
+        hint = "name some of them; Kernel.route(message) says which fit"
+        raise UsageProblem(f"{len(held)} skills are more than a model is shown at once", hint=hint)
+    return tuple(held)
+
+
+def _wanted(catalogue: Catalogue, name: str) -> SkillDef:
+    skill = catalogue.find(name)
+    if skill is None:
+        near = ", ".join(catalogue.suggest(name)) or "none"
+        raise SkillNotFound(f"no skill is called {name!r}", hint=f"near names: {near}")
+    executor: Executor = catalogue.create_executor(skill.namespace)
+    if not skill.implicit:
+        raise Refused(f"skill {skill.name!r} is kept from models by its author", hint="run it yourself: Kernel.run")
+    if skill.kind == "B" and executor.standing == "unknown":
+        hint = f"the person may look at it, then: navigator skill trust {skill.name}"
+        raise Refused(f"skill {skill.name!r} was neither installed nor trusted by the person", hint=hint)
+    return skill
+
+
+def _accepted(catalogue: Catalogue) -> Iterator[SkillDef]:
+    for skill in catalogue.list_resources():
+        if skill.type == "skill" and skill.implicit and catalogue.standing(skill) != "unknown":
+            yield skill
+
+
+def _named(skills: Sequence[SkillDef], name: str) -> SkillDef:
+    found = next((skill for skill in skills if skill.name == name), None)
+    if found is None:
+        names = ", ".join(skill.name for skill in skills) or "none"
+        raise SkillNotFound(f"no skill is called {name!r} here", hint=f"there are: {names}")
+    return found
+
+
+def _loading(skills: Sequence[SkillDef]) -> ToolSpec:
+    text = f"{say('tool.load_skill', 'en')}\n{_listed(skills)}"
+    return ToolSpec(name=SKILL, description=text, schema=_schema({"name": _one_of(skills)}, ["name"]))
+
+
+def _running(skills: Sequence[SkillDef]) -> ToolSpec:
+    text = f"{say('tool.run_skill', 'en')}\n{_listed(skills)}"
+    fields = {"skill": _one_of(skills), "arguments": _TEXT}
+    return ToolSpec(name=RUN_SKILL, description=text, schema=_schema(fields, ["skill"]))
+
+
+def _for_skills(spec: ToolSpec, names: Sequence[str]) -> ToolSpec:
+    """The same with the skill that a call is for."""
+    fields = {"skill": {**_TEXT, "enum": list(names)}, **spec.schema.get("properties", {})}
+    more = {"properties": fields, "required": ["skill", *spec.schema.get("required", ())]}
+    return ToolSpec(name=spec.name, description=spec.description, schema={**spec.schema, **more})
+
+
+def _listed(skills: Sequence[SkillDef]) -> str:
+    return "\n".join(f"- {skill.name}: {clean(shorten(skill.description, DESCRIBED), lines=False)}" for skill in skills)
+
+
+def _one_of(skills: Sequence[SkillDef]) -> dict[str, Any]:
+    return {**_TEXT, "enum": [skill.name for skill in skills]}
+
+
+def _schema(fields: Mapping[str, Any], required: Sequence[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(fields), "required": list(required), "additionalProperties": False}

@@ -1,0 +1,286 @@
+"""The kernel for one project, as a program of somebody else has it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.assembly.parts import open_sessions
+from navigator_kernel.assembly.places import box_of, find_root, has_old_state
+from navigator_kernel.assembly.turns import Keep, Turns, refuse_message
+from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
+from navigator_kernel.library.approvals import Approvals
+from navigator_kernel.library.run import Run
+from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
+from navigator_kernel.settings import load_settings
+from navigator_kernel.stages.preprocess import preprocess
+from navigator_kernel.stages.resume import resume
+from navigator_kernel.tape.tape import Recorder
+from navigator_kernel.tools.places import refuse_closed
+from navigator_kernel.values.approval import Approval, waiting_approval
+from navigator_kernel.values.request import Message, Session
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from langchain_core.tools import StructuredTool
+    from pydantic_ai.toolsets import AbstractToolset
+
+    from navigator_kernel.events import Listener
+    from navigator_kernel.library.calls import SkillCalls
+    from navigator_kernel.settings import Settings
+    from navigator_kernel.values.reply import Reply
+
+    Lasting = Literal["once", "session", "always"]
+    Asked = Callable[[], tuple[Message, Session]]
+
+_YES = {"once": "yes", "session": "for this session", "always": "always"}
+
+
+class Kernel:
+    """The project at `root`, a folder that is there. `session` names the conversation that messages belong to where
+    they name none; without it each message is one by itself. `model` is asked instead of the one that is set.
+
+    It takes one turn at a time; others wait. Every failure is a KernelError.
+    """
+
+    def __init__(
+        self, root: str | os.PathLike[str] = ".", *, session: str | None = None, model: str | None = None
+    ) -> None:
+        self.root = _project(root)
+        self.session = session
+        self._settings = _settings(self.root, model)
+        tape = Recorder()
+        self._parts = assemble(self.root, self._settings, tape=tape, here=self.root)
+        self._turns = Turns(kernel=self._parts, tape=tape, sessions=partial(open_sessions, self.root, self._settings))
+        self._files = ProjectFiles(self.root, self.root)
+        self._ids = TimedIds(SystemClock())
+        self._approvals = Approvals()
+        self._running: dict[str, Run] = {}
+        self._guard = Lock()
+        self._one = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turns_asked = 0
+
+    def run(self, message: str, *, session: str | None = None) -> Run:
+        """A turn, which begins when it is listened to or awaited: `async for event in kernel.run("…")`.
+
+        No message is a yes: where its session waits for one, that question is withdrawn by it.
+        """
+        refuse_message(message)
+        name = session or self.session
+        return self._begin(partial(self._said, message, name), "waiting" if name is None else "always")
+
+    async def ask(self, message: str, *, session: str | None = None) -> Reply:
+        """The reply to a message. `reply.approval` is what it waits for, if it does."""
+        return await self.run(message, session=session)
+
+    def approve(self, approval: str, *, lasting: Lasting = "once") -> Run:
+        """The turn that goes on after a yes to exactly what was asked, by the id of its approval
+        (`reply.approval.id`): for this once, for its session, or always. NotFound where that waits no longer."""
+        return self._begin(partial(self._answered, approval, _YES[lasting]), "always")
+
+    def deny(self, approval: str) -> Run:
+        """The turn that follows a no to an approval, by its id."""
+        return self._begin(partial(self._answered, approval, "no"), "always")
+
+    async def cancel(self, run: str) -> None:
+        """Ends the run with its processes, and waits until it has ended. NotFound where it is not under way."""
+        if run not in self._running:
+            raise NotFound(f"no run {run!r} is under way here", hint="it may have ended: navigator why")
+        await self._running[run].aclose()
+
+    def route(self, message: str, *, k: int = 5) -> Route:
+        """What a message would get, without a model and without doing anything."""
+        from navigator_kernel.assembly.parts import RouterParts
+        from navigator_kernel.assembly.routed import routed
+
+        held = self._parts
+        parts = RouterParts(catalogue=held.catalogue, router=held.router, files=self._files)
+        return route_of(routed(self.root, self._settings, parts, message), k)
+
+    def skills(self) -> list[Skill]:
+        """Every skill that is there, by name; those that are switched off, too."""
+        held = self._parts.catalogue.list_resources(enabled_only=False)
+        return [skill_of(one) for one in held if one.type == "skill"]
+
+    def install(
+        self,
+        source: str,
+        *,
+        skills: Sequence[str] = (),
+        all: bool = False,  # noqa: A002 - the option's own name
+        ref: str = "",
+        user: bool = False,
+    ) -> Installed:
+        """Installs from a repository, a folder or an archive, for the project, or with `user` for the person. The call
+        is the person's yes to what it declares; what the scanner blocks is Refused. It blocks while it fetches."""
+        from navigator_kernel.assembly.lifecycle import open_lifecycle
+
+        params: dict[str, Any] = {"source": source, "skill": [skills] if isinstance(skills, str) else list(skills)}
+        params |= {"all": all, "ref": ref, "user": user}
+        return installed_of(open_lifecycle(self.root).perform("install", params))
+
+    def as_pydantic_ai(self, *skills: str, files: Sequence[str] = ()) -> AbstractToolset[Any]:
+        """The tools of `skills` for an agent of pydantic-ai; without names those of all that the person accepts. They
+        may read `files` of the project without a question. NotLoadable without pydantic-ai."""
+        calls = self._calls(skills, files)
+        try:
+            from navigator_kernel.library.pydantic_ai_tools import KernelToolset
+        except ImportError as error:
+            raise _missing("pydantic-ai-slim") from error
+        return KernelToolset(calls)
+
+    def as_langchain(self, *skills: str, files: Sequence[str] = ()) -> list[StructuredTool]:
+        """The same for agents of LangChain and LangGraph. NotLoadable without langchain-core."""
+        calls = self._calls(skills, files)
+        try:
+            from navigator_kernel.library.langchain_tools import langchain_tools
+        except ImportError as error:
+            raise _missing("langchain-core") from error
+        return langchain_tools(calls)
+
+    def approvals(self) -> tuple[Approval, ...]:
+        """The calls of other agents' models that were not made because the person has to agree first, oldest first."""
+        return self._approvals.waiting()
+
+    def allow(self, approval: str, *, lasting: Literal["once", "session"] = "once") -> None:
+        """A yes to exactly the call that was asked about, by the id of its approval: the model may make it once. With
+        "session" to all calls of the same subject, where that is bound to bytes. NotFound where no such call waits."""
+        self._approvals.allow(approval, lasting)
+
+    def _begin(self, asked: Asked, keep: Keep, agreed: Sequence[str] = ()) -> Run:
+        name = self._ids.new()
+
+        async def take(told: Listener) -> Reply:
+            self._running[name] = run
+            try:
+                async with self._turn():
+                    message, session = asked()
+                    return await self._turns.take(
+                        message, session, (told,), keep=keep, run=name, agreed=agreed, missed=_missed
+                    )
+            finally:
+                del self._running[name]
+
+        run = Run(name, take)
+        return run
+
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """One turn at a time; Busy where another event loop has one."""
+        loop = asyncio.get_running_loop()
+        with self._guard:
+            if loop is not self._loop:
+                if self._turns_asked:
+                    raise Busy("this Kernel is at work in another event loop", hint="open a Kernel for each loop")
+                self._loop, self._one = loop, asyncio.Lock()
+            self._turns_asked += 1
+        try:
+            async with self._one:
+                yield
+        finally:
+            with self._guard:
+                self._turns_asked -= 1
+
+    def _said(self, text: str, name: str | None) -> tuple[Message, Session]:
+        session = self._turns.session(name)
+        return Message(text=text, attended=False), replace(session, approval=None)
+
+    def _answered(self, approval: str, text: str) -> tuple[Message, Session]:
+        """The answer to what a session waits for, where that was asked under this id and its time is not over."""
+        gone = NotFound(
+            f"nothing waits under {approval!r}", hint="it was answered or withdrawn, or asked over a day ago"
+        )
+        try:
+            session = self._turns.sessions().load(approval.rpartition(":")[0])
+        except NotFound:
+            raise gone from None
+        waits = waiting_approval(session)
+        if session.approval is None or waits is None or waits.id != approval:
+            raise gone
+        packets = session.approval.packets
+        message = Message(text=text, attended=False, language=packets[0].context.language if packets else None)
+        resumed = resume(message, session, SystemClock().now())
+        if resumed.approved is None and not resumed.declined:
+            raise gone
+        return message, session
+
+    async def _run_skill(self, name: str, arguments: str, agreed: Sequence[str]) -> Reply:
+        """A turn of its own that runs the command of a skill; its question is no session's, and asked by the caller."""
+        message = Message(text=f"/{name} {arguments}".strip(), attended=False)
+        request = preprocess(message, self._files)
+        if request.files or [one.name for one in request.commands] != [name]:
+            raise UsageProblem("arguments hold no @file and no command", hint="name files by their paths")
+        session = Session(id=self._ids.new(), notice_shown=True)
+        return await self._begin(lambda: (message, session), "never", agreed)
+
+    def _calls(self, skills: Sequence[str], files: Sequence[str]) -> SkillCalls:
+        from navigator_kernel.library.calls import SkillCalls, chosen_skills
+
+        held = self._parts
+        return SkillCalls(
+            skills=chosen_skills(held.catalogue, skills),
+            tools=held.tools,
+            run_skill=self._run_skill,
+            approvals=self._approvals,
+            catalogue=held.catalogue,
+            consents=held.consents,
+            ids=self._ids,
+            project=self.root,
+            workspace=box_of(self.root) / "workspace" / self._ids.new(),
+            named=tuple(_named(self.root, name) for name in files),
+            mentioned=self._files.named,
+        )
+
+
+def _settings(root: Path, model: str | None) -> Settings:
+    loaded = load_settings(root)
+    if model is None:
+        return loaded
+    from navigator_kernel.adapters.model_providers import spelled_out
+
+    spelled_out(model, loaded.models)  # UsageProblem or NotFound for a name that says nothing
+    return replace(loaded, models=loaded.models._replace(default=model))
+
+
+def _project(root: str | os.PathLike[str]) -> Path:
+    """The folder; NotFound where there is none, Refused where its files are another user's."""
+    found = find_root(Path.cwd(), os.fspath(root) or ".")
+    if has_old_state(found):
+        from navigator_kernel.assembly.upgrade import upgrade
+
+        for line in upgrade(found):
+            logging.getLogger("navigator").info("upgrade: %s", line)
+    return found
+
+
+def _named(root: Path, name: str) -> Path:
+    """The real path of a file of the project; NotFound, or Refused for one that is not open to tools."""
+    path = Path(os.path.realpath(root / name))
+    if not path.is_relative_to(root):
+        raise Refused(f"{name!r} is outside the project", hint="copy the file into the project", reason="outside")
+    refuse_closed(path.relative_to(root).parts, name)
+    if not path.is_file():
+        raise NotFound(f"no file is called {name!r}", hint="paths start at the project's folder")
+    return path
+
+
+def _missed(error: Busy) -> None:
+    logging.getLogger("navigator").warning("%s; this turn is not in its history", error.message)
+
+
+def _missing(package: str) -> NotLoadable:
+    return NotLoadable(f"{package} is not installed", hint=f"pip install {package}")

@@ -1,0 +1,37 @@
+"""The tools of skills as tools of LangChain."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.tools import StructuredTool
+
+from navigator_kernel.values.approval import Approval  # LangGraph reads what the functions below are declared to return
+
+if TYPE_CHECKING:
+    from navigator_kernel.library.calls import SkillCalls
+    from navigator_kernel.values.chat import ToolSpec
+
+
+def langchain_tools(calls: SkillCalls) -> list[StructuredTool]:
+    """What a call that needs a yes returns has an `Approval` as its `artifact`, which no model sees."""
+    return [_tool(calls, spec) for spec in calls.offered()]
+
+
+def _tool(calls: SkillCalls, spec: ToolSpec) -> StructuredTool:
+    async def called(**arguments: Any) -> tuple[str, Approval | None]:
+        told = await calls.call(spec.name, arguments)
+        return told.text, told.approval
+
+    def waited(**arguments: Any) -> tuple[str, Approval | None]:
+        return asyncio.run(called(**arguments))
+
+    return StructuredTool.from_function(
+        func=waited,
+        coroutine=called,
+        name=spec.name,
+        description=spec.description,
+        args_schema=dict(spec.schema),
+        response_format="content_and_artifact",
+    )

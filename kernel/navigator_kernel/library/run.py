@@ -1,0 +1,68 @@
+"""One turn that is under way: its events as they come, and its reply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from typing import Any
+
+from navigator_kernel.errors import Interrupted, UsageProblem
+from navigator_kernel.events import Event, Listener
+from navigator_kernel.values.reply import Reply
+
+Take = Callable[[Listener], Coroutine[Any, Any, Reply]]
+
+
+class Run:
+    """`async for event in run` gives the events, the last of which is RunCompleted, RunError or RunCancelled; then, or
+    instead, `await run` gives the reply. It begins with the first of both. Who stops listening early, or calls
+    `aclose()`, ends the turn with its processes."""
+
+    def __init__(self, name: str, take: Take) -> None:
+        self.id = name
+        self._take = take
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._task: asyncio.Task[Reply] | None = None
+        self._heard = False
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self._listen()
+
+    def __await__(self) -> Generator[Any, None, Reply]:
+        return self._reply().__await__()
+
+    async def aclose(self) -> None:
+        """Ends the turn where it is under way, and waits until it has ended."""
+        if self._task is None or self._task.done():
+            return
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+    async def _listen(self) -> AsyncIterator[Event]:
+        if self._heard:
+            raise UsageProblem(f"the events of {self.id} are told once", hint="the run log keeps them: navigator why")
+        self._heard, task = True, self._begun()
+        try:
+            while (event := await self._events.get()) is not None:
+                yield event
+            if not task.cancelled():
+                task.result()  # what went wrong in it, once its events are told
+        finally:
+            await self.aclose()
+
+    async def _reply(self) -> Reply:
+        """Interrupted where it was cancelled."""
+        task = self._begun()
+        try:
+            await asyncio.wait({task})
+        finally:
+            await self.aclose()
+        if task.cancelled():
+            raise Interrupted("the run was cancelled", hint="nothing is half-written")
+        return task.result()
+
+    def _begun(self) -> asyncio.Task[Reply]:
+        if self._task is None:
+            self._task = asyncio.ensure_future(self._take(self._events.put_nowait))
+            self._task.add_done_callback(lambda _task: self._events.put_nowait(None))
+        return self._task

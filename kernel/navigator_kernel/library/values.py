@@ -1,0 +1,89 @@
+"""What the library answers with, beside replies and events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from navigator_kernel.values.resource import Level
+from navigator_kernel.values.route import Kind, NeedClarification, Tier, Unknown
+
+if TYPE_CHECKING:
+    from navigator_kernel.assembly.routed import Routed
+    from navigator_kernel.values.resource import SkillDef
+
+
+class Skill(Struct, frozen=True, kw_only=True):
+    """One that is there. `runs` says that it has a command of its own; the others are text for a model."""
+
+    name: str
+    description: str
+    level: Level
+    path: Path
+    runs: bool
+    enabled: bool
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """What a message would get. `kind` is "skills" for a skill, whose name is `skill`; "direct" where none is needed,
+    "clarify" where `question` comes first, with `options` to choose from. `candidates` are the nearest skills with the
+    confidence in each, best first, and `steps` those that the message spells out. `tier` and `reason` say how it was
+    found."""
+
+    kind: Kind
+    skill: str
+    confidence: float
+    tier: Tier
+    reason: str
+    question: str
+    options: tuple[str, ...]
+    candidates: Mapping[str, float]
+    steps: tuple[str, ...]
+
+
+class Installed(Struct, frozen=True, kw_only=True):
+    """`new` are the skills that came or changed, `there` those that were as they should be, `left_out` those of `all`
+    that could not be installed, each with why."""
+
+    new: tuple[str, ...]
+    there: tuple[str, ...]
+    left_out: Mapping[str, str]
+
+
+def skill_of(held: SkillDef) -> Skill:
+    return Skill(
+        name=held.name,
+        description=held.description,
+        level=held.level,
+        path=held.path,
+        runs=held.kind == "A",
+        enabled=held.enabled,
+    )
+
+
+def route_of(found: Routed, k: int) -> Route:
+    decision, retrieval = found.decision, found.intent.retrieval
+    asks = decision.result if isinstance(decision.result, NeedClarification) else None
+    unknown = decision.result if isinstance(decision.result, Unknown) else None
+    options = asks.options if asks else unknown.suggestions if unknown else ()
+    return Route(
+        kind=decision.kind,
+        skill=(decision.entity or "") if decision.kind == "skills" else "",
+        confidence=decision.confidence,
+        tier=decision.tier,
+        reason=decision.reason,
+        question=asks.question if asks else "",
+        options=options,
+        candidates={one.name: one.confidence for one in retrieval.candidates[:k]} if retrieval else {},
+        steps=tuple(step.text for step in found.steps),
+    )
+
+
+def installed_of(told: Mapping[str, Any]) -> Installed:
+    """From the answer of the lifecycle."""
+    new = tuple(one["name"] for one in told["skills"] if one["changed"])
+    there = tuple(one["name"] for one in told["skills"] if not one["changed"])
+    return Installed(new=new, there=there, left_out={one["name"]: one["why"] for one in told["left_out"]})

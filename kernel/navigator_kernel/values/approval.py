@@ -1,0 +1,40 @@
+"""A question that waits for a person's yes, under an id that is bound to exactly what is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from navigator_kernel.values.request import Session
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """`id` is what `Kernel.approve`, `deny` and `allow` take. `subject` says what a yes covers: it ends in a digest of
+    the bytes or the arguments where there are any. `tool` and `arguments` are of a call that another agent's model
+    made; they are empty for a run that waits."""
+
+    id: str
+    subject: str
+    question: str
+    tool: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def waiting_approval(session: Session, question: str = "") -> Approval | None:
+    """What `session` waits for. The id begins with its name; another order, or the same one asked about once more, has
+    another id."""
+    held = session.approval
+    if held is None:
+        return None
+    keys = [packet.context.idempotency_key for packet in held.packets]
+    name = digest_of(session.id, held.subject, held.asked_at, held.workflow, keys)
+    return Approval(id=f"{session.id}:{name}", subject=held.subject, question=question)
+
+
+def digest_of(*parts: Any) -> str:
+    """96 bits in hex of JSON values."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]
