@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,6 +18,7 @@ from msgspec.structs import replace
 from navigator_kernel.routing.entries import BODY_LIMIT, Entry
 
 SHOTS = 10  # examples of each entry in a few-shot row
+_FRONT = re.compile(r"\A---[ \t]*\n.*?\n---[ \t]*\n", re.DOTALL)
 SKILL_LIKE = ("azure", "fastskills_zh", "realskills", "idaibin", "toole_single", "smp2017_zh")
 
 
@@ -23,6 +27,16 @@ class Question:
     """`labels` are ids of the catalogue, none where no skill is meant."""
 
     text: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A message of `everyday/`; `kind` is clear, vague, none, near_miss or several."""
+
+    text: str
+    lang: str
+    kind: str
     labels: tuple[str, ...]
 
 
@@ -42,6 +56,39 @@ def read_sets(folder: Path) -> Iterator[RoutingSet]:
         yield RoutingSet(path.stem, questions, tuple(replace(entry, body="") for entry in entries))
         if any(entry.body for entry in entries):
             yield RoutingSet(f"{path.stem}+body", questions, entries)
+
+
+def everyday(folder: Path) -> Iterator[tuple[RoutingSet, tuple[Asked, ...]]]:
+    """The messages of `everyday/`, as people type them, without the skills' bodies and with them (`+body`). Bodies come
+    from the bundles of `../corpus`, by the catalogue's sources and paths; nothing where there is no such set."""
+    place = folder / "everyday"
+    if not (place / "dev.jsonl").is_file():
+        return
+    asked = tuple(
+        Asked(row["query"], row["lang"], row["kind"], tuple(row["labels"])) for row in _lines(place / "dev.jsonl")
+    )
+    questions = tuple(Question(one.text, one.labels) for one in asked)
+    rows = list(_lines(place / "catalog.jsonl"))
+    entries = tuple(_entry({"id": row["name"], **row}) for row in rows)
+    yield RoutingSet("everyday", questions, entries), asked
+    bodies = _bodies(rows, folder.parent / "corpus")
+    if any(bodies):
+        held = tuple(replace(entry, body=body) for entry, body in zip(entries, bodies, strict=True))
+        yield RoutingSet("everyday+body", questions, held), asked
+
+
+def _bodies(rows: Sequence[Mapping[str, Any]], corpus: Path) -> list[str]:
+    """What follows the front matter of each row's SKILL.md; empty where its source has no bundle."""
+    held: dict[str, str] = {}
+    for owner in {row["source"].split("/")[0] for row in rows}:
+        for bundle in corpus.glob(f"{owner}+*.bundle"):
+            with TemporaryDirectory() as scratch:
+                subprocess.run(["git", "clone", "-q", "--bare", str(bundle), scratch], check=True)
+                for path in {row["path"] for row in rows if row["source"].split("/")[0] == owner}:
+                    words = ["git", "-C", scratch, "show", f"HEAD:{path}"]
+                    done = subprocess.run(words, capture_output=True, check=False)
+                    held[f"{owner}/{path}"] = _FRONT.sub("", done.stdout.decode("utf-8", "replace"))
+    return [held.get(f"{row['source'].split('/')[0]}/{row['path']}", "")[:BODY_LIMIT] for row in rows]
 
 
 def with_shots(found: RoutingSet, folder: Path) -> RoutingSet | None:

@@ -61,12 +61,12 @@ class WordIndex:
         if self._searcher.num_segments >= _MERGE_AT:
             writer.wait_merging_threads()
 
-    def search(self, terms: Sequence[str], weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
+    def search(self, terms: Mapping[str, float], weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
         """At most `limit` rows with their score, best first: any of `terms` in any field that has a weight."""
         query, should = self._tantivy.Query, self._tantivy.Occur.Should
         clauses = [
-            (should, query.boost_query(query.term_query(self._schema, name, term, "freq"), weight))
-            for term in terms
+            (should, query.boost_query(query.term_query(self._schema, name, term, "freq"), weight * boost))
+            for term, boost in terms.items()
             for name, weight in weights.items()
             if self.seen(name, term)  # a third of what a clause takes
         ]

@@ -18,6 +18,7 @@ from navigator_kernel.routing.features import (
     rarity,
     term_hash,
 )
+from navigator_kernel.routing.glossary import alike
 from navigator_kernel.routing.terms import content_terms, terms
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates that are looked at close
 SCORED = 200  # rows whose score by words is asked for
 FEW = 8  # candidates by words that a sure answer is looked for among
 SPOKEN = 0.2  # by which an example is nearer to what people say than a description is
+UNSEEN = 0.25
+ALIKE = 0.5
 TERM_LIMIT = 24  # terms of a message that are searched for: a long text is told by its rarest
 PLACES = ("place_words", "place_text")  # one over the place by words and by meaning (Cormack et al. 2009)
 SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
@@ -87,12 +90,26 @@ class Ranker:
         said = content or terms(text)
         words = dict(zip(self._view.words.stems(said), said, strict=True))
         found = {stem: self._rare(stem) for stem in words}
-        rarest = sorted(found, key=lambda stem: -found[stem])[:TERM_LIMIT]
+        seen = {stem: self._seen(stem) for stem in words}
+        rarest = sorted(found, key=lambda stem: (not seen[stem], -found[stem]))[:TERM_LIMIT]
+        boosts = {stem: 1.0 for stem in rarest}
+        mass = sum(found[stem] * (1.0 if seen[stem] else UNSEEN) for stem in rarest)
         weights = {term_hash(stem): found[stem] for stem in rarest}
-        asked = Asked(weights, sum(weights.values()) or 1.0, gram_hashes(text[:2_000]))
+        for line in alike(text):
+            same = [s for s in self._view.words.stems(list(line)) if self._seen(s)]
+            new = [s for s in same if s not in boosts]
+            if not new: continue
+            for s in new:
+                boosts[s] = ALIKE
+                weights[term_hash(s)] = self._rare(s) * ALIKE
+            mass += ALIKE * max(map(self._rare, new))
+        asked = Asked(weights, mass or 1.0, gram_hashes(text[:2_000]))
         search = self._view.words.search
-        by_words, by_body = search(rarest, SEARCHED, SCORED), search(rarest, {"body": 1.0}, SCORED)
+        by_words, by_body = search(boosts, SEARCHED, SCORED), search(boosts, {"body": 1.0}, SCORED)
         return Said(text, len(content), asked, {stem: words[stem] for stem in rarest}, dict(by_words), dict(by_body))
+
+    def _seen(self, stem):
+        return any(self._view.words.seen(field, stem) for field in (*_RARITY_FIELDS, "body"))
 
     def measured(self, said: Said, *, meaning: bool = True) -> list[Measured]:
         """Every candidate, in no order. Without `meaning` only the first few by words, and no numpy."""

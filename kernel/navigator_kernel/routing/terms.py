@@ -7,7 +7,7 @@ import unicodedata
 
 from navigator_kernel.text import STOP, STOP_HAN, pattern
 
-_RUNS = pattern(r"[㐀-䶿一-鿿豈-﫿]+|[^\W_]+", re.UNICODE)
+_RUNS = pattern(r"[㐀-䶿一-鿿豈-﫿]+|[^\W_㐀-䶿一-鿿豈-﫿]+", re.UNICODE)
 _ASCII_RUNS = pattern(r"[A-Za-z0-9]+")  # the same of a text that has no others, in a fortieth of the time to compile
 _HAN = pattern(r"[㐀-䶿一-鿿豈-﫿]")
 _CAMEL = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -55,7 +55,7 @@ class Words:
         """As `WordIndex.stems`."""
         return self.base.stems(words)
 
-    def search(self, terms: Sequence[str], weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
+    def search(self, terms: Mapping[str, float], weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
         """As `WordIndex.search`. Rows that came to tantivy since this state was read do not count."""
         buried = self.late.buried
         found = [
@@ -83,16 +83,16 @@ class Words:
         rows = [(row, stems[field]) for row, stems in newest.items() if term in stems[field]] if newest else []
         return [(row, counts[term], sum(counts.values())) for row, counts in rows]
 
-    def _scores(self, terms: Sequence[str], weights: Mapping[str, float]) -> dict[int, float]:
+    def _scores(self, terms: Mapping[str, float], weights: Mapping[str, float]) -> dict[int, float]:
         """The newest rows by BM25, as tantivy has it, but for its rounding of lengths."""
         scores: dict[int, float] = {}
         if not self.late.newest:
             return scores
-        for term in terms:
+        for term, boost in terms.items():
             for name, weight in weights.items():
                 for row, count, length in self._having(name, term):
                     rare = rarity(self.seen(name, term), self._count)
-                    score = weight * bm25({term: rare}, {term: count}, length, self._averages[name])
+                    score = boost * weight * bm25({term: rare}, {term: count}, length, self._averages[name])
                     scores[row] = scores.get(row, 0.0) + score
         return scores
 
