@@ -45,14 +45,17 @@ def hinted(found: dict[str, object]) -> str:
     """A line about the skills that fit; empty where none does."""
     shortlist, skill = found.get("shortlist"), found.get("entity")
     names = [str(one["name"]) for one in shortlist] if isinstance(shortlist, list) else []
+    offered = found.get("band") == "ambiguous"
     if found.get("kind") == "skills" and isinstance(skill, str):
         names = [skill]
-    elif found.get("band") != "ambiguous":
+    elif not offered:
         return ""
     shown = ", ".join(name for name in names[:SHOWN] if name.isprintable() and len(name) <= 64)
     if not shown:
         return ""
     how = "load it with the tool load_skill of the MCP server navigator and follow it"
+    if offered:
+        return f"Navigator: these installed skills may fit the message: {shown}. Where one does, {how}."
     return f"Navigator: of the installed skills this fits the message: {shown}. Before anything else, {how}."
 
 

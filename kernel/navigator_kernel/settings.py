@@ -16,6 +16,7 @@ from navigator_kernel.values.chat import Tooling
 
 if TYPE_CHECKING:
     from navigator_kernel.values.mcp import McpServer
+    from navigator_kernel.values.route import Boldness
 
 PROJECT_FILE = "navigator.toml"
 MOST = 1e9  # of any number
@@ -55,6 +56,12 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
         ("cascade", "local_only", "llm_only"),
         "cascade",
         "cascade: a model chooses only where words and meaning leave doubt; llm_only: always, among 64 skills at most",
+        True,
+    ),
+    "boldness": (
+        ("cautious", "balanced", "bold"),
+        "balanced",
+        "how sure the router must be of a skill to take it without a question; cautious: surer, bold: less sure",
         True,
     ),
     "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; more than 3 is warned of", True),
@@ -124,6 +131,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     encoder: str = "auto"
     index: str = "auto"
     router: str = "cascade"
+    boldness: Boldness = "balanced"
     steps: int = 3
     models: Models = field(default_factory=Models)
     servers: Mapping[str, McpServer] = field(default_factory=dict)

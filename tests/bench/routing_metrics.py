@@ -88,3 +88,40 @@ def ece(answers: Sequence[Answered]) -> float:
     bins = np.minimum((given * BINS).astype(int), BINS - 1)
     gaps = [(bins == at).mean() * abs(right[bins == at].mean() - given[bins == at].mean()) for at in set(bins.tolist())]
     return float(sum(gaps))
+
+
+FOUR = ("served", "vague", "taken", "wrong", "quiet", "near", "ece")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What was done about a message of a `kind`: whether the first skill was taken or up to three offered, whether the
+    first was right, whether one of the first three was, and the confidence in the first."""
+
+    kind: str
+    takes: bool
+    offers: bool
+    first: bool
+    among: bool
+    confidence: float
+
+    @property
+    def served(self) -> bool:
+        return (self.takes and self.first) or (self.offers and self.among)
+
+
+def four(decisions: Sequence[Decided]) -> list[float | None]:
+    """The shares of FOUR: of clear and of vague messages those that were served; of clear ones for which the right
+    skill was taken; of all for which a wrong one was; of messages for no skill those left alone; of near misses those
+    for which nothing was taken; and the calibration error. None where there are no such messages."""
+    kinds = {kind: [one for one in decisions if one.kind == kind] for kind in ("clear", "vague", "none", "near_miss")}
+    held: list[tuple[Sequence[Decided], Sequence[bool]]] = [
+        (kinds["clear"], [one.served for one in kinds["clear"]]),
+        (kinds["vague"], [one.served for one in kinds["vague"]]),
+        (kinds["clear"], [one.takes and one.first for one in kinds["clear"]]),
+        (decisions, [one.takes and not one.first for one in decisions]),
+        (kinds["none"], [not one.takes and not one.offers for one in kinds["none"]]),
+        (kinds["near_miss"], [not one.takes for one in kinds["near_miss"]]),
+    ]
+    error = ece([Answered((0,) if one.first else (), 1, one.confidence, one.takes) for one in decisions])
+    return [*(sum(hits) / len(asked) if asked else None for asked, hits in held), error]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from msgspec.structs import replace
@@ -15,11 +16,11 @@ from navigator_kernel.routing import meaning as meaning_module
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import SHORT, Meaning
-from navigator_kernel.routing.model import CERTAIN, PRECISIONS, shipped
+from navigator_kernel.routing.meaning import PLAIN, Meaning
+from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Tier, bands, shipped
 from navigator_kernel.routing.ranker import MEASURED
 from navigator_kernel.values.resource import SkillDef
-from navigator_kernel.values.route import Retrieval
+from navigator_kernel.values.route import Boldness, Retrieval
 from routing.place import Routing, routing_at, write_skills
 from routing.semantic import TOLD, entries
 
@@ -79,7 +80,7 @@ def test_confidence_is_a_probability_that_falls_with_the_rank(meaning: Meaning) 
     held = [one.confidence for one in found.candidates]
     assert found.band == "route"
     assert all(0 <= value <= 1 for value in held) and held == sorted(held, reverse=True)
-    assert held[0] >= shipped("meaning").bands["balanced"]
+    assert held[0] >= bands().take["balanced"]
 
 
 def test_the_parts_of_a_score_add_up_to_it(meaning: Meaning) -> None:
@@ -87,22 +88,38 @@ def test_the_parts_of_a_score_add_up_to_it(meaning: Meaning) -> None:
         assert sum(one.parts.values()) == pytest.approx(one.score, abs=0.005 * len(MEASURED))
 
 
-def test_more_caution_takes_less(meaning: Meaning) -> None:
+@pytest.mark.requirement("X-45")
+def test_a_bolder_router_takes_more(meaning: Meaning) -> None:
     texts = ["make the photo smaller", "will it rain tomorrow?", "files", "help with money", "我想出去玩"]
     taken = []
-    for caution in ("strict", "balanced", "eager"):
-        meaning.caution = caution
+    for boldness in get_args(Boldness):
+        meaning.boldness = boldness
         taken.append({text for text in texts if meaning.judged(text, 5).band == "route"})
     assert taken[0] <= taken[1] <= taken[2]
 
 
+@pytest.mark.requirement("X-45", "RTE-21")
+def test_what_is_not_sure_is_offered_three_at_most(meaning: Meaning) -> None:
+    found = meaning.judged("please help me with my files", 5)
+    assert (found.band, found.reason) == ("ambiguous", "likely")
+    assert found.offered == tuple(one.name for one in found.candidates[: len(found.offered)])
+    assert 1 <= len(found.offered) <= OFFERED
+
+
+@pytest.mark.requirement("X-45")
+@pytest.mark.parametrize("text", ["what does pdf stand for?", "谁发明了PDF"])
+def test_a_question_about_a_subject_takes_no_skill(meaning: Meaning, text: str) -> None:
+    assert meaning.judged(text, 5).band != "route"
+
+
 def test_the_shipped_weights_fit_what_is_measured() -> None:
-    for tier, certain in CERTAIN.items():
+    tiers: tuple[Tier, ...] = get_args(Tier)
+    for tier in tiers:
         model = shipped(tier)
         assert set(model.rank) <= set(MEASURED)
-        assert set(model.certain) == {*certain, "bias"}
-        assert sorted(model.bands) == sorted(PRECISIONS)
-        assert model.bands["eager"] <= model.bands["balanced"] <= model.bands["strict"]
+        assert set(model.meant) == {*MEANT, "bias"}
+        assert set(model.first) == {*FIRST, "bias"} and set(model.among) == {*AMONG, "bias"}
+    assert bands().take["bold"] < bands().take["balanced"] < bands().take["cautious"]
 
 
 # beside words
@@ -129,7 +146,9 @@ def test_words_that_are_sure_are_taken_before_a_vector_is_looked_at(
     with pytest.raises(AssertionError, match="the encoder was asked"):
         meaning.judged("pdf", 5)  # one word alone makes nothing sure
     with pytest.raises(AssertionError, match="the encoder was asked"):
-        meaning.judged(f"merge pdf files {' '.join(f'word{at}' for at in range(SHORT))}", 5)  # nor do they among many
+        meaning.judged(f"merge pdf files {' '.join(f'word{at}' for at in PLAIN)}", 5)  # nor do they among many
+    with pytest.raises(AssertionError, match="the encoder was asked"):
+        meaning.judged("what are merged pdf files?", 5)  # nor in a question
 
 
 @pytest.mark.requirement("COV-3")

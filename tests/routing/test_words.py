@@ -82,10 +82,10 @@ def test_the_best_come_first_wherever_they_are(index_at: Index) -> None:
     index = index_at("index")
     held(index, MANY)
     view = held(index, [*MANY, said(300)])
-    found = view.words.search(["word5", "word300"], SEARCHED, 20)
+    found = view.words.search(dict.fromkeys(["word5", "word300"], 1.0), SEARCHED, 20)
     assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
     assert len(found) == 20
-    assert view.words.search(["300"], SEARCHED, 5)[0][0] == 300
+    assert view.words.search(dict.fromkeys(["300"], 1.0), SEARCHED, 5)[0][0] == 300
 
 
 def test_what_has_gone_is_found_no_more_and_does_not_shorten_what_is(index_at: Index, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_who_reads_an_older_state_is_told_no_row_twice_and_none_that_came_later(
     held(index, MANY[:200])
     columns = Columns(tmp_path / "index" / "words", FolderWriter([tmp_path]))
     again = IndexView(columns, older.head, None)
-    rows = [row for row, _ in again.words.search(["word1", "word2", "word3"], SEARCHED, 200)]
+    rows = [row for row, _ in again.words.search(dict.fromkeys(["word1", "word2", "word3"], 1.0), SEARCHED, 200)]
     assert len(rows) == len(set(rows))
     assert {again.row(row).id for row in rows} == wanted.keys()
 
@@ -186,4 +186,4 @@ def test_many_rows_that_come_at_once_are_one_segment(tmp_path: Path) -> None:
     words = WordIndex(("body",), tmp_path)
     words.change((row, {"body": [f"{row}w{at}" for at in range(200)]}) for row in range(2_000))
     assert len(list(tmp_path.glob("*.term"))) == 1
-    assert [row for row, _ in words.search(["1999w7"], {"body": 1.0}, 5)] == [1999]
+    assert [row for row, _ in words.search(dict.fromkeys(["1999w7"], 1.0), {"body": 1.0}, 5)] == [1999]

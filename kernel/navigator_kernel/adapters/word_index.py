@@ -62,7 +62,8 @@ class WordIndex:
             writer.wait_merging_threads()
 
     def search(self, terms: Mapping[str, float], weights: Mapping[str, float], limit: int) -> list[tuple[int, float]]:
-        """At most `limit` rows with their score, best first: any of `terms` in any field that has a weight."""
+        """At most `limit` rows with their score, best first: any of `terms`, which map to what each counts for, in any
+        field that has a weight."""
         query, should = self._tantivy.Query, self._tantivy.Occur.Should
         clauses = [
             (should, query.boost_query(query.term_query(self._schema, name, term, "freq"), weight * boost))

@@ -192,7 +192,7 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
     encoder = encoder or UseEncoder(kept, lambda: private_writer(kept))
     state = project_state(root)
     index = RoutingIndex(state.folder / "index", state_writer(state), encoder)
-    return Meaning(index, lessons=open_lessons(root).known)
+    return Meaning(index, boldness=settings.boldness, lessons=open_lessons(root).known)
 
 
 def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 
 import click
+from msgspec.structs import replace
 
 from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
-from navigator_kernel.cli.output import is_attended
+from navigator_kernel.cli.output import is_asked, is_attended
 from navigator_kernel.cli.project import App
 from navigator_kernel.settings import SHAPES
 
@@ -47,9 +48,24 @@ def command(
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
     from navigator_kernel.cli.replies import show
 
-    reply = take_turn(app, message, open_session(app, session), listeners=(), keep=session is not None)
+    kept = session is not None
+    reply = take_turn(app, message, open_session(app, session), listeners=(), keep=kept)
     show(app, reply, form=wanted, as_json=as_json)
+    if attended and is_asked() and reply.session.question is not None and reply.session.question.options:
+        answer = choice("y" if len(reply.session.question.options) == 1 else "")
+        if answer:
+            reply = take_turn(app, replace(message, text=answer), reply.session, listeners=(), keep=kept)
+            show(app, reply, form=wanted, as_json=as_json)
     return reply.report.exit_code
+
+
+def choice(usual: str) -> str:
+    """The person's answer to an offer of skills, `usual` for the Enter key alone; empty where they leave it."""
+    try:
+        return input("> ").strip() or usual
+    except (EOFError, KeyboardInterrupt):
+        sys.stderr.write("\n")
+        return ""
 
 
 def _message(words: tuple[str, ...]) -> str:

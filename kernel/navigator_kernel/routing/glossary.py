@@ -31,7 +31,8 @@ def _terms() -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """Any of them; one in Latin letters counts as a whole word."""
+    """Any of them, the longest first; one in Latin letters counts as a whole word."""
     longest = sorted(_terms(), key=len, reverse=True)
-    return pattern("|".join(map(re.escape, filter(_HAN.search, longest)))
-                   + "|" + "|".join(rf"(?<![a-z0-9]){re.escape(one)}(?![a-z0-9])" for one in longest if not _HAN.search(one)))
+    han = [re.escape(phrase) for phrase in longest if _HAN.search(phrase)]
+    latin = [re.escape(phrase) for phrase in longest if not _HAN.search(phrase)]
+    return pattern(f"{'|'.join(han)}|(?<![a-z0-9])(?:{'|'.join(latin)})(?![a-z0-9])")

@@ -1,4 +1,4 @@
-"""Tier 2 by meaning: the index, the fitted weights and the bands in one place (X-1, RTE-21)."""
+"""Tier 2 by meaning: whether a skill is wanted, which one, and whether it is taken or offered (X-1, X-45, RTE-21)."""
 
 from __future__ import annotations
 
@@ -7,47 +7,49 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from navigator_kernel.routing.entries import Entry, entry_of
-from navigator_kernel.routing.model import BOUND, Caution, Model, Tier, evidence, shipped
+from navigator_kernel.routing.model import OFFERED, Model, Tier, bands, evidence, shipped, wanted_by
 from navigator_kernel.routing.ranker import MEASURED, Measured, Ranker, Said
 from navigator_kernel.text import clean
-from navigator_kernel.values.route import Candidate, Retrieval
+from navigator_kernel.values.route import Boldness, Candidate, Retrieval
 
 if TYPE_CHECKING:
     from navigator_kernel.routing.index import RoutingIndex
     from navigator_kernel.values.resource import SkillDef
 
-TWINS = 0.6  # share of the leader's odds from which the second is as likely
-ANY = 0.9  # probability that some skill is meant from which it is worth a question
+NEAR = 0.02  # share of the first one's odds from which another is worth offering
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
-SHORT = 8  # terms that say something, from more of which words alone are next to never sure
-LEAD = 2.0  # score by words below which none is sure: 2.3 is the least of all that were, in 8,000 messages
-PLAIN = 2  # terms that say something, from which words alone may make sure
+PLAIN = range(2, 9)  # terms that say something, for which words alone may make sure
+SURE = 0.97  # what a plain name counts for: the fit has no messages of that kind
+CLEAR = 4.0  # log-odds from which nothing else comes near
 _SHOT = MEASURED.index("near_shot")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 
 class _Weighed(Struct, frozen=True):
-    """Candidates, best first, with their scores, what is known of them together, and how sure the first is."""
+    """Candidates, best first, with their scores, and the probabilities that any skill is `wanted`, that the first is
+    right, and that one of the first OFFERED is."""
 
     found: Sequence[Measured]
     scores: Sequence[float]
-    known: Mapping[str, float]
     model: Model
-    sure: float
+    wanted: float
+    first: float
+    among: float
 
 
 class Meaning(Struct):
-    """Ranks by words and meaning together. `caution` is how often a skill that is taken has to be the right one,
-    `lessons` what people confirmed for skills by their names."""
+    """Ranks by words and meaning together. `boldness` shifts how sure it must be of a skill to take it, `lessons` are
+    what people confirmed for skills by their names."""
 
     index: RoutingIndex
-    caution: Caution = "balanced"
+    boldness: Boldness = "balanced"
     lessons: Callable[[], Mapping[str, Sequence[str]]] = dict
     _learned: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _skills: tuple[SkillDef, ...] | None = None
@@ -66,7 +68,7 @@ class Meaning(Struct):
         if self._ranker is None:
             return _NOTHING
         found = self._weighed(self._ranker, self._ranker.said(clean(text)), meaning=False)
-        return _NOTHING if found is None else _banded(found, self.caution, k)
+        return _NOTHING if found is None else _banded(found, self.boldness, k)
 
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
         """What is `judged`, once these skills are what can be chosen."""
@@ -105,16 +107,16 @@ class Meaning(Struct):
             self._ranker = Ranker(self.index.view, self.index.encoder)
 
     def judged(self, text: str, k: int) -> Retrieval:
-        """A leader that words make sure is taken before a vector is looked at, or numpy imported."""
+        """A skill that the message names in full is taken before a vector is looked at, or numpy imported."""
         if self._ranker is None:
             return _NOTHING
         said, meaning = self._ranker.said(clean(text)), self.index.encoder is not None
-        if meaning and said.length <= SHORT and said.lead >= LEAD:
+        if meaning and said.length in PLAIN and not said.asks:
             words = self._weighed(self._ranker, said, meaning=False)
-            if words is not None and words.sure >= words.model.bands["strict"]:
-                return _banded(words, "strict", k)
+            if words is not None and words.first >= SURE:
+                return _banded(words, self.boldness, k)
         found = self._weighed(self._ranker, said, meaning=meaning)
-        return _NOTHING if found is None else _banded(found, self.caution, k)
+        return _NOTHING if found is None else _banded(found, self.boldness, k)
 
     def _weighed(self, ranker: Ranker, said: Said, *, meaning: bool) -> _Weighed | None:
         found = ranker.measured(said, meaning=meaning)
@@ -125,9 +127,17 @@ class Meaning(Struct):
         order = _ordered(found, scores)
         ordered, held = [found[at] for at in order], [scores[at] for at in order]
         known = evidence(ordered, held, said.length)
-        plain = not meaning and _is_plain(ordered[0], known, said.length)
-        sure = max(model.probability(known), model.bands["strict"] if plain else 0.0)
-        return _Weighed(ordered, held, known, model, sure)
+        if not meaning and not said.asks and _is_plain(ordered[0], known, said.length):
+            return _Weighed(ordered, held, model, SURE, SURE, SURE)
+        wanted = self._wanted(ranker.vector(said) if meaning else None, model, known)
+        first, among = model.probability(known, wanted), model.probability_among(known, wanted)
+        return _Weighed(ordered, held, model, wanted, first, among)
+
+    def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
+        """The probability that the message wants any skill: by its vector, else by what comes near to it."""
+        encoder = self.index.encoder
+        fitted = None if vector is None or encoder is None else wanted_by(encoder.id)
+        return model.any_meant(known) if fitted is None else fitted.probability(vector)
 
     def _tier(self, found: Sequence[Measured]) -> Tier:
         """Where the message is all but an example, or most of what is near has examples, the weights are those
@@ -149,25 +159,29 @@ def _ordered(found: Sequence[Measured], scores: Sequence[float]) -> list[int]:
     return order
 
 
-def _banded(weighed: _Weighed, caution: Caution, k: int) -> Retrieval:
-    scores, model, sure = weighed.scores, weighed.model, weighed.sure
+def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
+    """Takes the first, offers up to OFFERED, or leaves the message alone (X-45)."""
+    scores, limits = weighed.scores, bands()
     odds = [math.exp(score - scores[0]) for score in scores]
     candidates = tuple(
-        Candidate(name=one.row.id, score=score, confidence=sure * odd, parts=_parts(one, model))
+        Candidate(name=one.row.id, score=score, confidence=weighed.first * odd, parts=_parts(one, weighed.model))
         for one, score, odd in list(zip(weighed.found, scores, odds, strict=True))[:k]
     )
-    if sure >= model.bands[caution]:
-        return Retrieval(candidates=candidates, band="route", reason="leader")
-    if len(odds) > 1 and odds[1] >= TWINS and model.any_meant(weighed.known) >= ANY:
-        return Retrieval(candidates=candidates, band="ambiguous", reason="equal")
-    return Retrieval(candidates=candidates, band="direct", reason="unlikely")
+    found = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=weighed.wanted)
+    if weighed.wanted < limits.want:
+        return found
+    if weighed.first >= limits.take[boldness]:
+        return replace(found, band="route", reason="leader")
+    if weighed.among < limits.offer:
+        return replace(found, reason="unlikely")
+    near = sum(odd >= NEAR for odd in odds[:OFFERED])
+    return replace(found, band="ambiguous", reason="likely", offered=tuple(one.name for one in candidates[:near]))
 
 
 def _is_plain(first: Measured, known: Mapping[str, float], length: int) -> bool:
-    """Whether its whole name is said, by a message that says nothing that it does not, and nothing else comes near: it
-    is taken to be as sure as `strict` asks."""
+    """Whether its whole name is said, by a message that says nothing that it does not, and nothing else comes near."""
     whole = first.numbers[_NAMED] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
-    return whole and length >= PLAIN and known["bounded"] >= BOUND
+    return whole and length in PLAIN and known["odds"] >= CLEAR
 
 
 def _parts(one: Measured, model: Model) -> dict[str, float]:

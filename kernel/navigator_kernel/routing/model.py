@@ -1,4 +1,4 @@
-"""Turns what was measured into an order and a probability, by weights that `tests/bench/fit_router.py` fitted."""
+"""Turns what was measured into an order and probabilities, by weights that `tests/bench/fit_decision.py` fitted."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from operator import mul
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
 from navigator_kernel.routing.ranker import MEASURED, Measured
+from navigator_kernel.values.route import Boldness
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Tier = Literal["words", "meaning", "taught"]
-Caution = Literal["strict", "balanced", "eager"]
-PRECISIONS = {"strict": 0.97, "balanced": 0.93, "eager": 0.85}  # how often what is taken is to be right
-_CERTAIN = ("score", "share", "clear", "length")  # many more fit a set better, and the next one worse
-CERTAIN: Mapping[Tier, tuple[str, ...]] = {
-    "words": (*_CERTAIN, "bounded"),
-    "meaning": (*_CERTAIN, "bounded", "agreed"),  # by words no name is nearer than another by meaning
-    "taught": ("share", "length"),  # where examples speak, the others tell nothing of what is for no skill
-}
-BOUND = 4.0  # log-odds from which more says little: catalogues differ in how sharp their scores are
 MEANT = ("best_text", "best_words", "best_name", "length")
+FIRST = ("odds", "best_text", "best_words", "length", "body", "words")
+AMONG = ("together", *FIRST[1:])
+OFFERED = 3  # skills that are offered at most
+LEAST, MOST = -4.0, 6.0  # log-odds beyond which more says little: catalogues differ in how sharp their scores are
 
 
 class Model(Struct, frozen=True, kw_only=True, dict=True):
-    """One tier's weights. `rank` weighs MEASURED, `meant` what tells that any skill is meant, `certain` what tells that
-    it is the first, `bands` are the probabilities from which a leader is taken, by the precision that is wanted."""
+    """One tier's weights. `rank` weighs MEASURED for the order. The others are of logistic models: `meant` of whether
+    any skill is wanted, where no vector says so; `first` of whether the first is right and `among` of whether one of
+    the first OFFERED is, given that one is wanted; `right` and `offered` make a probability of both together."""
 
     rank: Mapping[str, float]
     meant: Mapping[str, float]
-    certain: Mapping[str, float]
-    bands: Mapping[str, float]
+    first: Mapping[str, float]
+    among: Mapping[str, float]
+    right: tuple[float, float]
+    offered: tuple[float, float]
 
     @cached_property
     def weights(self) -> tuple[float, ...]:
@@ -45,39 +47,89 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
         return [sum(map(mul, self.weights, one.numbers)) for one in found]
 
     def any_meant(self, known: Mapping[str, float]) -> float:
-        """The probability that the message is for a skill at all."""
-        return _logistic(self.meant, known)
+        """The probability that the message is for a skill at all, by what comes near to it."""
+        return logistic(self.meant, known)
 
-    def probability(self, known: Mapping[str, float]) -> float:
-        """That the first is right."""
-        return _logistic(self.certain, known)
+    def probability(self, known: Mapping[str, float], wanted: float) -> float:
+        """That the first is right, in a message that wants a skill with the probability `wanted`."""
+        return _calibrated(self.right, wanted * logistic(self.first, known))
+
+    def probability_among(self, known: Mapping[str, float], wanted: float) -> float:
+        """That one of the first OFFERED is right."""
+        return _calibrated(self.offered, wanted * logistic(self.among, known))
 
 
-def _logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
+class Bands(Struct, frozen=True, kw_only=True):
+    """From which probabilities on a skill is taken, by boldness, and offered; `want` is that any is wanted."""
+
+    take: Mapping[Boldness, float]
+    offer: float
+    want: float
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """Whether a message wants a skill: a logistic model over its vector by the encoder of that name."""
+
+    encoder: str
+    bias: float
+    weights: tuple[float, ...]
+
+    def probability(self, vector: np.ndarray[Any, Any]) -> float:
+        """For a vector of length 1."""
+        total = self.bias + sum(map(mul, self.weights, vector.tolist()))
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
+
+
+def logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
     total = sum(weight * known.get(name, 1.0) for name, weight in weights.items())  # `bias` is always there
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 
 def evidence(found: Sequence[Measured], scores: Sequence[float], length: int) -> dict[str, float]:
-    """What is known of a ranking, `scores` being in order: the first one's score, the log-odds of its share of all
-    (softmax), and within BOUND, how clear that is either way, how many terms the message has, whether no other's name
-    comes nearer than the first one's, and how near anything comes to the message at all.
-    """
-    share = 1 / sum(math.exp(score - scores[0]) for score in scores)
-    odds = math.log((share + 1e-6) / (1 - share + 1e-6))
-    bounded = max(-BOUND, min(BOUND, odds))
-    agreed = float(found[0].numbers[_NAME] >= max(one.numbers[_NAME] for one in found))
+    """What is known of a ranking, `scores` being in order: the log-odds of the share that the first one has of all
+    (softmax), and the first OFFERED together; how near anything comes to the message; how much of it the first one's
+    body and words have; and how many terms the message has."""
+    odds = [math.exp(score - scores[0]) for score in scores]
     known = {name: max(one.numbers[at] for one in found) for name, at in _BEST.items()}
-    known |= {"score": scores[0], "share": odds, "bounded": bounded, "clear": bounded**2}
-    return known | {"length": math.log1p(length), "agreed": agreed}
+    known |= {name: found[0].numbers[at] for name, at in _OF_FIRST.items()}
+    shares = {"odds": 1 / sum(odds), "together": sum(odds[:OFFERED]) / sum(odds)}
+    known |= {name: max(LEAST, min(MOST, log_odds(share))) for name, share in shares.items()}
+    return known | {"length": math.log1p(length)}
 
 
-_NAME = MEASURED.index("near_name")
+def log_odds(share: float) -> float:
+    return math.log((share + 1e-6) / (1 - share + 1e-6))
+
+
+def _calibrated(scale: tuple[float, float], probability: float) -> float:
+    slope, bias = scale
+    return 1 / (1 + math.exp(-(slope * log_odds(probability) + bias)))
+
+
 _BEST = {name: MEASURED.index(of) for name, of in zip(MEANT, ("near_text", "coverage", "name_whole"), strict=False)}
+_OF_FIRST = {"body": MEASURED.index("words_body"), "words": MEASURED.index("near_words")}
+
+
+@cache
+def _held() -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(Path(__file__).with_name("weights.json").read_bytes())
+    return held
 
 
 @cache
 def shipped(tier: Tier) -> Model:
     """The weights of this release."""
-    held: dict[str, Any] = json.loads(Path(__file__).with_name("weights.json").read_bytes())
-    return Model(**held[tier])
+    held = _held()[tier]
+    return Model(**{**held, "right": tuple(held["right"]), "offered": tuple(held["offered"])})
+
+
+@cache
+def bands() -> Bands:
+    return Bands(**_held()["bands"])
+
+
+@cache
+def wanted_by(encoder: str) -> Wanted | None:
+    """None for another encoder than the one that the weights are for."""
+    held = _held()["wanted"]
+    return Wanted(**{**held, "weights": tuple(held["weights"])}) if held["encoder"] == encoder else None

@@ -30,6 +30,7 @@ TURNS = 2  # of text before the message (X-12)
 LIMIT = 30.0  # seconds
 TOKENS = 1_000  # of an answer, reasoning included
 SKILLS = 3  # of one message
+DOUBT = 0.2  # probability that any skill is wanted, below which no model is asked for one
 
 Mode = Literal["cascade", "llm_only"]
 
@@ -43,8 +44,8 @@ class PhaseOne(Struct):
     _shaped: bool = field(default=True)
 
     def is_wanted(self, found: Retrieval) -> bool:
-        """A sure match needs no model."""
-        return self.mode == "llm_only" or found.band != "route"
+        """A sure match needs no model, and neither does small talk."""
+        return self.mode == "llm_only" or (found.band != "route" and found.wanted >= DOUBT)
 
     async def judge(self, text: str, found: Retrieval, said: Sequence[Said], language: Language) -> Judged:
         """Every failure is `direct` with the reason why: a model's fault must not stop a message (RTE-11, RTE-12)."""

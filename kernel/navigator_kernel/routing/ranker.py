@@ -31,8 +31,8 @@ BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates that are looked at close
 SCORED = 200  # rows whose score by words is asked for
 FEW = 8  # candidates by words that a sure answer is looked for among
 SPOKEN = 0.2  # by which an example is nearer to what people say than a description is
-UNSEEN = 0.25
-ALIKE = 0.5
+UNKNOWN = 0.25  # what a term that no skill says counts for in the mass of a message: in another language none does
+ALIKE = 0.5  # what a term of the glossary counts for
 TERM_LIMIT = 24  # terms of a message that are searched for: a long text is told by its rarest
 PLACES = ("place_words", "place_text")  # one over the place by words and by meaning (Cormack et al. 2009)
 SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
@@ -42,6 +42,7 @@ KEPT = 65_536  # terms of names whose rarity is kept, and an eighth as many rows
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
 _PURPOSE = FIELDS.index("purpose")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
+_ASKING = ("?", "？", "吗", "呢")
 _UNMEANT = (0.0,) * len(SEMANTIC)
 
 
@@ -70,9 +71,9 @@ class Said(Struct, frozen=True):
     by_body: Mapping[int, float]
 
     @property
-    def lead(self) -> float:
-        """The score by words of the row that has the highest, as a share of what the message weighs."""
-        return next(iter(self.by_words.values()), 0.0) / self.asked.mass
+    def asks(self) -> bool:
+        """Whether it ends as a question."""
+        return self.text.rstrip().endswith(_ASKING)
 
 
 class Ranker:
@@ -83,6 +84,7 @@ class Ranker:
         self._rarity: dict[str, float] = {}
         self._named: dict[int, float] = {}
         self._titles: dict[int, list[float]] = {}
+        self._last: tuple[str, Any] = ("", None)
 
     def said(self, text: str) -> Said:
         """The message, searched for once."""
@@ -90,26 +92,29 @@ class Ranker:
         said = content or terms(text)
         words = dict(zip(self._view.words.stems(said), said, strict=True))
         found = {stem: self._rare(stem) for stem in words}
-        seen = {stem: self._seen(stem) for stem in words}
-        rarest = sorted(found, key=lambda stem: (not seen[stem], -found[stem]))[:TERM_LIMIT]
-        boosts = {stem: 1.0 for stem in rarest}
-        mass = sum(found[stem] * (1.0 if seen[stem] else UNSEEN) for stem in rarest)
-        weights = {term_hash(stem): found[stem] for stem in rarest}
-        for line in alike(text):
-            same = [s for s in self._view.words.stems(list(line)) if self._seen(s)]
-            new = [s for s in same if s not in boosts]
-            if not new: continue
-            for s in new:
-                boosts[s] = ALIKE
-                weights[term_hash(s)] = self._rare(s) * ALIKE
-            mass += ALIKE * max(map(self._rare, new))
-        asked = Asked(weights, mass or 1.0, gram_hashes(text[:2_000]))
+        known = {stem for stem in words if self._is_known(stem)}
+        rarest = sorted(found, key=lambda stem: (stem not in known, -found[stem]))[:TERM_LIMIT]
+        mass = sum(found[stem] * (1.0 if stem in known else UNKNOWN) for stem in rarest)
+        shares, more = self._alike(text, rarest)
+        weights = {term_hash(stem): self._rare(stem) * share for stem, share in shares.items()}
+        asked = Asked(weights, mass + more or 1.0, gram_hashes(text[:2_000]))
         search = self._view.words.search
-        by_words, by_body = search(boosts, SEARCHED, SCORED), search(boosts, {"body": 1.0}, SCORED)
+        by_words, by_body = search(shares, SEARCHED, SCORED), search(shares, {"body": 1.0}, SCORED)
         return Said(text, len(content), asked, {stem: words[stem] for stem in rarest}, dict(by_words), dict(by_body))
 
-    def _seen(self, stem):
-        return any(self._view.words.seen(field, stem) for field in (*_RARITY_FIELDS, "body"))
+    def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
+        """What each term counts for: 1 for `stems`, ALIKE for those that the glossary has for a phrase of `text`, and
+        the mass of these: of each phrase the rarest term, for a skill says one of them."""
+        shares, mass = dict.fromkeys(stems, 1.0), 0.0
+        for same in alike(text):
+            new = [stem for stem in self._view.words.stems(same) if stem not in shares and self._is_known(stem)]
+            shares |= dict.fromkeys(new, ALIKE)
+            mass += ALIKE * max(map(self._rare, new), default=0.0)
+        return shares, mass
+
+    def _is_known(self, stem: str) -> bool:
+        """Whether any skill says it."""
+        return any(self._view.words.seen(field, stem) for field in SEARCHED)
 
     def measured(self, said: Said, *, meaning: bool = True) -> list[Measured]:
         """Every candidate, in no order. Without `meaning` only the first few by words, and no numpy."""
@@ -121,6 +126,7 @@ class Ranker:
             rows += list(said.by_body)[:BY_BODY]
         if meaning and self._encoder is not None and self._view.vectors is not None:
             query = self._encoded(self._encoder, said.text, asked)
+            self._last = said.text, query
             near_rows = self._view.vectors.near(query, BY_MEANING + len(dead))[0].tolist()
             rows += [row for row in near_rows if row not in dead][:BY_MEANING]
         rows = [row for row in dict.fromkeys(rows) if row not in dead]
@@ -131,6 +137,11 @@ class Ranker:
             numbers = [(*self._lexical(said.asked, row), *found) for row, found in zip(rows, scored, strict=True)]
             return [Measured(row, (*held, *_UNMEANT), self._view) for row, held in zip(rows, numbers, strict=True)]
         return self._at_once(known.of(rows), said.asked, asked, query, rows, scored)
+
+    def vector(self, said: Said) -> Any:
+        """Of the message that was measured by meaning last; None for another."""
+        text, vector = self._last
+        return vector if text == said.text else None
 
     def _lexical(self, asked: Asked, row: int) -> list[float]:
         """Of a row read by itself, before numpy is there."""

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from navigator_kernel.text import fold
-from navigator_kernel.values.route import Direct, Intent, NeedClarification, RouteDecision, RouteResult, Skills, Unknown
+from navigator_kernel.values.route import (
+    Direct,
+    Intent,
+    NeedClarification,
+    Retrieval,
+    RouteDecision,
+    RouteResult,
+    Skills,
+    Unknown,
+)
 from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
@@ -48,10 +57,19 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
     if intent.mode == "SKILL" and intent.entity is not None:
         return Skills(names=(intent.entity,))
     if intent.retrieval is not None and intent.retrieval.band == "ambiguous":
-        options = tuple(candidate.name for candidate in intent.retrieval.candidates[:3])
-        question = say("ask.which", request.language, options=" / ".join(options))
-        return NeedClarification(question=question, options=options)
+        return _offer(intent.retrieval, request)
     return Direct()
+
+
+def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:
+    """At most three, each with its number; the answer is a number, a name, or no (X-45)."""
+    options = found.offered or tuple(candidate.name for candidate in found.candidates[:FALLBACKS])
+    if len(options) == 1:
+        question = say("ask.use", request.language, name=options[0])
+    else:
+        listed = "  ".join(f"{at} {name}" for at, name in enumerate(options, 1))
+        question = say("ask.which", request.language, options=listed)
+    return NeedClarification(question=question, options=options)
 
 
 def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:

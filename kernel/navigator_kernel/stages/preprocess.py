@@ -79,6 +79,7 @@ def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
         answers=message.answers,
         target=message.target,
         chosen=message.chosen,
+        plain=message.plain,
         language=message.language or language_of(text),
     )
 

@@ -103,7 +103,11 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     asked = session.question
     if asked is None or asked.rounds > ROUNDS or _EXPLICIT.match(message.text):
         return Resumed(message=message, session=free)
-    chosen = _choice(message.text, asked.options)
+    if asked.options and _NO.match(message.text):  # the message stays what it was, and no skill works on it
+        plain = replace(message, text=asked.original, answers=asked.answers, plain=True)
+        return Resumed(message=plain, session=free, rounds=asked.rounds)
+    only = asked.options[0] if len(asked.options) == 1 and is_yes(message.text) else ""
+    chosen = only or _choice(message.text, asked.options)
     if chosen:  # which skill was all that was asked: the message stays what it was
         same = replace(message, text=asked.original, answers=asked.answers, target=chosen, chosen=True)
         return Resumed(message=same, session=free, rounds=asked.rounds)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 ROUNDS = 2  # of questions about one message (X-10)
 FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without being told what to change
 SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
+CONTINUES = 0.3  # probability that any skill is wanted, from which a short message goes on with the one before
 CLEAR = 0.99  # confidence from which a message is one skill's, whatever its clauses say
 
 _RELEASE = pattern(
@@ -67,6 +68,8 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
     """Syntax, then exact names and verbs, then the conversation, then retrieval; synchronous to its core."""
     if request.commands:
         return _intent(_spelled_out(request.commands[0]), "syntax", "instruction")
+    if request.plain:
+        return _intent(Direct(), "session", "no_skill")
     if request.chosen:
         return _intent(Skills(names=(request.target,)), "session", "chosen")
     if is_release(request.need):
@@ -155,10 +158,11 @@ def _spelled_out(command: CommandInstruction) -> Action:
 
 
 def _follows(text: str, found: Retrieval, target: str) -> bool:
-    """SEN-7, X-12: a short or openly continuing message, unless another skill is clearly meant."""
+    """SEN-7, X-12: a short or openly continuing message, unless another skill is clearly meant, or none: thanks, praise
+    and small talk end it."""
     if _another(found, target):
         return False
-    return bool(_FOLLOW.match(text)) or len(text) <= SHORT
+    return bool(_FOLLOW.match(text)) or (len(text) <= SHORT and found.wanted >= CONTINUES)
 
 
 def _another(found: Retrieval, target: str) -> bool:

@@ -20,8 +20,8 @@ InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 class Message(Struct, frozen=True, kw_only=True):
     """What a person or a host sent. `consent` says that the effects it asks for are agreed to (`--yes`); `answers` are
     the parts of a merged message that answer the questions before it, `target` the skill that asked last (X-11), or
-    with `chosen` the one that the person picked among several; `attended` says that a person reads what is beside the
-    answer (X-44)."""
+    with `chosen` the one that the person picked among several; `plain` says that they want none; `attended` says that
+    a person reads what is beside the answer (X-44)."""
 
     text: str
     interactive: bool = False
@@ -31,6 +31,7 @@ class Message(Struct, frozen=True, kw_only=True):
     answers: tuple[str, ...] = ()
     target: str = ""
     chosen: bool = False
+    plain: bool = False
     attended: bool = True
 
 
@@ -85,6 +86,7 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
     answers: tuple[str, ...] = ()
     target: str = ""
     chosen: bool = False
+    plain: bool = False
     handed: Handover | None = None
     base: Path = Path()
 

@@ -13,6 +13,7 @@ Mode = Literal["SKILL", "COMMAND", "AGENT", "PROMPT", "BACKEND"]
 Complexity = Literal["simple", "medium", "complex"]
 Tier = Literal["syntax", "exact", "retrieval", "model", "session", "none"]
 Band = Literal["route", "ambiguous", "direct"]
+Boldness = Literal["cautious", "balanced", "bold"]
 Kind = Literal["skills", "direct", "clarify", "workflow", "command", "script", "mcp", "install"]
 Operation = Literal["info", "install", "list", "search", "uninstall", "enable", "disable"]
 
@@ -107,11 +108,14 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 class Retrieval(Struct, frozen=True, kw_only=True):
-    """What tier 2 found, best first, and the band that its confidence falls into."""
+    """What tier 2 found, best first, and what follows: take the first (`route`), offer those of `offered`
+    (`ambiguous`), or neither (`direct`). `wanted` is the probability that the message wants any skill."""
 
     candidates: tuple[Candidate, ...]
     band: Band
     reason: str
+    offered: tuple[str, ...] = ()
+    wanted: float = 1.0
 
 
 class Judged(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,247 @@
+"""Fits the router's decision: `python -m bench.fit_decision FOLDER`, on the sets of FOLDER and `messages.tsv`.
+
+Three things are fitted for an order that is fixed: whether a message wants any skill, whether the first is the right one,
+whether one of the first three is. A set decides nothing about itself: what is printed comes from weights that were fitted
+without it, and of the everyday messages without a fifth of them at a time. What is written was fitted on all.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from bench.fit_router import TOLD, Sample, descend, sampled, variants
+from bench.routing_metrics import FOUR, Decided, four
+from bench.routing_sets import Asked, RoutingSet, everyday
+from navigator_kernel.model_ports import Encoder
+from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Model, Tier, evidence, log_odds
+
+# What a set counts for: everyday messages are what people type; intents and APIs are less like skills than skills
+SHARES = {"everyday": 3.0, "realskills": 1.0, "azure": 1.0, "fastskills": 1.0, "toole": 0.4, "idaibin": 0.3}
+OTHERS = 0.1
+# The same for whether any skill is wanted; of sets that are not named nothing is taken
+WANTING = {"everyday": 3.0, "messages": 2.5, "realskills": 1.5, "fastskills_zh": 0.7, "toole_direct": 0.7}
+WANTING |= {"azure": 0.5, "smp2017_zh": 0.5, "clinc150": 0.3, "toole_single": 0.3, "idaibin": 0.2}
+CHAT = ("smp2017_zh", "clinc150")  # of these only the messages for no skill: their domains are no skills'
+SPOILED = 0.3  # what a question counts for whose right skills are taken out of the candidates
+QUESTIONS, FOLDS = 500, 5
+RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
+BANDS = {"take": {"cautious": 0.75, "balanced": 0.64, "bold": 0.5}, "offer": 0.1, "want": 0.55}
+CALIBRATED = ("everyday", "realskills", "azure", "fastskills")
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question's evidence; `labelled` says that it is for a skill, `spoiled` that the right ones were taken out."""
+
+    set_name: str
+    text: str
+    known: Mapping[str, float]
+    first: bool
+    among: bool
+    labelled: bool
+    spoiled: bool
+    fold: int
+    kind: str = ""
+    lang: str = ""
+
+    @property
+    def group(self) -> str:
+        return self.set_name.split("+")[0].split(",")[0].split("_")[0]
+
+
+def logistic_fit(numbers: Array, answers: Array, weights: Array, ridge: float) -> Array:
+    """Weights of a logistic regression, the bias last and hardly held back; `weights` are those of the rows."""
+    whole = np.column_stack([numbers, np.ones(len(numbers))])
+    held = np.append(np.full(whole.shape[1] - 1, ridge), 0.01)
+
+    def slope(found: Array) -> tuple[float, Array, Array]:
+        total = np.clip(whole @ found, -30, 30)
+        odds = 1 / (1 + np.exp(-total))
+        loss = float(held @ found**2) / 2 + float(weights @ (np.logaddexp(0, total) - answers * total))
+        gradient = held * found + whole.T @ (weights * (odds - answers))
+        return loss, gradient, np.diag(held) + (whole * (weights * odds * (1 - odds))[:, None]).T @ whole
+
+    return descend(slope, whole.shape[1])
+
+
+def chances(found: Array, numbers: Array) -> Array:
+    return 1 / (1 + np.exp(-np.clip(numbers @ found[:-1] + found[-1], -30, 30)))
+
+
+def rows_of(sample: Sample, asked: Sequence[Asked], model: Model, texts: Sequence[str]) -> Iterator[Row]:
+    """Each question, and again without its right skills: what a catalogue looks like that has none for it."""
+    folds = np.random.default_rng(1).permutation(len(texts)) % FOLDS
+    for at, (found, right) in enumerate(zip(sample.found, sample.right, strict=True)):
+        about = asked[at] if asked else Asked(texts[at], "", "clear" if sample.labels[at] else "none", ())
+        spoiled = [one for one, is_right in zip(found, right, strict=True) if not is_right]
+        for spoils, held in ((False, found), (True, spoiled if sample.labels[at] else [])):
+            if not held:
+                continue
+            scores = model.scores(held)
+            order = sorted(range(len(held)), key=lambda one: -scores[one])
+            known = evidence([held[one] for one in order], [scores[one] for one in order], sample.lengths[at])
+            hits = [not spoils and right[one] for one in order[:OFFERED]]
+            row = Row(sample.name, texts[at], known, hits[0], any(hits), sample.labels[at] > 0, spoils, int(folds[at]))
+            yield replace(row, kind=about.kind, lang=about.lang)
+
+
+def shared(rows: Sequence[Row]) -> Array:
+    """What each row counts for."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.group] = counts.get(row.group, 0) + 1
+    held = [SHARES.get(row.group, OTHERS) / counts[row.group] * (SPOILED if row.spoiled else 1.0) for row in rows]
+    return np.array(held) * SCALE
+
+
+def left_out(rows: Sequence[Row]) -> Iterator[tuple[Array, Array]]:
+    """Which rows a fit learns from, and which it answers: each set once, everyday messages by folds."""
+    group, fold = np.array([row.group for row in rows]), np.array([row.fold for row in rows])
+    for name in dict.fromkeys(group.tolist()):
+        own = group == name
+        if name != "everyday":
+            yield ~own, own
+            continue
+        for at in range(FOLDS):
+            yield ~(own & (fold == at)), own & (fold == at)
+
+
+def fitted(rows: Sequence[Row], names: Sequence[str], answers: Array, weights: Array) -> tuple[Array, Array]:
+    """Weights from all rows that want a skill, and the chance of each row by those that were fitted without it."""
+    numbers = np.array([[row.known[name] for name in names] for row in rows])
+    wants, held = np.array([row.labelled for row in rows]), np.zeros(len(rows))
+    for learns, asks in left_out(rows):
+        use = learns & wants
+        held[asks] = chances(logistic_fit(numbers[use], answers[use], weights[use], RIDGE), numbers[asks])
+    return logistic_fit(numbers[wants], answers[wants], weights[wants], RIDGE), held
+
+
+def tier(rows: Sequence[Row], wanted: Mapping[str, float], order: Mapping[str, float]) -> dict[str, Any]:
+    """One tier's weights; `wanted` are the chances that a text wants a skill, else those of what comes near to it."""
+    weights, real = shared(rows), np.array([not row.spoiled for row in rows])
+    labelled = np.array([row.labelled for row in rows], float)
+    near = np.array([[row.known[name] for name in MEANT] for row in rows])
+    meant = logistic_fit(near[real], labelled[real], weights[real], RIDGE)
+    wants = np.array([wanted.get(row.text, -1.0) for row in rows])
+    wants = np.where(wants < 0, chances(meant, near), wants)
+    held: dict[str, Any] = {"rank": dict(order), "meant": _named(MEANT, meant)}
+    sure = {}
+    use = real & np.array([row.group in CALIBRATED for row in rows])
+    use = use if use.any() else real
+    for name, names, scale in (("first", FIRST, "right"), ("among", AMONG, "offered")):
+        answers = np.array([getattr(row, name) for row in rows], float)
+        found, own = fitted(rows, names, answers, weights)
+        odds = np.array([[log_odds(one)] for one in wants * own])
+        scaled = logistic_fit(odds[use], answers[use], weights[use], 0.01)
+        held |= {name: _named(names, found), scale: [round(float(one), 4) for one in scaled]}
+        sure[name] = chances(scaled, odds)
+    report(rows, wants, sure)
+    return held
+
+
+def report(rows: Sequence[Row], wants: Array, sure: Mapping[str, Array]) -> None:
+    """The four numbers of each set, of everyday messages by language (and kind, see `routing_metrics.four`)."""
+    print(f"{'set':24} {'  '.join(FOUR)}")
+    by_set: dict[str, list[Decided]] = {}
+    for row, want, first, among in zip(rows, wants, sure["first"], sure["among"], strict=True):
+        if row.spoiled:
+            continue
+        takes = want >= BANDS["want"] and first >= BANDS["take"]["balanced"]
+        offers = not takes and want >= BANDS["want"] and among >= BANDS["offer"]
+        decided = Decided(row.kind, takes, offers, row.first, row.among, float(first))
+        by_set.setdefault(f"{row.set_name} {row.lang}".strip(), []).append(decided)
+    for name, decisions in by_set.items():
+        print(f"{name:24} {'  '.join('-' if one is None else f'{one:.3f}' for one in four(decisions))}")
+
+
+def wanting(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], dict[str, float]]:
+    """The weights that say by a message's vector whether it wants a skill, and the chance of each text by those that
+    were fitted without it."""
+    told = list(_texts(folder))
+    vectors = np.asarray(encoder.encode([text for text, _, _ in told], "query"), dtype=np.float64)
+    answers = np.array([wants for _, wants, _ in told], float)
+    names = np.array([name for _, _, name in told])
+    weights = np.array([WANTING[name] / (names == name).sum() for name in names]) * SCALE
+    folds, held = np.random.default_rng(2).permutation(len(told)) % FOLDS, np.zeros(len(told))
+    for at in range(FOLDS):
+        learns = folds != at
+        found = logistic_fit(vectors[learns], answers[learns], weights[learns], VECTOR_RIDGE)
+        held[~learns] = chances(found, vectors[~learns])
+    found = logistic_fit(vectors, answers, weights, VECTOR_RIDGE)
+    body = {
+        "encoder": encoder.id,
+        "bias": round(float(found[-1]), 4),
+        "weights": [round(float(w), 3) for w in found[:-1]],
+    }
+    return body, dict(zip((text for text, _, _ in told), held.tolist(), strict=True))
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, bool, str]]:
+    """Each text, whether it wants a skill, and its set."""
+    for path in sorted((folder / "dev").glob("*.jsonl")):
+        if path.stem in WANTING:
+            for line in path.read_text(encoding="utf-8").split("\n"):
+                row = json.loads(line) if line else {}
+                if row and not (path.stem in CHAT and row["labels"]):
+                    yield row["query"], bool(row["labels"]), path.stem
+    for _, asked in list(everyday(folder))[:1]:
+        yield from ((one.text, bool(one.labels), "everyday") for one in asked)
+    for line in Path(__file__).with_name("messages.tsv").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            kind, _, text = line.split("\t")
+            yield text, kind in ("want", "vague"), "messages"
+
+
+def few(found: RoutingSet) -> RoutingSet:
+    """At most QUESTIONS of a set, the same ones each time."""
+    chosen = list(found.questions)
+    random.Random(0).shuffle(chosen)
+    return replace(found, questions=tuple(chosen[:QUESTIONS]))
+
+
+def measured(folder: Path, encoder: Encoder | None, held: Mapping[str, Any]) -> dict[Tier, list[Row]]:
+    """The rows of each tier that this encoder, or none, serves."""
+    found: dict[Tier, list[Row]] = {}
+    sets = [(one, False, asked) for one, asked in everyday(folder)]
+    sets += [(few(one), taught, ()) for one, taught in variants(folder) if not one.name.endswith(TOLD)]
+    with TemporaryDirectory() as scratch:
+        for one, taught, asked in sets:
+            which: Tier = "words" if encoder is None else "taught" if taught else "meaning"
+            model = Model(rank=held[which]["rank"], meant={}, first={}, among={}, right=(1.0, 0.0), offered=(1.0, 0.0))
+            sample = sampled(one, encoder, Path(scratch))
+            texts = [question.text for question in one.questions]
+            found.setdefault(which, []).extend(rows_of(sample, asked, model, texts))
+    return found
+
+
+def _named(names: Sequence[str], found: Array) -> dict[str, float]:
+    return {name: round(float(value), 4) for name, value in zip((*names, "bias"), found, strict=True)}
+
+
+def main(folder: Path, target: Path) -> None:
+    from bench.encoders import default_encoder
+
+    held, encoder = json.loads(target.read_text(encoding="utf-8")), default_encoder()
+    wanted, chance = wanting(folder, encoder)
+    body: dict[str, Any] = {"bands": BANDS, "wanted": wanted}
+    for used in (encoder, None):
+        for which, rows in measured(folder, used, held).items():
+            print(which)
+            body[which] = tier(rows, chance if used else {}, held[which]["rank"])
+    target.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    package = Path(__file__).parents[2] / "kernel" / "navigator_kernel" / "routing"
+    main(Path(sys.argv[1]), package / "weights.json")
