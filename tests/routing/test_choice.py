@@ -192,7 +192,7 @@ def test_a_choice_is_asked_for_in_the_persons_language(village: Any) -> None:
     place = village({"alpha": "绘制水彩船只图画", "beta": "绘制水彩船只图画"})
     result = place.decide("绘制水彩船只图画").result
     assert isinstance(result, NeedClarification)
-    assert result.question.startswith("请选择")
+    assert result.question.startswith("使用哪个技能？")
 
 
 @pytest.mark.requirement("INT-14")

@@ -55,7 +55,7 @@ def lexical(asked: Asked, told: Told, averages: Sequence[float]) -> list[float]:
     found.append(sum(weights[term] for term in said) / mass)
     found.append(sum(weights[term] for term in counts[0]) / mass)
     whole = sum(title.values())
-    found.append(sum(held for term, held in title.items() if term in weights) / whole if whole else 0.0)
+    found.append(sum(weights.get(term, 0.0) for term in title) / whole if whole else 0.0)
     found.append(alike)
     return found
 
