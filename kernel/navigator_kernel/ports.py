@@ -249,8 +249,8 @@ class Consents(Protocol):
     def require(
         self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any
     ) -> None:
-        """ConsentNeeded, with `facts`, unless agreed for this run or trusted by digest; with `by_name` a yes to all
-        that a run asks for is not enough. A yes to any subject in `unless` also covers `subject`."""
+        """ConsentNeeded, with `facts`, unless the person agreed to it for this run or trusts its digest. With
+        `by_name`, `allow_orders` is not enough. A yes to any subject in `unless` also covers `subject`."""
 
     def trusted(self, subject: str) -> bool: ...
 

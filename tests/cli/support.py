@@ -116,7 +116,7 @@ def place_in(tmp_path: Path, *, program: Sequence[str] = MODULE) -> Place:
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The test's own environment with the source tree's kernel, as on a person's machine also where CI runs it."""
+    """The test's own environment with the source tree's kernel, but without `CI`, which changes commands."""
     own = {"PYTHONPATH": str(SOURCE / "kernel"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "default"}
     mine = {name: value for name, value in os.environ.items() if name != "CI"}
     return {**mine, **own, **(more or {})}

@@ -154,7 +154,7 @@ def test_one_that_can_use_no_tools_answers_questions_and_says_that_it_cannot_do_
     server.requests.clear()
     told = here.json("ask", "/song-writer a song")
     assert (told["exit_code"], told["report"]["data"]["kind"], len(server.requests)) == (1, "no_tools", 0)
-    assert "cannot do this: it does not call tools" in told["report"]["summary"]
+    assert "cannot use tools: it does not call them" in told["report"]["summary"]
 
 
 def test_a_server_that_takes_no_tools_and_was_not_tested_is_told_with_what_finds_out(

@@ -1,4 +1,4 @@
-"""How each model comes to tools, as `navigator model test` found it, kept in the person's state for all projects."""
+"""How each model uses tools, as `navigator model test` found it, kept in the person's state for all projects."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def tooling_of(name: str, models: Models) -> str:
 
 
 def keep_found(name: str, tooling: Tooling) -> None:
-    """Keeps how the model `provider:model` comes to tools, for all projects of the person."""
+    """Keeps how the model `provider:model` uses tools, for all projects of the person."""
     from navigator_kernel.adapters.model_tooling import keep_tooling
     from navigator_kernel.assembly.places import private_writer
 

@@ -70,7 +70,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def tested(app: App, *, name: str, as_json: bool) -> None:
-    """Ask NAME, or the model that is set, for one word and for a call of a tool, and keep how it comes to tools."""
+    """Ask NAME, or the model that is set, for one word and for a call of a tool, and keep how it uses tools."""
     from navigator_kernel.adapters.model_providers import served
     from navigator_kernel.assembly.models import keep_found
 
@@ -97,7 +97,7 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
 
 
 def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
-    """Which model answered, what, in how many seconds, how it comes to tools, and what all of that took."""
+    """Which model answered, what, in how many seconds, how it uses tools, and what all of that took."""
     import asyncio
     import time
 

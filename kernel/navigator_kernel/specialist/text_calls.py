@@ -1,4 +1,4 @@
-"""Gives tools to a model that calls none, where its server holds it to a JSON schema: an answer is one object of it."""
+"""Gives tools to a model that does not call them, if its server enforces a JSON schema: each answer is one object."""
 
 from __future__ import annotations
 
@@ -68,8 +68,10 @@ class WithoutTools(Struct, frozen=True):
         """ModelFailed where there are tools that the work cannot spare."""
         if asked.tools and not asked.spare:
             hint = "ask another model: navigator model use NAME; or try this one again: navigator model test"
-            why = "it does not call tools, and its server does not keep it to a JSON schema"
-            raise ModelFailed(f"model {self.name!r} cannot do this: {why}", hint=hint, kind="no_tools", model=self.name)
+            why = "it does not call them, and its server does not enforce a JSON schema"
+            raise ModelFailed(
+                f"model {self.name!r} cannot use tools: {why}", hint=hint, kind="no_tools", model=self.name
+            )
         return await self.inner.complete(replace(asked, tools=()), told)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Finds out how a model comes to tools, by asking it."""
+"""Finds out how a model uses tools, by asking it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "calls", "filtered", "other"]
-# How a model comes to tools: it calls them, or its server holds it to a JSON schema in which it names them, or not
+# How a model uses tools: it calls them, it names them in a JSON schema that its server enforces, or neither works
 Tooling = Literal["native", "schema", "none"]
 
 
