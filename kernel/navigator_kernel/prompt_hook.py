@@ -15,7 +15,7 @@ from navigator_kernel.resident_client import ask
 
 LONGEST = 1024 * 1024  # bytes of a message with all that comes with it
 PATIENCE = 0.06  # seconds
-SHOWN = 3  # candidates
+SHOWN = 3  # skills
 
 
 def main() -> None:
@@ -42,21 +42,18 @@ def _said(data: bytes) -> str:
 
 
 def hinted(found: dict[str, object]) -> str:
-    """A line about the skills that fit; empty where none does."""
-    shortlist, skill = found.get("shortlist"), found.get("entity")
-    names = [str(one["name"]) for one in shortlist] if isinstance(shortlist, list) else []
-    offered = found.get("band") == "ambiguous"
-    if found.get("kind") == "skills" and isinstance(skill, str):
-        names = [skill]
-    elif not offered:
-        return ""
-    shown = ", ".join(name for name in names[:SHOWN] if name.isprintable() and len(name) <= 64)
+    """The skill that fits, or up to SHOWN that may, a line each; empty where none does."""
+    options, skill = found.get("options"), found.get("entity")
+    taken = found.get("kind") == "skills" and isinstance(skill, str)
+    names = [skill] if taken else options if isinstance(options, list) else []
+    shown = [name for name in map(str, names[:SHOWN]) if name.isprintable() and len(name) <= 64]
     if not shown:
         return ""
     how = "load it with the tool load_skill of the MCP server navigator and follow it"
-    if offered:
-        return f"Navigator: these installed skills may fit the message: {shown}. Where one does, {how}."
-    return f"Navigator: of the installed skills this fits the message: {shown}. Before anything else, {how}."
+    if taken:
+        return f"Navigator: the installed skill {shown[0]} fits this message. Before anything else, {how}."
+    listed = "".join(f"\n- {name}" for name in shown)
+    return f"Navigator: these installed skills may fit this message. Where one does, {how}.{listed}"
 
 
 if __name__ == "__main__":

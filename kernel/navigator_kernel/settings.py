@@ -45,7 +45,7 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
         True,
     ),
     "timeout": (float, 60.0, "seconds that one step may take", True),
-    "encoder": (("auto", "off"), "auto", "auto: choose by meaning, too, where the extra `semantic` is installed", True),
+    "encoder": (("auto", "off"), "auto", "auto: choose by words and meaning; off: by words alone", True),
     "index": (
         ("auto", "off"),
         "auto",

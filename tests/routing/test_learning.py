@@ -30,7 +30,7 @@ from workflows.project import talk_in
 @pytest.fixture
 def here(tmp_path: Path) -> Place:
     place = place_in(tmp_path)
-    for name in ("ada-painter", "bob-painter"):
+    for name in ("ada-painter", "zoe-painter"):
         put(place.root, name, "Paints watercolours of boats at sea")
     return place
 
@@ -38,9 +38,9 @@ def here(tmp_path: Path) -> Place:
 def test_a_message_is_taught_listed_and_forgotten(here: Place) -> None:
     assert here.said("route", "a", "boat", "--teach", "Ada Painter") == "learned for ada-painter\n"
     assert here.said("route", "a boat", "--teach", "ada-painter") == "nothing new for ada-painter\n"
-    assert here.said("route", "画一条船", "--teach", "bob-painter") == "learned for bob-painter\n"
+    assert here.said("route", "画一条船", "--teach", "zoe-painter") == "learned for zoe-painter\n"
     assert [line.split() for line in here.said("route", "--lessons").splitlines()] == [
-        ["skill", "message"], ["ada-painter", "a", "boat"], ["bob-painter", "画一条船"]
+        ["skill", "message"], ["ada-painter", "a", "boat"], ["zoe-painter", "画一条船"]
     ]  # fmt: skip
     assert here.said("route", "--forget", "ada-painter") == "forgot 1 for ada-painter\n"
     assert here.said("route", "--forget") == "forgot 1\n"
@@ -51,11 +51,11 @@ def test_the_same_as_documents(here: Place) -> None:
     taught = {"exit_code": 0, "skill": "ada-painter", "learned": True}
     assert here.json("route", "a boat", "--teach", "ada-painter") == taught
     assert here.json("route", "a boat", "--teach", "ada-painter") == {**taught, "learned": False}
-    here.json("route", "a tree", "--teach", "bob-painter")
-    held = {"ada-painter": ["a boat"], "bob-painter": ["a tree"]}
+    here.json("route", "a tree", "--teach", "zoe-painter")
+    held = {"ada-painter": ["a boat"], "zoe-painter": ["a tree"]}
     assert here.json("route", "--lessons") == {"exit_code": 0, "count": 2, "lessons": held}
-    assert here.json("route", "--lessons", "bob-painter")["lessons"] == {"bob-painter": ["a tree"]}
-    assert here.json("route", "--forget", "bob-painter") == {"exit_code": 0, "skill": "bob-painter", "forgotten": 1}
+    assert here.json("route", "--lessons", "zoe-painter")["lessons"] == {"zoe-painter": ["a tree"]}
+    assert here.json("route", "--forget", "zoe-painter") == {"exit_code": 0, "skill": "zoe-painter", "forgotten": 1}
     assert here.json("route", "--forget") == {"exit_code": 0, "skill": None, "forgotten": 1}
 
 
@@ -98,18 +98,18 @@ def learned(talk: Talk) -> Mapping[str, Sequence[str]]:
 
 
 @pytest.mark.requirement("LIF-11")
-@pytest.mark.parametrize("answer", ["bob-painter", "Bob Painter", "bob", "2", "the second one", "第二个", "用 bob-painter 吧", "use bob-painter please."])  # fmt: skip
+@pytest.mark.parametrize("answer", ["zoe-painter", "Zoe Painter", "zoe", "2", "the second one", "第二个", "用 zoe-painter 吧", "use zoe-painter please."])  # fmt: skip
 def test_a_choice_leads_to_the_chosen_skill_and_is_learned(talk: Talk, answer: str) -> None:
-    assert talk.say(ASKED).report.data["options"] == ["ada-painter", "bob-painter"]
+    assert talk.say(ASKED).report.data["options"] == ["ada-painter", "zoe-painter"]
     assert learned(talk) == {}
     reply = talk.say(answer)
-    assert (reply.decision.entity, reply.decision.candidates, reply.decision.reason) == ("bob-painter", (), "chosen")
+    assert (reply.decision.entity, reply.decision.candidates, reply.decision.reason) == ("zoe-painter", (), "chosen")
     assert reply.report.data["prompt"].endswith(ASKED)
     assert reply.said[0].text == ASKED
-    assert learned(talk) == {"bob-painter": (ASKED,)}
+    assert learned(talk) == {"zoe-painter": (ASKED,)}
 
 
-@pytest.mark.parametrize("answer", ["painter", "no", "neither", "3", "what is the difference", "not bob-painter", ""])
+@pytest.mark.parametrize("answer", ["painter", "no", "neither", "3", "what is the difference", "not zoe-painter", ""])
 def test_what_chooses_nothing_is_not_learned(talk: Talk, answer: str) -> None:
     talk.say(ASKED)
     assert talk.say(answer).decision.reason != "chosen"
@@ -119,23 +119,24 @@ def test_what_chooses_nothing_is_not_learned(talk: Talk, answer: str) -> None:
 @pytest.mark.parametrize("text", ["/ada-painter a boat", "what can you do?", "ada-painter"])
 def test_what_was_no_question_is_not_learned(talk: Talk, text: str) -> None:
     talk.say(text)
-    talk.say("bob-painter")
+    talk.say("zoe-painter")
     assert learned(talk) == {}
 
 
-def test_the_latest_choice_wins(talk: Talk) -> None:
-    for answer in ("bob-painter", "ada-painter"):
-        talk.session = Session(id="again", turn=talk.session.turn)
-        talk.say(ASKED)
-        talk.say(answer)
+def test_the_latest_choice_wins(here: Place, talk: Talk) -> None:
+    here.said("route", ASKED, "--teach", "zoe-painter")
+    assert talk.say(ASKED).decision.entity == "zoe-painter"
+    here.said("route", ASKED, "--teach", "ada-painter")
+    talk.session = Session(id="again", turn=talk.session.turn)
+    assert talk.say(ASKED).decision.entity == "ada-painter"
     assert learned(talk) == {"ada-painter": (ASKED,)}
 
 
 def test_files_are_learned_by_their_kind_only(talk: Talk) -> None:
     talk.kernel.root.joinpath("sea.png").write_text("blue")
     talk.say(f"{ASKED} like @sea.png")
-    talk.say("bob-painter")
-    assert learned(talk) == {"bob-painter": (f"{ASKED} like png",)}
+    talk.say("zoe-painter")
+    assert learned(talk) == {"zoe-painter": (f"{ASKED} like png",)}
 
 
 def test_a_lesson_that_cannot_be_kept_stops_no_turn(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,8 +144,9 @@ def test_a_lesson_that_cannot_be_kept_stops_no_turn(talk: Talk, caplog: pytest.L
     path.parent.mkdir(parents=True)
     path.write_text("{")
     talk.say(ASKED)
-    assert talk.say("bob-painter").report.state == "success"
-    assert [record.message.partition(":")[0] for record in caplog.records] == ["what was chosen is not learned"]
+    assert talk.say("zoe-painter").report.state == "success"
+    told = [record.message.partition(":")[0] for record in caplog.records]
+    assert told == ["routing without what was learned", "what was chosen is not learned"]
 
 
 def test_a_name_wins_over_a_place_and_a_part_of_another() -> None:

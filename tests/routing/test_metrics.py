@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("numpy", reason="the extra `semantic` is not installed")
-
 from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, stray, top
 
 

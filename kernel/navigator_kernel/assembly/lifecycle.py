@@ -117,7 +117,7 @@ def _sought(root: Path, query: str) -> Sought | None:
 def _found(root: Path, query: str) -> Sought:
     """By the words of the router's index, those of a Chinese query also in English; where they find nothing, by
     meaning."""
-    from navigator_kernel.assembly.parts import open_router, word_index
+    from navigator_kernel.assembly.parts import open_router
     from navigator_kernel.skills.aliases import other_words
     from navigator_kernel.text import language_of
 
@@ -126,9 +126,8 @@ def _found(root: Path, query: str) -> Sought:
         skills = parts.catalogue.list_resources(enabled_only=False)
     chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)
     more = other_words([query]) if language_of(query) == "zh" else []
-    index = parts.meaning or word_index(root)
-    found = index.by_words(chosen, " ".join([query, *more]), FOUND).candidates
-    if not found and parts.meaning is not None:
-        found = tuple(one for one in index.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
+    found = parts.meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
+    if not found:
+        found = tuple(one for one in parts.meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
     sure = frozenset(one.name for one in found if one.confidence >= SURE)
     return Sought([one for one in skills if one.type == "skill"], [one.name for one in found], sure)

@@ -174,25 +174,27 @@ def open_sandbox(*, unsafe: bool = False) -> ContainedRunner:
     return ContainedRunner(ProcessRunner(), kept / "sandbox.json", lambda: private_writer(kept), unsafe)
 
 
-def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None) -> Meaning | None:
-    """Routing by meaning, with a plugin's encoder or where the shipped one is installed, unless it is switched off;
-    nothing is read or prepared before it is asked."""
-    from navigator_kernel.adapters.use_encoder import UseEncoder, installed
-
-    if settings.encoder == "off":
-        return None
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 on a busy machine
-    encoder: Encoder | None = _plugins_encoder(root, plugins) if plugins is not None else None
-    if encoder is None and not installed():
-        return None
+def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None) -> Meaning:
+    """What ranks skills. Nothing is read or prepared before it is asked."""
     from navigator_kernel.routing.index import RoutingIndex
     from navigator_kernel.routing.meaning import Meaning
 
-    kept = user_state() / "cache" / "encoders"
-    encoder = encoder or UseEncoder(kept, lambda: private_writer(kept))
+    encoder = _encoder(root, plugins) if settings.encoder != "off" else None
     state = project_state(root)
     index = RoutingIndex(state.folder / "index", state_writer(state), encoder)
     return Meaning(index, boldness=settings.boldness, lessons=open_lessons(root).known)
+
+
+def _encoder(root: Path, plugins: Plugins | None) -> Encoder | None:
+    """A plugin's, else the shipped one; None where neither can be loaded, and words alone decide."""
+    from navigator_kernel.adapters.use_encoder import UseEncoder, installed
+
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 on a busy machine
+    brought = _plugins_encoder(root, plugins) if plugins is not None else None
+    if brought is not None or not installed():
+        return brought
+    kept = user_state() / "cache" / "encoders"
+    return UseEncoder(kept, lambda: private_writer(kept))
 
 
 def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
@@ -209,12 +211,12 @@ def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
 
 
 class RouterParts(Struct, frozen=True):
-    """What `navigator route` needs, and no more; `meaning` is what its own router ranks with, None for words alone."""
+    """What `navigator route` needs, and no more; `meaning` is what its own router ranks with."""
 
     catalogue: Catalogue
     router: Router
     files: FileReader
-    meaning: Meaning | None = None
+    meaning: Meaning
 
 
 def open_router(root: Path, settings: Settings) -> RouterParts:
@@ -239,12 +241,3 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
     )
     chosen = plugins.plugins.first("kernel_register_routers", catalogue) if plugins else None
     return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()), meaning=meaning)
-
-
-def word_index(root: Path) -> Meaning:
-    """The index of the words alone, for where nothing routes by meaning."""
-    from navigator_kernel.routing.index import RoutingIndex
-    from navigator_kernel.routing.meaning import Meaning
-
-    state = project_state(root)
-    return Meaning(RoutingIndex(state.folder / "index", state_writer(state), None))

@@ -36,7 +36,8 @@ def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]
     candidates = [] if found is None else [candidate.to_dict() for candidate in found.candidates[:k]]
     body = {**decision.to_dict(), "agent": decision.agent, "intent": intent.to_dict()}
     band = None if found is None else found.band
-    return {**body, "phase_one": decision.phase_one(), "band": band, "shortlist": candidates}
+    body |= {"phase_one": decision.phase_one(), "band": band, "options": list(decision.options)}
+    return {**body, "shortlist": candidates}
 
 
 def show(told: Mapping[str, Any], *, explain: bool) -> None:

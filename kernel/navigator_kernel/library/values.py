@@ -68,7 +68,7 @@ def route_of(found: Routed, k: int) -> Route:
     decision, retrieval = found.decision, found.intent.retrieval
     asks = decision.result if isinstance(decision.result, NeedClarification) else None
     unknown = decision.result if isinstance(decision.result, Unknown) else None
-    options = asks.options if asks else unknown.suggestions if unknown else ()
+    options = unknown.suggestions if unknown else decision.options
     return Route(
         kind=decision.kind,
         skill=(decision.entity or "") if decision.kind == "skills" else "",

@@ -63,7 +63,7 @@ class KernelTools(Struct, kw_only=True):
         body = {**decision.to_dict(), "band": intent.retrieval.band if intent.retrieval else None}
         body |= {"candidates": [{**_described(skill), "confidence": round(sure, 4)} for sure, skill in shown]}
         if isinstance(decision.result, NeedClarification):
-            body["question"] = decision.result.question
+            body |= {"question": decision.result.question, "options": list(decision.options)}
         return body
 
     async def load_skill(self, name: str) -> Mapping[str, Any]:

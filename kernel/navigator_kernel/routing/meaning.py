@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 NEAR = 0.02  # share of the first one's odds from which another is worth offering
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
+SAME = 0.95  # from which it is the example, whose skill is wanted then
 PLAIN = range(2, 9)  # terms that say something, for which words alone may make sure
 SURE = 0.97  # what a plain name counts for: the fit has no messages of that kind
 CLEAR = 4.0  # log-odds from which nothing else comes near
@@ -129,7 +130,8 @@ class Meaning(Struct):
         known = evidence(ordered, held, said.length)
         if not meaning and not said.asks and _is_plain(ordered[0], known, said.length):
             return _Weighed(ordered, held, model, SURE, SURE, SURE)
-        wanted = self._wanted(ranker.vector(said) if meaning else None, model, known)
+        same = max(one.numbers[_SHOT] for one in found) >= SAME
+        wanted = 1.0 if same else self._wanted(ranker.vector(said) if meaning else None, model, known)
         first, among = model.probability(known, wanted), model.probability_among(known, wanted)
         return _Weighed(ordered, held, model, wanted, first, among)
 
@@ -174,8 +176,9 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
         return replace(found, band="route", reason="leader")
     if weighed.among < limits.offer:
         return replace(found, reason="unlikely")
-    near = sum(odd >= NEAR for odd in odds[:OFFERED])
-    return replace(found, band="ambiguous", reason="likely", offered=tuple(one.name for one in candidates[:near]))
+    near = sum(odd >= NEAR for odd in odds)
+    names = tuple(one.row.id for one in weighed.found[: min(near, OFFERED)])
+    return replace(found, band="ambiguous", reason="likely", offered=names, more=near - len(names))
 
 
 def _is_plain(first: Measured, known: Mapping[str, float], length: int) -> bool:

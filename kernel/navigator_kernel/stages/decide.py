@@ -68,7 +68,8 @@ def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:
         question = say("ask.use", request.language, name=options[0])
     else:
         listed = "  ".join(f"{at} {name}" for at, name in enumerate(options, 1))
-        question = say("ask.which", request.language, options=listed)
+        more = say("ask.more", request.language, count=found.more) if found.more else ""
+        question = say("ask.which", request.language, options=listed, more=more)
     return NeedClarification(question=question, options=options)
 
 

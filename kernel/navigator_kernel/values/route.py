@@ -109,12 +109,14 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 class Retrieval(Struct, frozen=True, kw_only=True):
     """What tier 2 found, best first, and what follows: take the first (`route`), offer those of `offered`
-    (`ambiguous`), or neither (`direct`). `wanted` is the probability that the message wants any skill."""
+    (`ambiguous`), with the number of `more` that are as near, or neither (`direct`). `wanted` is the probability that the
+    message wants any skill."""
 
     candidates: tuple[Candidate, ...]
     band: Band
     reason: str
     offered: tuple[str, ...] = ()
+    more: int = 0
     wanted: float = 1.0
 
 
@@ -163,6 +165,11 @@ class RouteDecision(Struct, frozen=True, kw_only=True):
     confidence: float = 0.5
     tier: Tier = "none"
     reason: str = ""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names that a question lets the person choose from."""
+        return self.result.options if isinstance(self.result, NeedClarification) else ()
 
     @property
     def kind(self) -> Kind:

@@ -80,7 +80,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "prompt.way_show": ("to copy the prompt: the same with --show-prompt", "复制提示词：加上 --show-prompt"),
     "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
-    "ask.which": ("Which skill? {options}  (n: none of them)", "使用哪个技能？{options}（n：都不用）"),
+    "ask.which": ("Which skill? {options}{more}  (n: none of them)", "使用哪个技能？{options}{more}（n：都不用）"),
+    "ask.more": ("  and {count} more", "  另有 {count} 个"),
     "ask.use": ("Use {name}? (y or n)", "使用 {name} 吗？（y 或 n）"),
     "ask.one_instruction": (
         "one instruction a message, please; which one: {options}?",
