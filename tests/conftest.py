@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.module_child import ModuleChild
+from navigator_kernel.adapters.use_encoder import UseEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +32,7 @@ GIT_CONFIG = """\
 \tgpgSign = false
 """
 PARTS = "::test_no_file_of_2000_projects_answers_a_question["
-PATTERNS = "navigator/cache/patterns"
+CACHE = "navigator/cache"
 XDG_FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_STATE_HOME": ".local/state",
@@ -82,11 +84,24 @@ def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
         scanner = ModuleChild("navigator_kernel.assembly.content_child", memory=2**30)
         scanner.ask({"files": {"SKILL.md": b"---\nname: a\n---\n"}, "secrets": True}, seconds=60)
         scanner.close()
-    return sorted((folder / PATTERNS).glob("*.hsdb"))  # none without Hyperscan
+    return sorted((folder / CACHE / "patterns").glob("*.hsdb"))  # none without Hyperscan
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the encoder's arrays are prepared, which takes 2 s in each new home."""
+    folder = tmp_path_factory.mktemp("encoders")
+    UseEncoder(folder, lambda: FolderWriter([folder])).encode(["a"], "query")
+    return folder
 
 
 @pytest.fixture(autouse=True)
-def home(new_folder: Callable[[str], Path], pattern_sets: Sequence[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(
+    new_folder: Callable[[str], Path],
+    pattern_sets: Sequence[Path],
+    encoder_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
     folder = new_folder("home")
     for name in [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_"))]:
@@ -96,15 +111,14 @@ def home(new_folder: Callable[[str], Path], pattern_sets: Sequence[Path], monkey
     monkeypatch.setenv("HOME", str(folder))
     for name, below in XDG_FOLDERS.items():
         monkeypatch.setenv(name, str(folder / below))
-    monkeypatch.setenv("NAVIGATOR_ENCODER", "off")  # its arrays take 2 s and 83 MB in each new home
-    monkeypatch.setattr("navigator_kernel.adapters.use_encoder.installed", lambda: False)
     (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
-    if pattern_sets:
-        kept = folder / XDG_FOLDERS["XDG_STATE_HOME"] / PATTERNS
-        for part in (kept.parents[1], kept.parent, kept):
-            part.mkdir(mode=0o700, parents=True)
-        for path in pattern_sets:
-            (kept / path.name).hardlink_to(path)
+    cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
+    for part in (cache.parent, cache):
+        part.mkdir(mode=0o700, parents=True)
+    for name, paths in {"patterns": pattern_sets, f"encoders/{UseEncoder.id}": encoder_folder.glob("*/*")}.items():
+        (cache / name).mkdir(mode=0o700, parents=True)
+        for path in paths:
+            (cache / name / path.name).hardlink_to(path)
     (folder / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

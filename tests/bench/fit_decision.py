@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from bench.fit_router import TOLD, Sample, descend, sampled, variants
 from bench.routing_metrics import FOUR, Decided, four
-from bench.routing_sets import Asked, RoutingSet, everyday
+from bench.routing_sets import Asked, Question, RoutingSet, everyday
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Model, Tier, evidence, log_odds
 
@@ -35,6 +37,10 @@ SPOILED = 0.3  # what a question counts for whose right skills are taken out of 
 QUESTIONS, FOLDS = 500, 5
 RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
 BANDS = {"take": {"cautious": 0.75, "balanced": 0.64, "bold": 0.5}, "offer": 0.1, "want": 0.55}
+FEWER = "~"  # in the name of a small catalogue, before how many skills it has
+DRAWN = {6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
+DRAWN_FROM = ("everyday", "realskills", "fastskills_zh", "toole_single")
+ASKED = 20  # questions for the skills of a small catalogue, at most
 CALIBRATED = ("everyday", "realskills", "azure", "fastskills")
 
 Array = np.ndarray[Any, Any]
@@ -57,7 +63,7 @@ class Row:
 
     @property
     def group(self) -> str:
-        return self.set_name.split("+")[0].split(",")[0].split("_")[0]
+        return re.split(r"[+,_~]", self.set_name)[0]
 
 
 def logistic_fit(numbers: Array, answers: Array, weights: Array, ridge: float) -> Array:
@@ -80,19 +86,23 @@ def chances(found: Array, numbers: Array) -> Array:
 
 
 def rows_of(sample: Sample, asked: Sequence[Asked], model: Model, texts: Sequence[str]) -> Iterator[Row]:
-    """Each question, and again without its right skills: what a catalogue looks like that has none for it."""
-    folds = np.random.default_rng(1).permutation(len(texts)) % FOLDS
+    """Each question, and again without its right skills: what a catalogue looks like that has none for it. Every
+    question of a small catalogue wants a skill, whether it has one or not."""
+    small = FEWER in sample.name
     for at, (found, right) in enumerate(zip(sample.found, sample.right, strict=True)):
-        about = asked[at] if asked else Asked(texts[at], "", "clear" if sample.labels[at] else "none", ())
+        labelled = small or sample.labels[at] > 0
+        kind = "none" if not labelled else "clear" if sample.labels[at] else "absent"
+        about = asked[at] if asked else Asked(texts[at], "", kind, ())
         spoiled = [one for one, is_right in zip(found, right, strict=True) if not is_right]
-        for spoils, held in ((False, found), (True, spoiled if sample.labels[at] else [])):
+        for spoils, held in ((False, found), (True, spoiled if sample.labels[at] and not small else [])):
             if not held:
                 continue
             scores = model.scores(held)
             order = sorted(range(len(held)), key=lambda one: -scores[one])
             known = evidence([held[one] for one in order], [scores[one] for one in order], sample.lengths[at])
             hits = [not spoils and right[one] for one in order[:OFFERED]]
-            row = Row(sample.name, texts[at], known, hits[0], any(hits), sample.labels[at] > 0, spoils, int(folds[at]))
+            fold = crc32(texts[at].encode()) % FOLDS
+            row = Row(sample.name, texts[at], known, hits[0], any(hits), labelled, spoils, fold)
             yield replace(row, kind=about.kind, lang=about.lang)
 
 
@@ -157,10 +167,10 @@ def report(rows: Sequence[Row], wants: Array, sure: Mapping[str, Array]) -> None
     for row, want, first, among in zip(rows, wants, sure["first"], sure["among"], strict=True):
         if row.spoiled:
             continue
-        takes = want >= BANDS["want"] and first >= BANDS["take"]["balanced"]
-        offers = not takes and want >= BANDS["want"] and among >= BANDS["offer"]
+        wanted, sure = want >= BANDS["want"], first >= BANDS["take"]["balanced"]
+        takes, offers = wanted and sure, wanted != sure and among >= BANDS["offer"]
         decided = Decided(row.kind, takes, offers, row.first, row.among, float(first))
-        by_set.setdefault(f"{row.set_name} {row.lang}".strip(), []).append(decided)
+        by_set.setdefault(f"{row.set_name.partition('-')[0]} {row.lang}".strip(), []).append(decided)
     for name, decisions in by_set.items():
         print(f"{name:24} {'  '.join('-' if one is None else f'{one:.3f}' for one in four(decisions))}")
 
@@ -203,6 +213,23 @@ def _texts(folder: Path) -> Iterator[tuple[str, bool, str]]:
             yield text, kind in ("want", "vague"), "messages"
 
 
+def smaller(found: RoutingSet) -> Iterator[RoutingSet]:
+    """Small catalogues drawn from a set, each with questions for its skills and as many for others: most people have
+    ten skills, and what they ask for is often none of them."""
+    chance, entries = random.Random(0), {entry.id: entry for entry in found.entries}
+    asked = [one for one in found.questions if one.labels]
+    for size, times in DRAWN.items():
+        for time in range(times):
+            chance.shuffle(asked)
+            ids = dict.fromkeys(label for one in asked[: size // 2] for label in one.labels)
+            ids |= dict.fromkeys(chance.sample(sorted(entries), size))
+            kept = set(list(ids)[:size])
+            inside = [one for one in asked if kept.issuperset(one.labels)][:ASKED]
+            outside = [one for one in asked if kept.isdisjoint(one.labels)][: len(inside)]
+            questions = (*inside, *(Question(one.text, ()) for one in outside))
+            yield RoutingSet(f"{found.name}{FEWER}{size}-{time}", questions, tuple(entries[one] for one in kept))
+
+
 def few(found: RoutingSet) -> RoutingSet:
     """At most QUESTIONS of a set, the same ones each time."""
     chosen = list(found.questions)
@@ -215,6 +242,8 @@ def measured(folder: Path, encoder: Encoder | None, held: Mapping[str, Any]) -> 
     found: dict[Tier, list[Row]] = {}
     sets = [(one, False, asked) for one, asked in everyday(folder)]
     sets += [(few(one), taught, ()) for one, taught in variants(folder) if not one.name.endswith(TOLD)]
+    drawn = [(one, taught) for one, taught, _ in sets if re.split(r"[+,]", one.name)[0] in DRAWN_FROM]
+    sets += [(small, taught, ()) for one, taught in drawn for small in smaller(one)]
     with TemporaryDirectory() as scratch:
         for one, taught, asked in sets:
             which: Tier = "words" if encoder is None else "taught" if taught else "meaning"

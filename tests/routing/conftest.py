@@ -16,18 +16,12 @@ from routing.place import Routing, routing_at, write_skills
 
 
 @pytest.fixture(scope="package")
-def crowd(tmp_path_factory: pytest.TempPathFactory) -> Routing:
+def crowd(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Routing:
     """The shipped skills among two hundred."""
     root = tmp_path_factory.mktemp("crowd")
     shutil.copytree(shipped_home().skills, root / ".claude" / "skills", ignore=shutil.ignore_patterns(".*", "*.db"))
     write_distractors(root / ".claude" / "skills")
-    return routing_at(root)
-
-
-@pytest.fixture(scope="session")
-def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the encoder's arrays are prepared, once."""
-    return tmp_path_factory.mktemp("encoders")
+    return routing_at(root, encoder)
 
 
 @pytest.fixture(scope="session")
@@ -40,11 +34,11 @@ Village = Callable[..., Routing]
 
 
 @pytest.fixture
-def village(tmp_path: Path) -> Village:
+def village(tmp_path: Path, encoder: UseEncoder) -> Village:
     """A project with the skills that are named, each `name="description"` or `name=(description, extra keys)`."""
 
     def make(skills: dict[str, str | tuple[str, str]]) -> Routing:
         write_skills(tmp_path, skills)
-        return routing_at(tmp_path)
+        return routing_at(tmp_path, encoder)
 
     return make

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.cascade import CascadeRouter
+from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.meaning import Meaning
 from navigator_kernel.skills.catalogue import ResourceCatalogue
 from navigator_kernel.skills.mapping import SkillMapping
 from navigator_kernel.skills.roots import Root
@@ -47,7 +51,8 @@ class Routing:
         return self.router.recognise(self.request(text).need)
 
 
-def routing_at(root: Path) -> Routing:
+def routing_at(root: Path, encoder: Encoder | None = None) -> Routing:
+    """Without an encoder words alone decide."""
     skills, page = root / ".claude" / "skills", root / "docs" / "skills-mapping.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(MAPPING)
@@ -56,6 +61,8 @@ def routing_at(root: Path) -> Routing:
     router = CascadeRouter(
         catalogue=catalogue, mapping=SkillMapping([page]), scripts=scripts, servers=("files", "search")
     )
+    if encoder is not None:
+        router.meaning = Meaning(RoutingIndex(root / "index", FolderWriter([root]), encoder))
     return Routing(root=root, catalogue=catalogue, router=router)
 
 

@@ -44,7 +44,9 @@ def held(index: RoutingIndex, entries: Sequence[Entry]) -> IndexView:
 
 
 def scores(view: IndexView, text: str, limit: int = 200) -> dict[str, float]:
-    return {view.row(row).id: score for row, score in view.words.search(dict.fromkeys(text.split(), 1.0), SEARCHED, limit)}
+    return {
+        view.row(row).id: score for row, score in view.words.search(dict.fromkeys(text.split(), 1.0), SEARCHED, limit)
+    }
 
 
 def commits(root: Path) -> list[bytes]:

@@ -210,12 +210,17 @@ def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
     return None
 
 
-class RouterParts(Struct, frozen=True):
-    """What `navigator route` needs, and no more; `meaning` is what its own router ranks with."""
+class Routes(Struct, frozen=True):
+    """What it takes to say what a message would get."""
 
     catalogue: Catalogue
     router: Router
     files: FileReader
+
+
+class RouterParts(Routes, frozen=True):
+    """What `navigator route` needs, and no more; `meaning` is what its own router ranks with."""
+
     meaning: Meaning
 
 

@@ -10,7 +10,7 @@ from navigator_kernel.values.route import RouteDecision, RouteResult, Workflow
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from navigator_kernel.assembly.parts import RouterParts
+    from navigator_kernel.assembly.parts import Routes
     from navigator_kernel.settings import Settings
     from navigator_kernel.text import Language
     from navigator_kernel.values.request import PreprocessingResult
@@ -34,7 +34,7 @@ class Routed(NamedTuple):
     steps: tuple[BoundStep, ...]
 
 
-def routed(root: Path, settings: Settings, parts: RouterParts, text: str, language: Language | None = None) -> Routed:
+def routed(root: Path, settings: Settings, parts: Routes, text: str, language: Language | None = None) -> Routed:
     """What a message would get; UsageProblem where there is none."""
     from navigator_kernel.stages.decide import decide
     from navigator_kernel.stages.preprocess import preprocess
@@ -55,7 +55,7 @@ def routed(root: Path, settings: Settings, parts: RouterParts, text: str, langua
 
 
 def _spelled_out(
-    request: PreprocessingResult, root: Path, settings: Settings, parts: RouterParts
+    request: PreprocessingResult, root: Path, settings: Settings, parts: Routes
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     """The workflow that the message spells out, each step with what it is bound to, or the question that comes first;
     nothing where it is one order."""

@@ -104,11 +104,11 @@ class Kernel:
 
     def route(self, message: str, *, k: int = 5) -> Route:
         """What a message would get, without a model and without doing anything."""
-        from navigator_kernel.assembly.parts import RouterParts
+        from navigator_kernel.assembly.parts import Routes
         from navigator_kernel.assembly.routed import routed
 
         held = self._parts
-        parts = RouterParts(catalogue=held.catalogue, router=held.router, files=self._files)
+        parts = Routes(catalogue=held.catalogue, router=held.router, files=self._files)
         return route_of(routed(self.root, self._settings, parts, message), k)
 
     def skills(self) -> list[Skill]:

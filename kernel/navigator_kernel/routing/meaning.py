@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.model import OFFERED, Model, Tier, bands, evidence, shipped, wanted_by
 from navigator_kernel.routing.ranker import MEASURED, Measured, Ranker, Said
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, fold, pattern
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ SAME = 0.95  # from which it is the example, whose skill is wanted then
 PLAIN = range(2, 9)  # terms that say something, for which words alone may make sure
 SURE = 0.97  # what a plain name counts for: the fit has no messages of that kind
 CLEAR = 4.0  # log-odds from which nothing else comes near
+_NAMES = pattern(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
+_AGAINST = pattern(r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE)
 _SHOT = MEASURED.index("near_shot")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
@@ -126,6 +129,10 @@ class Meaning(Struct):
         model = shipped(self._tier(found) if meaning else "words")
         scores = model.scores(found)
         order = _ordered(found, scores)
+        if (named := _named_in_full(found, said.text)) is not None:
+            order.remove(named)
+            order.insert(0, named)
+            scores[named] = max(scores)
         ordered, held = [found[at] for at in order], [scores[at] for at in order]
         known = evidence(ordered, held, said.length)
         if not meaning and not said.asks and _is_plain(ordered[0], known, said.length):
@@ -133,6 +140,8 @@ class Meaning(Struct):
         same = max(one.numbers[_SHOT] for one in found) >= SAME
         wanted = 1.0 if same else self._wanted(ranker.vector(said) if meaning else None, model, known)
         first, among = model.probability(known, wanted), model.probability_among(known, wanted)
+        if named is not None:
+            first = among = max(first, SURE)
         return _Weighed(ordered, held, model, wanted, first, among)
 
     def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
@@ -147,6 +156,18 @@ class Meaning(Struct):
         shots = [one.numbers[_SHOT] for one in found]
         taught = sum(shot > 0 for shot in shots)
         return "taught" if max(shots) >= SAID or taught > len(found) / 2 else "meaning"
+
+
+def _named_in_full(found: Sequence[Measured], text: str) -> int | None:
+    """The one candidate whose name of several parts stands in the message as it is written, and is not ruled out."""
+    if "-" not in text and "_" not in text:
+        return None
+    hits = {fold(hit[1]): hit.start() for hit in _NAMES.finditer(text)}
+    whole = [at for at, one in enumerate(found) if hits and one.numbers[_NAMED] >= 1.0 - 1e-9]
+    named = [(at, hits[name]) for at in whole if (name := fold(found[at].row.name)) in hits]
+    if len(named) != 1 or _AGAINST.search(text[: named[0][1]]):
+        return None
+    return named[0][0]
 
 
 def _ordered(found: Sequence[Measured], scores: Sequence[float]) -> list[int]:
@@ -170,10 +191,11 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
         for one, score, odd in list(zip(weighed.found, scores, odds, strict=True))[:k]
     )
     found = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=weighed.wanted)
-    if weighed.wanted < limits.want:
-        return found
-    if weighed.first >= limits.take[boldness]:
+    wanted, sure = weighed.wanted >= limits.want, weighed.first >= limits.take[boldness]
+    if wanted and sure:
         return replace(found, band="route", reason="leader")
+    if not wanted and not sure:
+        return found
     if weighed.among < limits.offer:
         return replace(found, reason="unlikely")
     near = sum(odd >= NEAR for odd in odds)

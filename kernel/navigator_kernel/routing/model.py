@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Tier = Literal["words", "meaning", "taught"]
 MEANT = ("best_text", "best_words", "best_name", "length")
-FIRST = ("odds", "best_text", "best_words", "length", "body", "words")
+FIRST = ("odds", "score", "count", "best_text", "best_words", "length", "body", "words")
 AMONG = ("together", *FIRST[1:])
 OFFERED = 3  # skills that are offered at most
 LEAST, MOST = -4.0, 6.0  # log-odds beyond which more says little: catalogues differ in how sharp their scores are
@@ -87,14 +87,15 @@ def logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
 
 def evidence(found: Sequence[Measured], scores: Sequence[float], length: int) -> dict[str, float]:
     """What is known of a ranking, `scores` being in order: the log-odds of the share that the first one has of all
-    (softmax), and the first OFFERED together; how near anything comes to the message; how much of it the first one's
-    body and words have; and how many terms the message has."""
+    (softmax), and the first OFFERED together; the score of the first one, and how many there are, for among few a
+    share says little; how near anything comes to the message; how much of it the first one's body and words have; and
+    how many terms the message has."""
     odds = [math.exp(score - scores[0]) for score in scores]
     known = {name: max(one.numbers[at] for one in found) for name, at in _BEST.items()}
     known |= {name: found[0].numbers[at] for name, at in _OF_FIRST.items()}
     shares = {"odds": 1 / sum(odds), "together": sum(odds[:OFFERED]) / sum(odds)}
     known |= {name: max(LEAST, min(MOST, log_odds(share))) for name, share in shares.items()}
-    return known | {"length": math.log1p(length)}
+    return known | {"score": scores[0], "count": math.log1p(len(found)), "length": math.log1p(length)}
 
 
 def log_odds(share: float) -> float:

@@ -126,9 +126,6 @@ _CHANGES = tuple(verb for verb in _VERBS if verb.operation in {"uninstall", "ena
 # What a pattern has somewhere: a look for it is cheaper than the pattern, which most messages then never need.
 _RUNS = "执行 运行 使用 调用 启动 用 run use execute call invoke start worker apply".split()
 _SKILLS = ("skill", "技能")
-_IN_SENTENCE = pattern(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
-_AGAINST = pattern(r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE)
-_ABOUT = pattern(r"^(?:what|why|who|when|where|how|is|are|does|do|did|should)\b|[?？吗呢]\s*$|什么|怎么|为什么", re.IGNORECASE)
 LIMIT = 4_000  # characters of a message that may be an order; a longer one is a text, except behind a name
 
 
@@ -194,22 +191,7 @@ def _skill(said: str, names: Names) -> Action | None:
             if way is _NAMED_SKILL or _specific(skill.name) or rest.strip() == "" or _AT_FILE.match(rest):
                 tail = re.sub(_SKILL_WORD, "", rest, count=1, flags=re.IGNORECASE)
                 return Skills(names=(skill.name,), arguments=_arguments(_without_preposition(tail)))
-    return _in_sentence(said, names)
-
-
-def _in_sentence(said: str, names: Names) -> Skills | None:
-    """The one skill whose whole name of several parts stands anywhere, unless the message asks about it or is against it:
-    `write a short update with internal-comms`."""
-    if ("-" not in said and "_" not in said) or _ABOUT.search(said):
-        return None
-    hits = [(names.catalogue.find(hit.group(1)), hit) for hit in islice(_IN_SENTENCE.finditer(said), HITS)]
-    found = {skill.name: hit for skill, hit in hits if skill is not None}
-    if len(found) != 1:
-        return None
-    ((name, hit),) = found.items()
-    if _AGAINST.search(said[: hit.start()]):
-        return None
-    return Skills(names=(name,), arguments=_arguments(_without_preposition(said[hit.end() :])))
+    return None
 
 
 def _first_word(said: str, names: Names) -> Skills | None:

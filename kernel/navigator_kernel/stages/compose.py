@@ -111,9 +111,10 @@ def own_report(decision: RouteDecision, told: Told, clock: Clock) -> Report:
         case Direct(topic="released"):
             return _own("success", say("ask.release", language), {}, told, clock)
         case _:
-            near = ", ".join(decision.candidates) or say("direct.none", language)
-            data = {"required": ["model"], "optional": [], "reason": "no_model", "nearest": list(decision.candidates)}
-            return _own("pending", say("direct.no_model", language, skills=near), data, told, clock)
+            near = () if decision.reason in NOTHING_WANTED else decision.candidates
+            data = {"required": ["model"], "optional": [], "reason": "no_model", "nearest": list(near)}
+            text = say("direct.near", language, skills=", ".join(near)) if near else say("direct.no_model", language)
+            return _own("pending", text, data, told, clock)
 
 
 def _planned(view: WorkflowView, told: Told, clock: Clock) -> Report:

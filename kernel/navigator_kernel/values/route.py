@@ -109,8 +109,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 class Retrieval(Struct, frozen=True, kw_only=True):
     """What tier 2 found, best first, and what follows: take the first (`route`), offer those of `offered`
-    (`ambiguous`), with the number of `more` that are as near, or neither (`direct`). `wanted` is the probability that the
-    message wants any skill."""
+    (`ambiguous`), with the number of `more` that are as near, or neither (`direct`). `wanted` is the probability that
+    the message wants any skill."""
 
     candidates: tuple[Candidate, ...]
     band: Band

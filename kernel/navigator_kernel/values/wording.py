@@ -211,12 +211,13 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "ask.approve": ("this needs your agreement: {what}. Go on? (yes/no)", "需要您的授权：{what}。是否继续？（是/否）"),
     "declined": ("not done, as you wish", "已取消"),
-    "direct.no_model": (
-        "no skill is needed and no model is set up, so nothing answered. Nearest skills: {skills}; to use one write /name. "
-        "This release works without models; the extra llm will bring them",
-        "无需技能，但尚未配置模型，因此没有回答。最接近的技能：{skills}；输入 /名称 可直接使用技能。本版本不含模型，后续由扩展 llm 提供",
+    "direct.no_model": ("No skill is needed, and no model is set up to answer.", "无需技能，也没有配置用于回答的模型。"),
+    "direct.near": (
+        "No skill fits, and no model is set up, so nothing was done. Nearest skills: {skills}; to use one, write /name. "
+        "`navigator model list` shows how to set a model up.",
+        "没有合适的技能，也没有配置模型，因此什么都没有做。最接近的技能：{skills}；输入 /名称 可直接使用。"
+        "`navigator model list` 说明如何配置模型。",
     ),
-    "direct.none": ("none", "无"),
     "capabilities": (
         "Give a GitHub repository, by link or name: you get what skills are in it.\n"
         "Give where a skill comes from, or a word for it: it is installed, or found.\n"
