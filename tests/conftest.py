@@ -90,15 +90,22 @@ def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
 @pytest.fixture(scope="session")
 def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the encoder's arrays are prepared, which takes 2 s in each new home."""
-    folder = tmp_path_factory.mktemp("encoders")
-    UseEncoder(folder, lambda: FolderWriter([folder])).encode(["a"], "query")
-    return folder
+    return tmp_path_factory.mktemp("encoders")
+
+
+@pytest.fixture(scope="session")
+def encoder(encoder_folder: Path) -> UseEncoder:
+    """The real one, prepared."""
+    made = UseEncoder(encoder_folder, lambda: FolderWriter([encoder_folder]))
+    made.encode(["a"], "query")
+    return made
 
 
 @pytest.fixture(autouse=True)
 def home(
     new_folder: Callable[[str], Path],
     pattern_sets: Sequence[Path],
+    encoder: UseEncoder,
     encoder_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
@@ -115,7 +122,7 @@ def home(
     cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
     for part in (cache.parent, cache):
         part.mkdir(mode=0o700, parents=True)
-    for name, paths in {"patterns": pattern_sets, f"encoders/{UseEncoder.id}": encoder_folder.glob("*/*")}.items():
+    for name, paths in {"patterns": pattern_sets, f"encoders/{encoder.id}": encoder_folder.glob("*/*")}.items():
         (cache / name).mkdir(mode=0o700, parents=True)
         for path in paths:
             (cache / name / path.name).hardlink_to(path)

@@ -36,7 +36,8 @@ CHAT = ("smp2017_zh", "clinc150")  # of these only the messages for no skill: th
 SPOILED = 0.3  # what a question counts for whose right skills are taken out of the candidates
 QUESTIONS, FOLDS = 500, 5
 RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
-BANDS = {"take": {"cautious": 0.75, "balanced": 0.64, "bold": 0.5}, "offer": 0.1, "want": 0.55}
+BANDS: Mapping[str, Any] = {"take": {"cautious": 0.7, "balanced": 0.58, "bold": 0.45}, "offer": 0.15, "want": 0.55}
+WORDS_BANDS: Mapping[str, Any] = {**BANDS, "offer": 0.3, "want": 0.8}  # without an encoder
 FEWER = "~"  # in the name of a small catalogue, before how many skills it has
 DRAWN = {6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
 DRAWN_FROM = ("everyday", "realskills", "fastskills_zh", "toole_single")
@@ -156,19 +157,19 @@ def tier(rows: Sequence[Row], wanted: Mapping[str, float], order: Mapping[str, f
         scaled = logistic_fit(odds[use], answers[use], weights[use], 0.01)
         held |= {name: _named(names, found), scale: [round(float(one), 4) for one in scaled]}
         sure[name] = chances(scaled, odds)
-    report(rows, wants, sure)
+    report(rows, wants, sure, BANDS if wanted else WORDS_BANDS)
     return held
 
 
-def report(rows: Sequence[Row], wants: Array, sure: Mapping[str, Array]) -> None:
+def report(rows: Sequence[Row], wants: Array, sure: Mapping[str, Array], bands: Mapping[str, Any]) -> None:
     """The four numbers of each set, of everyday messages by language (and kind, see `routing_metrics.four`)."""
     print(f"{'set':24} {'  '.join(FOUR)}")
     by_set: dict[str, list[Decided]] = {}
     for row, want, first, among in zip(rows, wants, sure["first"], sure["among"], strict=True):
         if row.spoiled:
             continue
-        wanted, sure = want >= BANDS["want"], first >= BANDS["take"]["balanced"]
-        takes, offers = wanted and sure, wanted != sure and among >= BANDS["offer"]
+        wanted, takes = want >= bands["want"], first >= bands["take"]["balanced"]
+        offers, takes = wanted != takes and among >= bands["offer"], wanted and takes
         decided = Decided(row.kind, takes, offers, row.first, row.among, float(first))
         by_set.setdefault(f"{row.set_name.partition('-')[0]} {row.lang}".strip(), []).append(decided)
     for name, decisions in by_set.items():
@@ -263,7 +264,7 @@ def main(folder: Path, target: Path) -> None:
 
     held, encoder = json.loads(target.read_text(encoding="utf-8")), default_encoder()
     wanted, chance = wanting(folder, encoder)
-    body: dict[str, Any] = {"bands": BANDS, "wanted": wanted}
+    body: dict[str, Any] = {"bands": BANDS, "words_bands": WORDS_BANDS, "wanted": wanted}
     for used in (encoder, None):
         for which, rows in measured(folder, used, held).items():
             print(which)

@@ -62,9 +62,13 @@ def test_the_index_is_made_without_a_message(here: Place, many: Path) -> None:
     assert heads(here) == [head] and head["rows"] >= LARGE
 
 
-def test_where_words_alone_choose_there_is_no_index(here: Place) -> None:
-    assert here.json("route", "--index") == {"skills": 0, "exit_code": 0}
-    assert heads(here) == []
+def test_where_words_alone_choose_there_is_an_index_of_them(here: Place) -> None:
+    env = {"NAVIGATOR_ENCODER": "off"}
+    count = here.json("route", "--index", env=env)["skills"]
+    (head,) = heads(here)
+    assert head["rows"] == count > 0
+    here.said("route", "count to seven", env=env)
+    assert heads(here) == [head]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")

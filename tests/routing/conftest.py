@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.assembly.places import shipped_home
 from routing.distractors import write_distractors
@@ -22,12 +21,6 @@ def crowd(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Rout
     shutil.copytree(shipped_home().skills, root / ".claude" / "skills", ignore=shutil.ignore_patterns(".*", "*.db"))
     write_distractors(root / ".claude" / "skills")
     return routing_at(root, encoder)
-
-
-@pytest.fixture(scope="session")
-def encoder(encoder_folder: Path) -> UseEncoder:
-    """The real one."""
-    return UseEncoder(encoder_folder, lambda: FolderWriter([encoder_folder]))
 
 
 Village = Callable[..., Routing]

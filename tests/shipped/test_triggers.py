@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.assembly.places import shipped_home
 from routing.distractors import write_distractors
 from routing.place import Routing, routing_at
@@ -26,17 +27,17 @@ DESCRIPTION = re.compile(r"(?m)^description: .*$")
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Routing:
+def alone(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Routing:
     """The shipped skills and no others."""
-    return routing_at(copied(tmp_path_factory.mktemp("alone")))
+    return routing_at(copied(tmp_path_factory.mktemp("alone")), encoder)
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Routing:
+def crowded(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Routing:
     """The shipped skills among two hundred others."""
     root = copied(tmp_path_factory.mktemp("crowded"))
     write_distractors(root / ".claude" / "skills")
-    return routing_at(root)
+    return routing_at(root, encoder)
 
 
 def copied(root: Path) -> Path:
@@ -72,12 +73,12 @@ def test_every_message_goes_where_its_eval_says(where: str, request: pytest.Fixt
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("left", ["", "Skill"])
 def test_without_its_description_a_skill_is_found_less_surely(
-    alone: Routing, tmp_path: Path, name: str, left: str
+    alone: Routing, tmp_path: Path, name: str, left: str, encoder: UseEncoder
 ) -> None:
     root = copied(tmp_path)
     page = root / ".claude" / "skills" / name / "SKILL.md"
     page.write_text(DESCRIPTION.sub(f"description: {left}", page.read_text(encoding="utf-8")), encoding="utf-8")
-    poorer = routing_at(root)
+    poorer = routing_at(root, encoder)
     queries = [query for owner, query in WANTED if owner == name]
     before = [confidence(alone, query, name) for query in queries]
     after = [confidence(poorer, query, name) for query in queries]
@@ -92,7 +93,9 @@ def description(name: str) -> str:
 
 
 @pytest.mark.requirement("RTE-38", "RTE-39")
-def test_by_descriptions_alone_half_are_found_and_by_names_alone_hardly_any(tmp_path: Path) -> None:
+def test_by_descriptions_alone_half_are_found_and_by_names_alone_hardly_any(
+    tmp_path: Path, encoder: UseEncoder
+) -> None:
     found: dict[str, int] = {}
     for how in ("described", "named"):
         for name in NAMES:
@@ -100,7 +103,7 @@ def test_by_descriptions_alone_half_are_found_and_by_names_alone_hardly_any(tmp_
             path.parent.mkdir(parents=True)
             told = description(name) if how == "described" else "description: Skill"
             path.write_text(f"---\nname: {name}\n{told}\n---\nGo.\n", encoding="utf-8")
-        place = routing_at(tmp_path / how)
+        place = routing_at(tmp_path / how, encoder)
         found[how] = sum(chosen(place, query) == name for name, query in WANTED)
     assert found["described"] >= len(WANTED) * 0.45
     assert found["named"] <= len(WANTED) * 0.1

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Packet
@@ -36,11 +37,11 @@ SKILLS: dict[str, str | tuple[str, str]] = {
 }
 
 
-def place_at(root: Path) -> Routing:
+def place_at(root: Path, encoder: UseEncoder) -> Routing:
     """The skills above, and one file."""
     write_skills(root, SKILLS)
     (root / "data.csv").write_text("a,b\n1,2\n")
-    return routing_at(root)
+    return routing_at(root, encoder)
 
 
 def order(**given: Any) -> TurnContext:

@@ -99,7 +99,7 @@ def test_without_a_model_nothing_is_ever_a_success() -> None:
     assert all(name in made.report.summary for name in ("alpha", "beta", "gamma"))
 
 
-@pytest.mark.parametrize(("text", "words"), [("say", "no model"), ("说话", "尚未配置模型")])
+@pytest.mark.parametrize(("text", "words"), [("say", "no model"), ("说话", "没有配置")])
 def test_what_can_be_done_without_a_model_is_said_in_the_persons_language(text: str, words: str) -> None:
     assert words in reply(RouteDecision(result=Direct()), text=text).report.summary
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import (
     Direct,
@@ -25,11 +26,11 @@ from routing.place import Routing, routing_at, write_skills
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Routing:
+def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
     write_skills(
         tmp_path, {"boat-painter": "paints watercolours of boats", "code-fix": "mends code", "song-writer": "sings"}
     )
-    return routing_at(tmp_path)
+    return routing_at(tmp_path, encoder)
 
 
 # A name that is not there
@@ -57,14 +58,14 @@ def test_a_name_is_known_with_either_hyphen(place: Routing, text: str) -> None: 
 
 @pytest.mark.requirement("PRE-13", "REG-1")
 @pytest.mark.parametrize(("folder", "type"), [("commands", "command"), ("prompts", "prompt")])
-def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, type: Any) -> None:
+def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, type: Any, encoder: UseEncoder) -> None:
     from navigator_kernel.assembly.parts import open_catalogue
     from navigator_kernel.stages.decide import decide
 
     path = tmp_path / ".claude" / folder / "greet.md"
     path.parent.mkdir(parents=True)
     path.write_text("---\nname: greet\ndescription: greets\n---\nSay hello to $1.\n")
-    place = routing_at(tmp_path)
+    place = routing_at(tmp_path, encoder)
     decision = decide(place.intent("/greet Ada"), place.request("/greet Ada"), open_catalogue(tmp_path))
     assert decision.result == Skills(names=("greet",), arguments=("Ada",), direct_call=True)
 

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.values.packet import packet_from, packet_from_yaml
 from navigator_kernel.values.plan import Plan
@@ -26,8 +27,8 @@ from stages.orders import asked, of, order, packet, place_at, planned
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Routing:
-    return place_at(tmp_path)
+def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
+    return place_at(tmp_path, encoder)
 
 
 # The packet

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.values.plan import Plan
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Skills
@@ -14,8 +15,8 @@ from stages.orders import order, packet, place_at
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Routing:
-    return place_at(tmp_path)
+def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
+    return place_at(tmp_path, encoder)
 
 
 @pytest.mark.requirement("SEN-2")

@@ -8,6 +8,7 @@ from typing import get_args
 
 import pytest
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.stages.understand import understand, understand_locally
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import (
@@ -29,12 +30,12 @@ SERVER = Session(id="s", turn=1, sticky=Sticky(agent="mcp", target="files"))
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Routing:
+def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
     write_skills(
         tmp_path,
         {"boat-painter": "paints watercolours of boats", "song-writer": ("writes songs", "examples: [write a song]\n")},
     )
-    return routing_at(tmp_path)
+    return routing_at(tmp_path, encoder)
 
 
 @pytest.mark.requirement("INT-2", "INT-6")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.proposal import Proposed, propose
 from navigator_kernel.stages.preprocess import preprocess, without_prefix
 from navigator_kernel.steps import Ground
@@ -34,7 +35,7 @@ SKILLS: dict[str, str | tuple[str, str]] = {
 }
 
 
-def place_at(root: Path) -> Routing:
+def place_at(root: Path, encoder: UseEncoder) -> Routing:
     """The skills above, and some files."""
     write_skills(root, SKILLS)
     for name, text in {
@@ -48,7 +49,7 @@ def place_at(root: Path) -> Routing:
         path = root / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return routing_at(root)
+    return routing_at(root, encoder)
 
 
 def proposed(

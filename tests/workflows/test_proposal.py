@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.proposal import LIMIT, Proposed
 from navigator_kernel.values.route import Lifecycle, NeedClarification, Unknown
 from routing.place import Routing, write_skills
@@ -19,8 +20,8 @@ BY_TAGS = ("third-one", ("Does more", "tags: polish, manuscript\n"))
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Routing:
-    return place_at(tmp_path)
+def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
+    return place_at(tmp_path, encoder)
 
 
 # When there is a workflow at all
@@ -83,7 +84,7 @@ def test_what_one_skill_does_is_not_split(place: Routing, text: str) -> None:
 
 @pytest.mark.requirement("WFL-2", "COV-5")
 @pytest.mark.parametrize("text", ["fix the spelling and then shorten the sentences", "先改错字再缩短句子"])
-def test_a_skill_whose_example_says_just_that_has_all_of_it(tmp_path: Path, text: str) -> None:
+def test_a_skill_whose_example_says_just_that_has_all_of_it(tmp_path: Path, text: str, encoder: UseEncoder) -> None:
     write_skills(
         tmp_path,
         {
@@ -93,7 +94,7 @@ def test_a_skill_whose_example_says_just_that_has_all_of_it(tmp_path: Path, text
             "缩短句子": "缩短句子",
         },
     )
-    place = place_at(tmp_path)
+    place = place_at(tmp_path, encoder)
     assert proposed(place, text) is None
     assert place.decide(text).entity == "tidy-prose"
 
@@ -134,11 +135,11 @@ def test_one_skill_for_different_things_is_several_steps(place: Routing, text: s
 @pytest.mark.parametrize(
     "text", ["run draw-chart, then run count-words on it", "用 draw-chart，然后用 count-words 统计"]
 )
-def test_a_step_that_names_a_skill_has_it(tmp_path: Path, text: str) -> None:
+def test_a_step_that_names_a_skill_has_it(tmp_path: Path, text: str, encoder: UseEncoder) -> None:
     write_skills(
         tmp_path, {"other-one": ("Runs charts and counts", "examples: |\n  run draw-chart\n  用 draw-chart\n")}
     )
-    assert bound(place_at(tmp_path), text) == ["draw-chart", "count-words"]
+    assert bound(place_at(tmp_path, encoder), text) == ["draw-chart", "count-words"]
 
 
 @pytest.mark.requirement("WFL-4", "COV-3")
@@ -153,10 +154,10 @@ def test_a_step_that_names_a_skill_has_it(tmp_path: Path, text: str) -> None:
     ids=["name", "name before tags", "description before tags", "tags"],
 )
 def test_a_name_counts_more_than_a_description_and_that_more_than_tags(
-    tmp_path: Path, there: tuple[tuple[str, str | tuple[str, str]], ...], best: str
+    tmp_path: Path, there: tuple[tuple[str, str | tuple[str, str]], ...], best: str, encoder: UseEncoder
 ) -> None:
     write_skills(tmp_path, dict(there))
-    assert bound(place_at(tmp_path), "draw a chart and then polish the manuscript") == ["draw-chart", best]
+    assert bound(place_at(tmp_path, encoder), "draw a chart and then polish the manuscript") == ["draw-chart", best]
 
 
 @pytest.mark.requirement("WFL-6")
@@ -191,9 +192,9 @@ def test_a_plan_depends_on_the_skills_that_it_runs_and_on_nothing_else(place: Ro
 
 @pytest.mark.requirement("COV-7")
 @pytest.mark.parametrize("text", [TWO, "run web-scraper on @data.csv and then draw a chart"])
-def test_a_skill_that_is_here_is_not_fetched(tmp_path: Path, text: str) -> None:
+def test_a_skill_that_is_here_is_not_fetched(tmp_path: Path, text: str, encoder: UseEncoder) -> None:
     write_skills(tmp_path, {"web-scraper": "scrapes pages"})
-    assert {step.agent for step in steps(place_at(tmp_path), text)} == {"skills"}
+    assert {step.agent for step in steps(place_at(tmp_path, encoder), text)} == {"skills"}
 
 
 @pytest.mark.parametrize(

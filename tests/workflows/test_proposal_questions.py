@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.values.route import NeedClarification
 from routing.place import Routing
 from workflows.proposals import bound, place_at, plan, proposed, question, steps
@@ -17,8 +18,8 @@ SCOPE_ZH = "当前匹配范围=已安装技能，需扩大范围可引用 docs/s
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Routing:
-    return place_at(tmp_path)
+def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
+    return place_at(tmp_path, encoder)
 
 
 # A step that no skill fits

@@ -34,6 +34,7 @@ class Limits(NamedTuple):
 
     precision: float
     recall: float
+    served: float
     overlap: float
     hosts: tuple[str, ...]
     budget: int | None
@@ -44,6 +45,7 @@ class Limits(NamedTuple):
 @click.argument("skills", nargs=-1)
 @click.option("--min-precision", type=SHARE, default=0.9, show_default=True, help="Of the messages that reach a skill.")
 @click.option("--min-recall", type=SHARE, default=0.9, show_default=True, help="Of the messages that should reach one.")
+@click.option("--min-served", type=SHARE, default=0.9, show_default=True, help="Of these, taken or offered.")
 @click.option("--max-overlap", type=SHARE, default=0.8, show_default=True, help="Between two descriptions.")
 @click.option("--host", "hosts", type=click.Choice(HOSTS), multiple=True, help="The catalogue has to fit this host's.")
 @click.option("--budget", type=click.IntRange(1), help="The catalogue has to fit so many characters.")
@@ -57,6 +59,7 @@ def command(
     skills: Sequence[str],
     min_precision: float,
     min_recall: float,
+    min_served: float,
     max_overlap: float,
     hosts: Sequence[str],
     budget: int | None,
@@ -77,9 +80,8 @@ def command(
     chosen = [skill for skill in every if not skills or skill.name in skills]
     cases, problems = _gathered(app, parts, chosen, whole=not skills)
     found = _routed(cases, parts)
-    limits = Limits(
-        min_precision, min_recall, max_overlap, tuple(hosts), budget, "error" if require_evals else "warning"
-    )
+    level = "error" if require_evals else "warning"
+    limits = Limits(min_precision, min_recall, min_served, max_overlap, tuple(hosts), budget, level)
     body = _judged(found, [*problems, *_linted(cases, chosen, every, limits)], every, limits)
     if junit is not None:
         _written(junit, found, body["problems"])
@@ -183,8 +185,8 @@ def _judged(
         if held["used"] > held["limit"]:
             message = f"the catalogue has {held['used']} characters, {name} shows {held['limit']}"
             problems.append(Problem("over-budget", "error", "", message))
-    least = {"precision": (whole.precision, limits.precision), "recall": (whole.recall, limits.recall)}
-    for what, (value, limit) in least.items():
+    for what in ("precision", "recall", "served"):
+        value, limit = getattr(whole, what), getattr(limits, what)
         if value < limit:
             problems.append(Problem(f"{what}-low", "error", "", f"{what} is {value:.3f}, under {limit:g}"))
     owners = sorted({one.case.skill for one in found})
@@ -229,5 +231,6 @@ def _show(body: Mapping[str, Any]) -> None:
         note(f"{one['one']} and {one['other']} are described alike: {one['likeness']:.0%}")
     for host, held in body["budgets"].items():
         note(f"{host}: {held['used']} of {held['limit']} characters")
-    figures = f"precision {body['precision']:.3f}, recall {body['recall']:.3f}"
+    names = ("precision", "recall", "served", "taken_wrong", "quiet")
+    figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in names)
     note(f"{body['passed']} of {body['cases']} evals passed, {figures}")

@@ -29,9 +29,7 @@ def begin_index(app: App, installed: Mapping[str, Any]) -> None:
 
 
 def make_index(app: App) -> int:
-    """How many skills are in it; 0 where none is used, because only words choose."""
+    """How many skills are in it."""
     parts = open_router(app.root, app.settings)
-    if parts.meaning.index.encoder is None:
-        return 0
     routed(app, parts, _ANY, 1)
     return sum(one.type == "skill" for one in parts.catalogue.list_resources())

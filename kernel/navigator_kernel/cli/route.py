@@ -91,7 +91,7 @@ def _index(app: App, text: str, *, as_json: bool) -> None:
     if as_json:
         document({"skills": count, "exit_code": 0})
     else:
-        note(f"{count} skills are in the index" if count else "skills are chosen by words alone, without an index")
+        note(f"{count} skills are in the index")
 
 
 def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:

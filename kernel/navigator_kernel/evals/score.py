@@ -1,4 +1,4 @@
-"""Precision, recall and confusions of a router over evals."""
+"""Precision, recall and confusions of a router over evals, and the four numbers that people judge it by."""
 
 from __future__ import annotations
 
@@ -29,6 +29,17 @@ class Outcome(NamedTuple):
             return self.choice.skill == self.case.wanted
         return self.choice.skill != self.case.skill if self.case.skill else not self.choice.skill
 
+    @property
+    def served(self) -> bool:
+        """The wanted skill was taken, or is among those that are offered."""
+        return self.passed or self.case.wanted in self.choice.asked
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing was taken or offered; of an eval that only says which skill it is not for, not that one."""
+        chosen = {self.choice.skill, *self.choice.asked} - {""}
+        return self.case.skill not in chosen if self.case.skill else not chosen
+
     def to_dict(self) -> dict[str, Any]:
         """What went wrong, and where."""
         told = {"skill": self.case.skill, "file": self.case.file, "query": self.case.query}
@@ -36,15 +47,20 @@ class Outcome(NamedTuple):
 
 
 class Score(NamedTuple):
-    """`precision` is of the messages that went to a skill, `recall` of those that should; 1 where there are none."""
+    """`precision` is of the messages that went to a skill, `recall` of those that should. `served` is of messages for a
+    skill: it was taken or offered; `taken_wrong` of all: another one was taken; `quiet` of messages for none: nothing
+    was taken or offered. A share of no messages is 1, of `taken_wrong` 0."""
 
     cases: int
     passed: int
     precision: float
     recall: float
+    served: float
+    taken_wrong: float
+    quiet: float
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self._asdict(), "precision": round(self.precision, 4), "recall": round(self.recall, 4)}
+        return {name: round(value, 4) for name, value in self._asdict().items()}
 
 
 def outcomes(cases: Sequence[EvalCase], choose: Callable[[str], Choice]) -> list[Outcome]:
@@ -61,9 +77,20 @@ def score(found: Sequence[Outcome]) -> Score:
     right = sum(bool(one.case.wanted) and one.passed for one in found)
     missed = sum(bool(one.case.wanted) and not one.passed for one in found)
     false = sum(bool(one.choice.skill) and not one.passed for one in found)
-    precision = right / (right + false) if right + false else 1.0
-    recall = right / (right + missed) if right + missed else 1.0
-    return Score(len(found), sum(one.passed for one in found), precision, recall)
+    wanting = [one for one in found if one.case.wanted]
+    return Score(
+        cases=len(found),
+        passed=sum(one.passed for one in found),
+        precision=right / (right + false) if right + false else 1.0,
+        recall=right / (right + missed) if right + missed else 1.0,
+        served=_share([one.served for one in wanting]),
+        taken_wrong=1.0 - _share([not (one.choice.skill and not one.passed) for one in found]),
+        quiet=_share([one.quiet for one in found if not one.case.wanted]),
+    )
+
+
+def _share(hits: Sequence[bool]) -> float:
+    return sum(hits) / len(hits) if hits else 1.0
 
 
 def confusions(found: Sequence[Outcome]) -> list[dict[str, Any]]:

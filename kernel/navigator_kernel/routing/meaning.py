@@ -30,7 +30,9 @@ PLAIN = range(2, 9)  # terms that say something, for which words alone may make 
 SURE = 0.97  # what a plain name counts for: the fit has no messages of that kind
 CLEAR = 4.0  # log-odds from which nothing else comes near
 _NAMES = pattern(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
-_AGAINST = pattern(r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE)
+_AGAINST = pattern(
+    r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE
+)
 _SHOT = MEASURED.index("near_shot")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
@@ -43,6 +45,7 @@ class _Weighed(Struct, frozen=True):
     found: Sequence[Measured]
     scores: Sequence[float]
     model: Model
+    tier: Tier
     wanted: float
     first: float
     among: float
@@ -126,7 +129,8 @@ class Meaning(Struct):
         found = ranker.measured(said, meaning=meaning)
         if not found:
             return None
-        model = shipped(self._tier(found) if meaning else "words")
+        tier: Tier = self._tier(found) if meaning else "words"
+        model = shipped(tier)
         scores = model.scores(found)
         order = _ordered(found, scores)
         if (named := _named_in_full(found, said.text)) is not None:
@@ -136,13 +140,13 @@ class Meaning(Struct):
         ordered, held = [found[at] for at in order], [scores[at] for at in order]
         known = evidence(ordered, held, said.length)
         if not meaning and not said.asks and _is_plain(ordered[0], known, said.length):
-            return _Weighed(ordered, held, model, SURE, SURE, SURE)
+            return _Weighed(ordered, held, model, tier, SURE, SURE, SURE)
         same = max(one.numbers[_SHOT] for one in found) >= SAME
         wanted = 1.0 if same else self._wanted(ranker.vector(said) if meaning else None, model, known)
         first, among = model.probability(known, wanted), model.probability_among(known, wanted)
         if named is not None:
             first = among = max(first, SURE)
-        return _Weighed(ordered, held, model, wanted, first, among)
+        return _Weighed(ordered, held, model, tier, wanted, first, among)
 
     def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
         """The probability that the message wants any skill: by its vector, else by what comes near to it."""
@@ -184,7 +188,7 @@ def _ordered(found: Sequence[Measured], scores: Sequence[float]) -> list[int]:
 
 def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
     """Takes the first, offers up to OFFERED, or leaves the message alone (X-45)."""
-    scores, limits = weighed.scores, bands()
+    scores, limits = weighed.scores, bands(weighed.tier)
     odds = [math.exp(score - scores[0]) for score in scores]
     candidates = tuple(
         Candidate(name=one.row.id, score=score, confidence=weighed.first * odd, parts=_parts(one, weighed.model))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Tier = Literal["words", "meaning", "taught"]
 MEANT = ("best_text", "best_words", "best_name", "length")
-FIRST = ("odds", "score", "count", "best_text", "best_words", "length", "body", "words")
+FIRST = ("odds", "score", "count", "near", "covered", "best_text", "best_words", "length", "body", "words")
 AMONG = ("together", *FIRST[1:])
 OFFERED = 3  # skills that are offered at most
 LEAST, MOST = -4.0, 6.0  # log-odds beyond which more says little: catalogues differ in how sharp their scores are
@@ -88,8 +88,8 @@ def logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
 def evidence(found: Sequence[Measured], scores: Sequence[float], length: int) -> dict[str, float]:
     """What is known of a ranking, `scores` being in order: the log-odds of the share that the first one has of all
     (softmax), and the first OFFERED together; the score of the first one, and how many there are, for among few a
-    share says little; how near anything comes to the message; how much of it the first one's body and words have; and
-    how many terms the message has."""
+    share says little; how near anything comes to the message, and the first one; how much of it the first one's body
+    and words have; and how many terms the message has."""
     odds = [math.exp(score - scores[0]) for score in scores]
     known = {name: max(one.numbers[at] for one in found) for name, at in _BEST.items()}
     known |= {name: found[0].numbers[at] for name, at in _OF_FIRST.items()}
@@ -108,7 +108,8 @@ def _calibrated(scale: tuple[float, float], probability: float) -> float:
 
 
 _BEST = {name: MEASURED.index(of) for name, of in zip(MEANT, ("near_text", "coverage", "name_whole"), strict=False)}
-_OF_FIRST = {"body": MEASURED.index("words_body"), "words": MEASURED.index("near_words")}
+_FIRST_HAS = {"near": "near_text", "covered": "coverage", "body": "words_body", "words": "near_words"}
+_OF_FIRST = {name: MEASURED.index(of) for name, of in _FIRST_HAS.items()}
 
 
 @cache
@@ -125,8 +126,9 @@ def shipped(tier: Tier) -> Model:
 
 
 @cache
-def bands() -> Bands:
-    return Bands(**_held()["bands"])
+def bands(tier: Tier = "meaning") -> Bands:
+    """Without an encoder more is needed to offer: small talk is not told from a wish."""
+    return Bands(**_held()["words_bands" if tier == "words" else "bands"])
 
 
 @cache

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 FAILURES = 2  # SAF-5
 SUBJECT_LIMIT = 600  # characters of what a yes is needed to, in the list of what waits
+NOTHING_WANTED = ("unwanted", "no_skill")  # reasons with which no skill is worth naming
 DIRECT = "direct"  # the target of an answer without a skill
 
 
