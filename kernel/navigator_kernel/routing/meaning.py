@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 NEAR = 0.02  # share of the first one's odds from which another is worth offering
+MORE = 0.1  # the same, from which one that is not offered is worth counting
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
 SAME = 0.95  # from which it is the example, whose skill is wanted then
 PLAIN = range(2, 9)  # terms that say something, for which words alone may make sure
@@ -202,9 +203,9 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
         return found
     if weighed.among < limits.offer:
         return replace(found, reason="unlikely")
-    near = sum(odd >= NEAR for odd in odds)
-    names = tuple(one.row.id for one in weighed.found[: min(near, OFFERED)])
-    return replace(found, band="ambiguous", reason="likely", offered=names, more=near - len(names))
+    names = tuple(one.row.id for one, odd in zip(weighed.found[:OFFERED], odds, strict=False) if odd >= NEAR)
+    more = sum(odd >= MORE for odd in odds[OFFERED:])
+    return replace(found, band="ambiguous", reason="likely", offered=names, more=more)
 
 
 def _is_plain(first: Measured, known: Mapping[str, float], length: int) -> bool:
