@@ -24,6 +24,7 @@ from bench.fit_router import TOLD, Sample, descend, sampled, variants
 from bench.routing_metrics import FOUR, Decided, four
 from bench.routing_sets import Asked, Question, RoutingSet, everyday
 from navigator_kernel.model_ports import Encoder
+from navigator_kernel.routing.meaning import LEAD, TALK
 from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Model, Tier, evidence, log_odds
 
 # What a set counts for: everyday messages are what people type; intents and APIs are less like skills than skills
@@ -36,11 +37,19 @@ CHAT = ("smp2017_zh", "clinc150")  # of these only the messages for no skill: th
 SPOILED = 0.3  # what a question counts for whose right skills are taken out of the candidates
 QUESTIONS, FOLDS = 500, 5
 RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
-BANDS: Mapping[str, Any] = {"take": {"cautious": 0.7, "balanced": 0.57, "bold": 0.45}, "offer": 0.15, "want": 0.56}
+BANDS: Mapping[str, Any] = {
+    "take": {"cautious": 0.7, "balanced": 0.57, "bold": 0.45},
+    "offer": 0.15,
+    "want": 0.56,
+    "likely": 0.8,
+    "sure": 0.9,
+}
 WORDS_BANDS: Mapping[str, Any] = {  # without an encoder
     "take": {"cautious": 0.75, "balanced": 0.64, "bold": 0.5},
     "offer": 0.35,
     "want": 0.85,
+    "likely": 0.9,
+    "sure": 0.95,
 }
 FEWER = "~"  # in the name of a small catalogue, before how many skills it has
 DRAWN = {6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
@@ -63,6 +72,7 @@ class Row:
     labelled: bool
     spoiled: bool
     fold: int
+    lead: float = 0.0
     kind: str = ""
     lang: str = ""
 
@@ -108,7 +118,8 @@ def rows_of(sample: Sample, asked: Sequence[Asked], model: Model, texts: Sequenc
             hits = [not spoils and right[one] for one in order[:OFFERED]]
             fold = crc32(texts[at].encode()) % FOLDS
             row = Row(sample.name, texts[at], known, hits[0], any(hits), labelled, spoils, fold)
-            yield replace(row, kind=about.kind, lang=about.lang)
+            lead = scores[order[0]] - scores[order[1]] if len(order) > 1 else LEAD
+            yield replace(row, kind=about.kind, lang=about.lang, lead=lead)
 
 
 def shared(rows: Sequence[Row]) -> Array:
@@ -151,7 +162,7 @@ def tier(rows: Sequence[Row], wanted: Mapping[str, float], order: Mapping[str, f
     wants = np.array([wanted.get(row.text, -1.0) for row in rows])
     wants = np.where(wants < 0, chances(meant, near), wants)
     held: dict[str, Any] = {"rank": dict(order), "meant": _named(MEANT, meant)}
-    sure = {}
+    sure, given = {}, {}
     use = real & np.array([row.group in CALIBRATED for row in rows])
     use = use if use.any() else real
     for name, names, scale in (("first", FIRST, "right"), ("among", AMONG, "offered")):
@@ -161,19 +172,24 @@ def tier(rows: Sequence[Row], wanted: Mapping[str, float], order: Mapping[str, f
         scaled = logistic_fit(odds[use], answers[use], weights[use], 0.01)
         held |= {name: _named(names, found), scale: [round(float(one), 4) for one in scaled]}
         sure[name] = chances(scaled, odds)
-    report(rows, wants, sure, BANDS if wanted else WORDS_BANDS)
+        given[name] = own
+    report(rows, wants, given["first"], sure, BANDS if wanted else WORDS_BANDS)
     return held
 
 
-def report(rows: Sequence[Row], wants: Array, sure: Mapping[str, Array], bands: Mapping[str, Any]) -> None:
+def report(
+    rows: Sequence[Row], wants: Array, given: Array, sure: Mapping[str, Array], bands: Mapping[str, Any]
+) -> None:
     """The four numbers of each set, of everyday messages by language (and kind, see `routing_metrics.four`)."""
     print(f"{'set':24} {'  '.join(FOUR)}")
     by_set: dict[str, list[Decided]] = {}
-    for row, want, first, among in zip(rows, wants, sure["first"], sure["among"], strict=True):
+    for row, want, held, first, among in zip(rows, wants, given, sure["first"], sure["among"], strict=True):
         if row.spoiled:
             continue
-        wanted, takes = want >= bands["want"], first >= bands["take"]["balanced"]
-        offers, takes = wanted != takes and among >= bands["offer"], wanted and takes
+        held = held if want >= TALK else 0.0
+        wanted, likely = want >= bands["want"], first >= bands["take"]["balanced"] or held >= bands["likely"]
+        takes = ((wanted and first >= bands["take"]["balanced"]) or held >= bands["sure"]) and row.lead >= LEAD
+        offers = not takes and (wanted or likely) and (among >= bands["offer"] or not wanted)
         decided = Decided(row.kind, takes, offers, row.first, row.among, float(first))
         by_set.setdefault(f"{row.set_name.partition('-')[0]} {row.lang}".strip(), []).append(decided)
     for name, decisions in by_set.items():

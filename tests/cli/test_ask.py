@@ -168,7 +168,7 @@ def test_a_message_that_is_too_long_is_refused(here: Place) -> None:
 
 
 def test_a_chinese_message_is_answered_in_chinese(here: Place) -> None:
-    assert "无需技能" in here.run("ask", ZH_TALK).out
+    assert "没有配置" in here.run("ask", ZH_TALK).out
 
 
 def test_every_line_about_a_chinese_message_is_chinese(here: Place, lean: Env) -> None:
@@ -178,8 +178,8 @@ def test_every_line_about_a_chinese_message_is_chinese(here: Place, lean: Env) -
 
 
 def test_the_language_that_is_asked_for_wins_over_the_messages(here: Place) -> None:
-    assert "no skill is needed" in here.run("--language", "en", "ask", ZH_TALK).out
-    assert "无需技能" in here.run("--language", "zh", "ask", "hello there").out
+    assert "no model is set up" in here.run("--language", "en", "ask", ZH_TALK).out
+    assert "没有配置" in here.run("--language", "zh", "ask", "hello there").out
 
 
 @pytest.mark.requirement("OUT-5", "OUT-6")

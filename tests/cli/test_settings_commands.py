@@ -21,6 +21,7 @@ VALUES: dict[str, tuple[Any, Any, Any]] = {
     "encoder": ("off", "auto", "off"),
     "index": ("off", "auto", "off"),
     "router": ("local_only", "cascade", "llm_only"),
+    "boldness": ("cautious", "bold", "balanced"),
     "steps": (2, 4, 5),
 }
 GRANTING = """\
@@ -103,8 +104,8 @@ def test_a_projects_setting_is_followed(here: Place, setting: str, value: str, s
 
 def test_the_language_that_is_set_is_that_of_the_answer(here: Place) -> None:
     here.said("config", "set", "language", "zh")
-    assert "无需技能" in here.run("ask", "hello there").out
-    assert "no skill is needed" in here.run("--language", "en", "ask", "hello there").out
+    assert "没有配置" in here.run("ask", "hello there").out
+    assert "no model is set up" in here.run("--language", "en", "ask", "hello there").out
 
 
 def test_the_timeout_that_is_set_ends_a_skill(here: Place) -> None:

@@ -11,7 +11,7 @@ SECRETS = "a file of secrets"
 RECORD = "the kernel's own record"
 ABSENT = "no file is called"
 SPECIAL = "no regular file"
-UNANSWERED = "no skill is needed"
+UNANSWERED = "no model is set up"
 ASKED = "this needs your agreement"
 READY = "prompt ready"
 ONE = "one instruction a message"
@@ -92,7 +92,7 @@ CALLS = (
     case("workflow-of-nobody", "#flow @.env", MISSING, "no workflow is called 'flow'"),
     case("skill-of-nobody", "/no-such-skill", MISSING, "no skill is called 'no-such-skill'"),
     case("script-that-climbs", "run ../../bin/sh", WAITS, UNANSWERED),
-    case("script-that-climbs-in-chinese", "执行 ../../bin/sh", WAITS, "无需技能"),
+    case("script-that-climbs-in-chinese", "执行 ../../bin/sh", WAITS, "没有配置"),
     case("transport-helper", "install ext::sh -c touch% canary", WAITS, UNANSWERED),
     case("option-for-git", "安装 --upload-pack=touch canary", WAITS, UNANSWERED),
     case("folder-to-install", "install ../../etc", WAITS, ASKED),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hostile_input.inputs import CALLS, CASES, CONTROLS, Case
+from hostile_input.inputs import CALLS, CASES, CONTROLS, UNANSWERED, Case
 from hostile_input.planted import PASSWD, SECRET, Ground
 from navigator_kernel.cli.main import run
 
@@ -78,7 +78,7 @@ def test_a_hostile_message_makes_one_json_document_with_its_own_words(case: Case
     done = start("ask", "--json", "--", *text_of(case, ground).split(" "))
     document = json.loads(done.out)
     assert (done.code, document["exit_code"], done.err) == (case.code, case.code, "")
-    assert case.said in document["report"]["summary"]
+    assert is_said(case, document["report"]["summary"])
     if " @" in f" {case.text}" and case.code == 3:
         assert document["report"]["data"]["hint"]
     prompt = document["report"]["data"].get("prompt", "")
@@ -89,8 +89,13 @@ def test_a_hostile_message_makes_one_json_document_with_its_own_words(case: Case
 @pytest.mark.parametrize("case", [*CONTROLS, *CALLS], ids=lambda case: case.name)
 def test_a_hostile_message_steers_no_terminal(case: Case, start: Run) -> None:
     done = start("ask", "--", case.text)
-    assert (done.code, case.said in done.out) == (case.code, True), done.out[:500]
+    assert (done.code, is_said(case, done.out)) == (case.code, True), done.out[:500]
     assert RAW.search(done.out + done.err) is None
+
+
+def is_said(case: Case, text: str) -> bool:
+    """Where nothing answers, a skill may be offered just as well."""
+    return case.said in text or (case.said == UNANSWERED and "none of them" in text)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +130,7 @@ def test_a_hostile_line_ends_in_its_own_words_and_not_the_conversation(
     case: Case, conversation: dict[str, Any]
 ) -> None:
     report = conversation[case.name]["report"]
-    assert case.said in report["summary"]
+    assert is_said(case, report["summary"])
     assert report["data"].get("exit_code", 0) == (case.code if case.code in {3, 4} else 0)
 
 

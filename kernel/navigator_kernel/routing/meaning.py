@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 NEAR = 0.02  # share of the first one's odds from which another is worth offering
+TALK = 0.2  # probability that any skill is wanted, below which a message is small talk whatever comes near
+LEAD = 0.1  # of the scores, below which two are twins, and are offered together
 MORE = 0.1  # the same, from which one that is not offered is worth counting
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
 SAME = 0.95  # from which it is the example, whose skill is wanted then
@@ -34,6 +36,7 @@ _NAMES = pattern(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\
 _AGAINST = pattern(
     r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE
 )
+_AFTER = pattern(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
 _SHOT = MEASURED.index("near_shot")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
@@ -41,15 +44,18 @@ _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
 class _Weighed(Struct, frozen=True):
     """Candidates, best first, with their scores, and the probabilities that any skill is `wanted`, that the first is
-    right, and that one of the first OFFERED is."""
+    right, `given` that one is wanted and altogether, and that one of the first OFFERED is. `ahead` says that the first
+    is no twin of the second."""
 
     found: Sequence[Measured]
     scores: Sequence[float]
     model: Model
     tier: Tier
     wanted: float
+    given: float
     first: float
     among: float
+    ahead: bool = True
 
 
 class Meaning(Struct):
@@ -135,19 +141,25 @@ class Meaning(Struct):
         scores = model.scores(found)
         order = _ordered(found, scores)
         if (named := _named_in_full(found, said.text)) is not None:
-            order.remove(named)
-            order.insert(0, named)
-            scores[named] = max(scores)
+            order.remove(named.at)
+            order.insert(0, named.at)
+            scores[named.at] = max(scores)
         ordered, held = [found[at] for at in order], [scores[at] for at in order]
         known = evidence(ordered, held, said.length)
         if not meaning and not said.asks and _is_plain(ordered[0], known, said.length):
-            return _Weighed(ordered, held, model, tier, SURE, SURE, SURE)
+            return _Weighed(ordered, held, model, tier, SURE, SURE, SURE, SURE)
+        given = model.given(known)
+        wanted = self._wanted(ranker.vector(said) if meaning else None, model, known)
         same = max(one.numbers[_SHOT] for one in found) >= SAME
-        wanted = 1.0 if same else self._wanted(ranker.vector(said) if meaning else None, model, known)
+        if wanted < TALK:
+            given = 0.0
+        if same or given >= bands(tier).sure or (named is not None and named.begins):
+            wanted = 1.0
         first, among = model.probability(known, wanted), model.probability_among(known, wanted)
         if named is not None:
             first = among = max(first, SURE)
-        return _Weighed(ordered, held, model, tier, wanted, first, among)
+        ahead = named is not None or same or len(held) == 1 or held[0] - held[1] >= LEAD
+        return _Weighed(ordered, held, model, tier, wanted, given, first, among, ahead)
 
     def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
         """The probability that the message wants any skill: by its vector, else by what comes near to it."""
@@ -163,16 +175,27 @@ class Meaning(Struct):
         return "taught" if max(shots) >= SAID or taught > len(found) / 2 else "meaning"
 
 
-def _named_in_full(found: Sequence[Measured], text: str) -> int | None:
-    """The one candidate whose name of several parts stands in the message as it is written, and is not ruled out."""
-    if "-" not in text and "_" not in text:
+class _Named(NamedTuple):
+    """The candidate at that place is named in full; `begins` says that the message begins with its name."""
+
+    at: int
+    begins: bool
+
+
+def _named_in_full(found: Sequence[Measured], text: str) -> _Named | None:
+    """The one candidate whose name of several parts stands in the message as it is written and is not ruled out, or
+    that the message begins with: `word count of this: …`."""
+    whole = [at for at, one in enumerate(found) if one.numbers[_NAMED] >= 1.0 - 1e-9]
+    names = {at: name for at in whole if "-" in (name := fold(found[at].row.name))}
+    start = fold(text)
+    begun = [at for at, name in names.items() if start.startswith(name) and _AFTER.match(start[len(name) :])]
+    if len(begun) == 1:
+        return _Named(begun[0], begins=True)
+    hits = {fold(hit[1]): hit.start() for hit in _NAMES.finditer(text)} if "-" in text or "_" in text else {}
+    written = [(at, hits[name]) for at, name in names.items() if name in hits]
+    if len(written) != 1 or _AGAINST.search(text[: written[0][1]]):
         return None
-    hits = {fold(hit[1]): hit.start() for hit in _NAMES.finditer(text)}
-    whole = [at for at, one in enumerate(found) if hits and one.numbers[_NAMED] >= 1.0 - 1e-9]
-    named = [(at, hits[name]) for at in whole if (name := fold(found[at].row.name)) in hits]
-    if len(named) != 1 or _AGAINST.search(text[: named[0][1]]):
-        return None
-    return named[0][0]
+    return _Named(written[0][0], begins=False)
 
 
 def _ordered(found: Sequence[Measured], scores: Sequence[float]) -> list[int]:
@@ -197,11 +220,11 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
     )
     found = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=weighed.wanted)
     wanted, sure = weighed.wanted >= limits.want, weighed.first >= limits.take[boldness]
-    if wanted and sure:
+    if wanted and sure and weighed.ahead:
         return replace(found, band="route", reason="leader")
-    if not wanted and not sure:
+    if not wanted and not sure and weighed.given < limits.likely:
         return found
-    if weighed.among < limits.offer:
+    if wanted and weighed.among < limits.offer:
         return replace(found, reason="unlikely")
     names = tuple(one.row.id for one, odd in zip(weighed.found[:OFFERED], odds, strict=False) if odd >= NEAR)
     more = sum(odd >= MORE for odd in odds[OFFERED:])

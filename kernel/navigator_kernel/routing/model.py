@@ -50,9 +50,13 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
         """The probability that the message is for a skill at all, by what comes near to it."""
         return logistic(self.meant, known)
 
+    def given(self, known: Mapping[str, float]) -> float:
+        """That the first is right, if the message wants a skill."""
+        return logistic(self.first, known)
+
     def probability(self, known: Mapping[str, float], wanted: float) -> float:
         """That the first is right, in a message that wants a skill with the probability `wanted`."""
-        return _calibrated(self.right, wanted * logistic(self.first, known))
+        return _calibrated(self.right, wanted * self.given(known))
 
     def probability_among(self, known: Mapping[str, float], wanted: float) -> float:
         """That one of the first OFFERED is right."""
@@ -60,11 +64,14 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Bands(Struct, frozen=True, kw_only=True):
-    """From which probabilities on a skill is taken, by boldness, and offered; `want` is that any is wanted."""
+    """From which probabilities on a skill is taken, by boldness, and offered; `want` is that any is wanted. A match
+    that is `sure`, given that one is wanted, says that one is; a `likely` one is offered whatever the message is."""
 
     take: Mapping[Boldness, float]
     offer: float
     want: float
+    likely: float
+    sure: float
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
