@@ -24,7 +24,7 @@ from bench.fit_router import TOLD, Sample, descend, sampled, variants
 from bench.routing_metrics import FOUR, Decided, four
 from bench.routing_sets import Asked, Question, RoutingSet, everyday
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing.meaning import LEAD, TALK
+from navigator_kernel.routing.meaning import TALK, leads
 from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Model, Tier, evidence, log_odds
 
 # What a set counts for: everyday messages are what people type; intents and APIs are less like skills than skills
@@ -52,7 +52,7 @@ WORDS_BANDS: Mapping[str, Any] = {  # without an encoder
     "sure": 0.95,
 }
 FEWER = "~"  # in the name of a small catalogue, before how many skills it has
-DRAWN = {6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
+DRAWN = {2: 30, 6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
 DRAWN_FROM = ("everyday", "realskills", "fastskills_zh", "toole_single")
 ASKED = 20  # questions for the skills of a small catalogue, at most
 CALIBRATED = ("everyday", "realskills", "azure", "fastskills")
@@ -72,7 +72,7 @@ class Row:
     labelled: bool
     spoiled: bool
     fold: int
-    lead: float = 0.0
+    leads: bool = True
     kind: str = ""
     lang: str = ""
 
@@ -118,8 +118,8 @@ def rows_of(sample: Sample, asked: Sequence[Asked], model: Model, texts: Sequenc
             hits = [not spoils and right[one] for one in order[:OFFERED]]
             fold = crc32(texts[at].encode()) % FOLDS
             row = Row(sample.name, texts[at], known, hits[0], any(hits), labelled, spoils, fold)
-            lead = scores[order[0]] - scores[order[1]] if len(order) > 1 else LEAD
-            yield replace(row, kind=about.kind, lang=about.lang, lead=lead)
+            ahead = len(order) == 1 or leads(held[order[0]], held[order[1]], model)
+            yield replace(row, kind=about.kind, lang=about.lang, leads=ahead)
 
 
 def shared(rows: Sequence[Row]) -> Array:
@@ -188,7 +188,7 @@ def report(
             continue
         held = held if want >= TALK else 0.0
         wanted, likely = want >= bands["want"], first >= bands["take"]["balanced"] or held >= bands["likely"]
-        takes = ((wanted and first >= bands["take"]["balanced"]) or held >= bands["sure"]) and row.lead >= LEAD
+        takes = ((wanted and first >= bands["take"]["balanced"]) or held >= bands["sure"]) and row.leads
         offers = not takes and (wanted or likely) and (among >= bands["offer"] or not wanted)
         decided = Decided(row.kind, takes, offers, row.first, row.among, float(first))
         by_set.setdefault(f"{row.set_name.partition('-')[0]} {row.lang}".strip(), []).append(decided)

@@ -95,7 +95,9 @@ def test_a_hostile_message_steers_no_terminal(case: Case, start: Run) -> None:
 
 def is_said(case: Case, text: str) -> bool:
     """Where nothing answers, a skill may be offered just as well."""
-    return case.said in text or (case.said == UNANSWERED and "none of them" in text)
+    return case.said in text or (
+        case.said in {UNANSWERED, "没有配置"} and any(word in text for word in ("none of them", "都不用"))
+    )
 
 
 @pytest.fixture(scope="module")

@@ -56,4 +56,6 @@ def test_what_waits_on_stdin_is_not_read_as_a_file(ground: Ground) -> None:
 @pytest.mark.requirement("PRE-8")
 def test_a_message_of_one_file_again_and_again_fits_a_small_memory(ground: Ground) -> None:
     done = Place(root=ground.project, program=SMALL).run("ask", "-", stdin="@wide.txt " * 20_000)
-    assert (done.code, "no model is set up" in done.out) == (9, True), done.err
+    assert (done.code in {2, 9}, harmless(ground, done)) == (True, True), (
+        done.err
+    )  # too much for a command, or nobody's

@@ -241,7 +241,8 @@ def test_a_skill_that_comes_later_is_found(here: Place, served: Serving) -> None
     assert served.asked("repot the cactus")["entity"] is None
     write_skills(here.root, {"cactus-keeper": "Repots a cactus and waters it"})
     assert served.asked("repot the cactus") == here.json("route", "repot the cactus")
-    assert served.asked("repot the cactus")["entity"] == "cactus-keeper"
+    told = served.asked("repot the cactus")
+    assert "cactus-keeper" in {told["entity"], *told["options"]}
 
 
 def test_settings_that_change_count_and_broken_ones_are_told_until_they_are_mended(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NEAR = 0.02  # share of the first one's odds from which another is worth offering
 TALK = 0.2  # probability that any skill is wanted, below which a message is small talk whatever comes near
-LEAD = 0.1  # of the scores, below which two are twins, and are offered together
+LEAD = 0.1  # of the scores without what names say, below which two are twins, and are offered together
 MORE = 0.1  # the same, from which one that is not offered is worth counting
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
 SAME = 0.95  # from which it is the example, whose skill is wanted then
@@ -38,6 +38,9 @@ _AGAINST = pattern(
 )
 _AFTER = pattern(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
 _SHOT = MEASURED.index("near_shot")
+_ABOUT_NAMES = [
+    name in ("words_name", "name_said", "name_whole", "name_grams", "near_name", "near_title") for name in MEASURED
+]
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
@@ -144,7 +147,10 @@ class Meaning(Struct):
             order.remove(named.at)
             order.insert(0, named.at)
             scores[named.at] = max(scores)
-        ordered, held = [found[at] for at in order], [scores[at] for at in order]
+        ahead = named is not None or len(order) == 1 or leads(found[order[0]], found[order[1]], model)
+        if not ahead and found[order[1]].row.priority > found[order[0]].row.priority:
+            order[:2] = order[1], order[0]
+        ordered, held = [found[at] for at in order], sorted(scores, reverse=True)
         known = evidence(ordered, held, said.length)
         if not meaning and not said.asks and _is_plain(ordered[0], known, said.length):
             return _Weighed(ordered, held, model, tier, SURE, SURE, SURE, SURE)
@@ -153,13 +159,12 @@ class Meaning(Struct):
         same = max(one.numbers[_SHOT] for one in found) >= SAME
         if wanted < TALK:
             given = 0.0
-        if same or given >= bands(tier).sure or (named is not None and named.begins):
+        if same or (given >= bands(tier).sure and not said.asks) or (named is not None and named.begins):
             wanted = 1.0
         first, among = model.probability(known, wanted), model.probability_among(known, wanted)
         if named is not None:
             first = among = max(first, SURE)
-        ahead = named is not None or same or len(held) == 1 or held[0] - held[1] >= LEAD
-        return _Weighed(ordered, held, model, tier, wanted, given, first, among, ahead)
+        return _Weighed(ordered, held, model, tier, wanted, given, first, among, ahead or same)
 
     def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
         """The probability that the message wants any skill: by its vector, else by what comes near to it."""
@@ -229,6 +234,14 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
     names = tuple(one.row.id for one, odd in zip(weighed.found[:OFFERED], odds, strict=False) if odd >= NEAR)
     more = sum(odd >= MORE for odd in odds[OFFERED:])
     return replace(found, band="ambiguous", reason="likely", offered=names, more=more)
+
+
+def leads(first: Measured, second: Measured, model: Model) -> bool:
+    """Whether more than its name speaks for the first, or all of its name is said."""
+    if first.numbers[_NAMED] > second.numbers[_NAMED]:
+        return True
+    held = zip(model.weights, first.numbers, second.numbers, _ABOUT_NAMES, strict=True)
+    return sum(weight * (one - other) for weight, one, other, names in held if not names) >= LEAD
 
 
 def _is_plain(first: Measured, known: Mapping[str, float], length: int) -> bool:

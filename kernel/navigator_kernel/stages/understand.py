@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 ROUNDS = 2  # of questions about one message
 FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without being told what to change
 SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
-CONTINUES = 0.3  # probability that any skill is wanted, from which a short message goes on with the one before
+CONTINUES = 0.2  # probability that any skill is wanted, from which a short message goes on with the one before
 CLEAR = 0.99  # confidence from which a message is one skill's, whatever its clauses say
 
 _RELEASE = pattern(
