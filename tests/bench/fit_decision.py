@@ -38,9 +38,9 @@ SPOILED = 0.3  # what a question counts for whose right skills are taken out of 
 QUESTIONS, FOLDS = 500, 5
 RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
 BANDS: Mapping[str, Any] = {
-    "take": {"cautious": 0.7, "balanced": 0.57, "bold": 0.45},
+    "take": {"cautious": 0.7, "balanced": 0.59, "bold": 0.45},
     "offer": 0.15,
-    "want": 0.56,
+    "want": 0.57,
     "likely": 0.8,
     "sure": 0.9,
 }
@@ -118,7 +118,7 @@ def rows_of(sample: Sample, asked: Sequence[Asked], model: Model, texts: Sequenc
             hits = [not spoils and right[one] for one in order[:OFFERED]]
             fold = crc32(texts[at].encode()) % FOLDS
             row = Row(sample.name, texts[at], known, hits[0], any(hits), labelled, spoils, fold)
-            ahead = len(order) == 1 or leads(held[order[0]], held[order[1]], model)
+            ahead = len(order) == 1 or leads(held[order[0]], held[order[1]])
             yield replace(row, kind=about.kind, lang=about.lang, leads=ahead)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.values.clauses import LIMIT, MOST, clauses, parts
@@ -22,7 +23,7 @@ ORDER = TurnContext(run="r1", timeout=60.0, language="en", format="detail")
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Routing:
+def place(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Routing:
     root = tmp_path_factory.mktemp("clauses")
     write_skills(
         root,
@@ -36,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Routing:
     )
     for name in ("a.md", "b.md"):
         (root / name).write_text("words\n")
-    return routing_at(root)
+    return routing_at(root, encoder)
 
 
 def names(place: Routing, text: str) -> tuple[str, ...]:

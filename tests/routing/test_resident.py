@@ -238,10 +238,10 @@ def test_the_socket_of_a_killed_one_is_taken_over(here: Place, served: Serving) 
 
 
 def test_a_skill_that_comes_later_is_found(here: Place, served: Serving) -> None:
-    assert served.asked("repot the cactus")["entity"] is None
+    assert served.asked("please repot the cactus")["entity"] is None
     write_skills(here.root, {"cactus-keeper": "Repots a cactus and waters it"})
-    assert served.asked("repot the cactus") == here.json("route", "repot the cactus")
-    told = served.asked("repot the cactus")
+    assert served.asked("please repot the cactus") == here.json("route", "please repot the cactus")
+    told = served.asked("please repot the cactus")
     assert "cactus-keeper" in {told["entity"], *told["options"]}
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 NEAR = 0.02  # share of the first one's odds from which another is worth offering
 TALK = 0.2  # probability that any skill is wanted, below which a message is small talk whatever comes near
-LEAD = 0.1  # of the scores without what names say, below which two are twins, and are offered together
+TWIN = 0.005  # by which two with the same description differ at most in what its words count for
+NAMES_APART = 0.08  # the same in nearness, to which their names belong
 MORE = 0.1  # the same, from which one that is not offered is worth counting
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
 SAME = 0.95  # from which it is the example, whose skill is wanted then
@@ -38,9 +39,8 @@ _AGAINST = pattern(
 )
 _AFTER = pattern(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
 _SHOT = MEASURED.index("near_shot")
-_ABOUT_NAMES = [
-    name in ("words_name", "name_said", "name_whole", "name_grams", "near_name", "near_title") for name in MEASURED
-]
+_WORDS = [MEASURED.index(f"words_{name}") for name in ("purpose", "examples", "tags", "body")]
+_PURPOSE, _TEXT = MEASURED.index("words_purpose"), MEASURED.index("near_text")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
@@ -147,7 +147,7 @@ class Meaning(Struct):
             order.remove(named.at)
             order.insert(0, named.at)
             scores[named.at] = max(scores)
-        ahead = named is not None or len(order) == 1 or leads(found[order[0]], found[order[1]], model)
+        ahead = named is not None or len(order) == 1 or leads(found[order[0]], found[order[1]])
         if not ahead and found[order[1]].row.priority > found[order[0]].row.priority:
             order[:2] = order[1], order[0]
         ordered, held = [found[at] for at in order], sorted(scores, reverse=True)
@@ -236,12 +236,12 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
     return replace(found, band="ambiguous", reason="likely", offered=names, more=more)
 
 
-def leads(first: Measured, second: Measured, model: Model) -> bool:
-    """Whether more than its name speaks for the first, or all of its name is said."""
-    if first.numbers[_NAMED] > second.numbers[_NAMED]:
+def leads(first: Measured, second: Measured) -> bool:
+    """Whether all of the first one's name is said, or more than their names tells the two apart."""
+    if first.numbers[_NAMED] > second.numbers[_NAMED] or not first.numbers[_PURPOSE]:
         return True
-    held = zip(model.weights, first.numbers, second.numbers, _ABOUT_NAMES, strict=True)
-    return sum(weight * (one - other) for weight, one, other, names in held if not names) >= LEAD
+    far = abs(first.numbers[_TEXT] - second.numbers[_TEXT]) >= NAMES_APART
+    return far or any(abs(first.numbers[at] - second.numbers[at]) >= TWIN for at in _WORDS)
 
 
 def _is_plain(first: Measured, known: Mapping[str, float], length: int) -> bool:
