@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 LIMIT = 4_000  # characters of a message that may spell out steps; a longer one is a text
 NAME_LIMIT = 72  # characters of a plan's name, with room for the number of one that is taken
-SURE = 0.9  # overlap with an example from which one skill covers the whole message
 
 _RUN_NAME = pattern(
     r"(?:\b(?:run|use|execute|call|apply|try|start)\b\s+(?:the\s+)?|执行|运行|使用|调用|用)\s*[`'\"“「]?([A-Za-z0-9][\w.-]{0,63}?)[`'\"”」]?"
@@ -52,7 +51,7 @@ def propose(
     `need` is the message with files as they were written, the request's answers at its end; with `alone` a single
     order makes a plan, too.
     """
-    said = need.removesuffix(" ".join(request.answers)).rstrip() if request.answers else need
+    said = need.removesuffix(" ".join(request.answers).strip()).rstrip() if request.answers else need
     if len(said) > LIMIT:
         return None
     clauses = split(said, lambda clause: _is_named(clause, ground))
@@ -118,7 +117,7 @@ def _covered(bound: Sequence[BoundStep], said: str, ground: Ground) -> bool:
     if len(bound) < 2:
         return True
     found = ground.router.retrieve(said)
-    if found.band == "route" and found.candidates[0].parts.get("example", 0.0) >= SURE:
+    if found.reason == "example":
         return True
     fitting = [step for step in bound if step.skill]
     if len({step.skill for step in fitting}) > 1 or any(step.agent != "skills" for step in fitting):

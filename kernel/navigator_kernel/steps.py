@@ -20,6 +20,7 @@ from navigator_kernel.text import pattern
 from navigator_kernel.values.parameters import Parameters, is_file, parameters
 from navigator_kernel.values.request import FileReference, Message, PreprocessingResult, Session
 from navigator_kernel.values.route import (
+    Direct,
     Lifecycle,
     Mcp,
     NeedClarification,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.values.resource import ParamSpec
 
+PLANNED = 0.35  # confidence from which a skill is put into a plan
 MANAGER = "skill_manager"  # what lifecycle steps are bound to (AGT-6)
 
 # What a later step calls the output of the one before says nothing of the skill that is wanted
@@ -116,8 +118,11 @@ def _bind(text: str, ground: Ground, *, after: bool) -> BoundStep:
     intent = understand_locally(meant, Session(id=""), ground.router)
     decision = decide(intent, request, ground.catalogue)
     if isinstance(decision.result, NeedClarification) and intent.retrieval and intent.retrieval.candidates:
-        best = intent.retrieval.candidates[0].name  # the person sees the plan before anything runs
-        decision = replace(decision, result=Skills(names=(best,)), entity=best)
+        best = intent.retrieval.candidates[0]  # the person sees the plan before anything runs
+        fits = best.confidence >= PLANNED
+        decision = replace(
+            decision, result=Skills(names=(best.name,)) if fits else Direct(), entity=best.name if fits else None
+        )
     skill, agent = "", ""
     match decision.result:
         case Skills(names=names):

@@ -39,7 +39,7 @@ QUESTIONS, FOLDS = 500, 5
 RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
 BANDS: Mapping[str, Any] = {
     "take": {"cautious": 0.7, "balanced": 0.59, "bold": 0.45},
-    "offer": 0.15,
+    "offer": 0.1,
     "want": 0.57,
     "likely": 0.8,
     "sure": 0.9,

@@ -166,7 +166,7 @@ def test_junit_counts_what_the_document_counts(shipped: Place) -> None:
     errors = [one for one in told["problems"] if one["level"] == "error"]
     assert int(tree.attrib["failures"]) == len(told["failures"]) + len(errors)
     assert len(tree.findall(".//testcase")) == told["cases"] + len(told["problems"]) == int(tree.attrib["tests"])
-    assert [suite.attrib["name"] for suite in tree] == ["word-count"]
+    assert "word-count" in [suite.attrib["name"] for suite in tree]
 
 
 def test_one_skill_alone_is_looked_at_among_all(shipped: Place) -> None:

@@ -99,7 +99,7 @@ def test_a_bolder_router_takes_more(meaning: Meaning) -> None:
 
 @pytest.mark.requirement("X-45", "RTE-21")
 def test_what_is_not_sure_is_offered_three_at_most(meaning: Meaning) -> None:
-    found = meaning.judged("make this better please", 5)
+    found = meaning.judged("帮我看看这张照片", 5)
     assert (found.band, found.reason) == ("ambiguous", "likely")
     assert found.offered == tuple(one.name for one in found.candidates[: len(found.offered)])
     assert 1 <= len(found.offered) <= OFFERED

@@ -41,6 +41,7 @@ _AFTER = pattern(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
 _SHOT = MEASURED.index("near_shot")
 _WORDS = [MEASURED.index(f"words_{name}") for name in ("purpose", "examples", "tags", "body")]
 _PURPOSE, _TEXT = MEASURED.index("words_purpose"), MEASURED.index("near_text")
+_EXAMPLES = MEASURED.index("words_examples")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
@@ -48,7 +49,7 @@ _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 class _Weighed(Struct, frozen=True):
     """Candidates, best first, with their scores, and the probabilities that any skill is `wanted`, that the first is
     right, `given` that one is wanted and altogether, and that one of the first OFFERED is. `ahead` says that the first
-    is no twin of the second."""
+    is no twin of the second, `same` that the message is an example of it."""
 
     found: Sequence[Measured]
     scores: Sequence[float]
@@ -59,6 +60,7 @@ class _Weighed(Struct, frozen=True):
     first: float
     among: float
     ahead: bool = True
+    same: bool = False
 
 
 class Meaning(Struct):
@@ -156,7 +158,7 @@ class Meaning(Struct):
             return _Weighed(ordered, held, model, tier, SURE, SURE, SURE, SURE)
         given = model.given(known)
         wanted = self._wanted(ranker.vector(said) if meaning else None, model, known)
-        same = max(one.numbers[_SHOT] for one in found) >= SAME
+        same = _is_example(ordered[0], meaning=meaning)
         if wanted < TALK:
             given = 0.0
         if same or (given >= bands(tier).sure and not said.asks) or (named is not None and named.begins):
@@ -164,7 +166,7 @@ class Meaning(Struct):
         first, among = model.probability(known, wanted), model.probability_among(known, wanted)
         if named is not None:
             first = among = max(first, SURE)
-        return _Weighed(ordered, held, model, tier, wanted, given, first, among, ahead or same)
+        return _Weighed(ordered, held, model, tier, wanted, given, first, among, ahead or same, same)
 
     def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
         """The probability that the message wants any skill: by its vector, else by what comes near to it."""
@@ -226,7 +228,7 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
     found = Retrieval(candidates=candidates, band="direct", reason="unwanted", wanted=weighed.wanted)
     wanted, sure = weighed.wanted >= limits.want, weighed.first >= limits.take[boldness]
     if wanted and sure and weighed.ahead:
-        return replace(found, band="route", reason="leader")
+        return replace(found, band="route", reason="example" if weighed.same else "leader")
     if not wanted and not sure and weighed.given < limits.likely:
         return found
     if wanted and weighed.among < limits.offer:
@@ -234,6 +236,13 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
     names = tuple(one.row.id for one, odd in zip(weighed.found[:OFFERED], odds, strict=False) if odd >= NEAR)
     more = sum(odd >= MORE for odd in odds[OFFERED:])
     return replace(found, band="ambiguous", reason="likely", offered=names, more=more)
+
+
+def _is_example(first: Measured, *, meaning: bool) -> bool:
+    """Whether the message says what one of the skill's examples says."""
+    if meaning:
+        return first.numbers[_SHOT] >= SAME
+    return first.numbers[_EXAMPLES] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
 
 
 def leads(first: Measured, second: Measured) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from navigator_kernel.routing.features import (
 )
 from navigator_kernel.routing.glossary import alike
 from navigator_kernel.routing.terms import content_terms, terms
+from navigator_kernel.text import pattern
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
@@ -42,7 +44,10 @@ KEPT = 65_536  # terms of names whose rarity is kept, and an eighth as many rows
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
 _PURPOSE = FIELDS.index("purpose")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
-_ASKING = ("?", "？", "吗", "呢")
+_ASKING = pattern(
+    r"[?？吗呢]\s*$|^\s*(?:who|what|when|where|why|which|how|is|are|was|were|does|do|did)\b|谁|什么|哪|为什么|怎么|多少|几个",
+    re.IGNORECASE,
+)
 _UNMEANT = (0.0,) * len(SEMANTIC)
 
 
@@ -72,8 +77,8 @@ class Said(Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """Whether it ends as a question."""
-        return self.text.rstrip().endswith(_ASKING)
+        """Whether it is a question, with or without a mark."""
+        return _ASKING.search(self.text) is not None
 
 
 class Ranker:

@@ -196,7 +196,7 @@ def _skill(said: str, names: Names) -> Action | None:
 
 def _first_word(said: str, names: Names) -> Skills | None:
     head, _, rest = said.partition(" ")
-    alone = names.catalogue.find(head.strip("`'\"“”「」:："))
+    alone = names.catalogue.find(head.strip("/`'\"“”「」:："))
     if alone is None or (rest and not _specific(head)):
         return None
     return Skills(names=(alone.name,), arguments=_arguments(rest))

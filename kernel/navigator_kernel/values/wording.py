@@ -46,6 +46,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "reason.unreadable": ("a named file cannot be read", "指定的文件无法读取"),
     "reason.nothing_known": ("no skill knows a word of it", "没有技能与之相关"),
     "reason.unlikely": ("no skill is likely enough; best confidence {confidence}", "没有足够匹配的技能；最高置信度 {confidence}"),
+    "reason.example": ("the message is an example of {name}", "消息与 {name} 的示例一致"),
     "reason.likely": ("these skills may fit; confidence {confidence}", "可能适合的技能；置信度 {confidence}"),
     "reason.unwanted": ("the message asks for nothing that a skill does", "消息不需要技能"),
     "reason.no_skill": ("you chose none of them", "你没有选择任何技能"),
