@@ -27,7 +27,8 @@ NEAR = 0.02  # share of the first one's odds from which another is worth offerin
 TALK = 0.2  # probability that any skill is wanted, below which a message is small talk whatever comes near
 TWIN = 0.005  # by which two with the same description differ at most in what its words count for
 NAMES_APART = 0.08  # the same in nearness, to which their names belong
-MORE = 0.1  # the same, from which one that is not offered is worth counting
+SAYS = 0.05  # share of a message's words that has to be said for others to be counted
+MORE = 0.55  # share of what the first one says of a message, from which another is worth counting
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
 SAME = 0.95  # from which it is the example, whose skill is wanted then
 PLAIN = range(2, 9)  # terms that say something, for which words alone may make sure
@@ -41,7 +42,6 @@ _AFTER = pattern(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
 _SHOT = MEASURED.index("near_shot")
 _WORDS = [MEASURED.index(f"words_{name}") for name in ("purpose", "examples", "tags", "body")]
 _PURPOSE, _TEXT = MEASURED.index("words_purpose"), MEASURED.index("near_text")
-_EXAMPLES = MEASURED.index("words_examples")
 _NAMED, _COVERED = MEASURED.index("name_whole"), MEASURED.index("coverage")
 _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 
@@ -138,7 +138,7 @@ class Meaning(Struct):
         return _NOTHING if found is None else _banded(found, self.boldness, k)
 
     def _weighed(self, ranker: Ranker, said: Said, *, meaning: bool) -> _Weighed | None:
-        found = ranker.measured(said, meaning=meaning)
+        found = _allowed(ranker.measured(said, meaning=meaning), said.text)
         if not found:
             return None
         tier: Tier = self._tier(found) if meaning else "words"
@@ -158,7 +158,7 @@ class Meaning(Struct):
             return _Weighed(ordered, held, model, tier, SURE, SURE, SURE, SURE)
         given = model.given(known)
         wanted = self._wanted(ranker.vector(said) if meaning else None, model, known)
-        same = _is_example(ordered[0], meaning=meaning)
+        same = ordered[0].numbers[_SHOT] >= SAME
         if wanted < TALK:
             given = 0.0
         if same or (given >= bands(tier).sure and not said.asks) or (named is not None and named.begins):
@@ -189,20 +189,29 @@ class _Named(NamedTuple):
     begins: bool
 
 
+def _written(text: str) -> dict[str, int]:
+    """Where names of several parts stand in the message as they are written, folded."""
+    hits = _NAMES.finditer(text) if "-" in text or "_" in text else ()
+    return {fold(hit[1]): hit.start() for hit in hits}
+
+
+def _allowed(found: list[Measured], text: str) -> list[Measured]:
+    """Without those whose names the message rules out: `without internal-comms`."""
+    against = {name for name, at in _written(text).items() if _AGAINST.search(text[:at])}
+    return [one for one in found if fold(one.row.name) not in against] if against else found
+
+
 def _named_in_full(found: Sequence[Measured], text: str) -> _Named | None:
-    """The one candidate whose name of several parts stands in the message as it is written and is not ruled out, or
-    that the message begins with: `word count of this: …`."""
+    """The one candidate whose name of several parts stands in the message as it is written, or that the message begins
+    with: `word count of this: …`."""
     whole = [at for at, one in enumerate(found) if one.numbers[_NAMED] >= 1.0 - 1e-9]
     names = {at: name for at in whole if "-" in (name := fold(found[at].row.name))}
-    start = fold(text)
+    start, written = fold(text), _written(text)
     begun = [at for at, name in names.items() if start.startswith(name) and _AFTER.match(start[len(name) :])]
     if len(begun) == 1:
         return _Named(begun[0], begins=True)
-    hits = {fold(hit[1]): hit.start() for hit in _NAMES.finditer(text)} if "-" in text or "_" in text else {}
-    written = [(at, hits[name]) for at, name in names.items() if name in hits]
-    if len(written) != 1 or _AGAINST.search(text[: written[0][1]]):
-        return None
-    return _Named(written[0][0], begins=False)
+    hits = [at for at, name in names.items() if name in written]
+    return _Named(hits[0], begins=False) if len(hits) == 1 else None
 
 
 def _ordered(found: Sequence[Measured], scores: Sequence[float]) -> list[int]:
@@ -234,15 +243,13 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
     if wanted and weighed.among < limits.offer:
         return replace(found, reason="unlikely")
     names = tuple(one.row.id for one, odd in zip(weighed.found[:OFFERED], odds, strict=False) if odd >= NEAR)
-    more = sum(odd >= MORE for odd in odds[OFFERED:])
-    return replace(found, band="ambiguous", reason="likely", offered=names, more=more)
+    return replace(found, band="ambiguous", reason="likely", offered=names, more=_more(weighed.found, len(names)))
 
 
-def _is_example(first: Measured, *, meaning: bool) -> bool:
-    """Whether the message says what one of the skill's examples says."""
-    if meaning:
-        return first.numbers[_SHOT] >= SAME
-    return first.numbers[_EXAMPLES] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
+def _more(found: Sequence[Measured], offered: int) -> int:
+    """How many that are not offered say nearly as much of the message as the first one does."""
+    covers = found[0].numbers[_COVERED]
+    return sum(one.numbers[_COVERED] >= MORE * covers for one in found[offered:]) if covers >= SAYS else 0
 
 
 def leads(first: Measured, second: Measured) -> bool:

@@ -1,0 +1,110 @@
+"""What follows from a ranking: a skill is taken, up to three are offered, or the message is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.routing.entries import Entry
+from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.model import OFFERED
+from routing.semantic import entries
+
+
+def over(folder: Path, encoder: UseEncoder | None, *held: Entry) -> Meaning:
+    meaning = Meaning(RoutingIndex(folder / "index", FolderWriter([folder]), encoder))
+    meaning.learn(held or entries())
+    return meaning
+
+
+def entry(name: str, description: str, **more: tuple[str, ...]) -> Entry:
+    return Entry(id=name, name=name, description=description, **more)
+
+
+@pytest.fixture
+def few(tmp_path: Path, encoder: UseEncoder) -> Meaning:
+    """Eight skills, as most people have."""
+    return over(tmp_path, encoder)
+
+
+@pytest.mark.requirement("X-45")
+@pytest.mark.parametrize(
+    "text",
+    ["draft a letter to my landlord", "compose a lullaby for my daughter", "paint the fence", "set up a Kubernetes cluster",
+     "给房东写一封信", "帮我修一下自行车"],
+)  # fmt: skip
+def test_among_few_skills_what_none_of_them_does_is_taken_by_none(few: Meaning, text: str) -> None:
+    assert few.judged(text, 5).band != "route"
+
+
+@pytest.mark.requirement("X-45")
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("merge these pdf files", "pdf-merge"), ("plan my trip: flights and hotels", "travel-planner"), ("帮我规划一次旅行", "travel-planner"),
+     ("review my code", "code-review"), ("make this picture smaller", "image-resize"), ("整理一下这次会议的纪要", "会议纪要")],
+)  # fmt: skip
+def test_among_few_skills_the_one_that_does_it_is_taken(few: Meaning, text: str, name: str) -> None:
+    found = few.judged(text, 5)
+    assert (found.band, found.candidates[0].name) == ("route", name)
+
+
+@pytest.mark.requirement("X-45")
+@pytest.mark.parametrize("text", ["what does pdf stand for?", "谁发明了PDF", "what is a pull request?"])
+def test_a_question_is_offered_a_skill_and_not_given_one(few: Meaning, text: str) -> None:
+    assert few.judged(text, 5).band != "route"
+
+
+@pytest.mark.requirement("X-45")
+def test_skills_of_the_same_description_are_offered_together(tmp_path: Path, encoder: UseEncoder) -> None:
+    same = "Paints watercolours of boats"
+    found = over(tmp_path, encoder, entry("kilo", same), entry("zulu", same), entry("other", "Sings songs"))
+    told = found.judged("paint watercolours of boats", 5)
+    assert (told.band, set(told.offered)) == ("ambiguous", {"kilo", "zulu"})
+
+
+@pytest.mark.requirement("X-45")
+def test_how_many_more_fit_is_said(tmp_path: Path, encoder: UseEncoder) -> None:
+    kinds = "audit keywords links titles sitemap content ranking images speed".split()
+    held = [entry(f"seo-{kind}", f"Improves the SEO of a site: {kind}") for kind in kinds]
+    found = over(tmp_path, encoder, *held).judged("help me with SEO", 5)
+    assert (found.band, len(found.offered), found.more) == ("ambiguous", OFFERED, len(kinds) - OFFERED)
+
+
+# Names
+
+
+@pytest.mark.requirement("COV-2")
+@pytest.mark.parametrize(
+    "text",
+    ["write a short 3P update with internal-comms", "用internal-comms写一份周报", "draft it (internal_comms)", "internal comms for the team: we moved"],
+)  # fmt: skip
+@pytest.mark.parametrize("by_meaning", [True, False])
+def test_a_name_of_several_parts_counts_anywhere(
+    tmp_path: Path, encoder: UseEncoder, text: str, by_meaning: bool
+) -> None:
+    held = [*entries(), entry("internal-comms", "Company newsletters and status reports")]
+    found = over(tmp_path, encoder if by_meaning else None, *held).judged(text, 5)
+    assert found.candidates[0].name == "internal-comms"
+    assert found.band == "route" or (not by_meaning and found.band == "ambiguous")
+
+
+@pytest.mark.parametrize("text", ["write it without internal-comms", "不要用internal-comms，直接写"])
+def test_a_name_that_is_ruled_out_does_not(tmp_path: Path, encoder: UseEncoder, text: str) -> None:
+    held = [*entries(), entry("internal-comms", "Company newsletters and status reports")]
+    found = over(tmp_path, encoder, *held).judged(text, 5)
+    assert found.band != "route" or found.candidates[0].name != "internal-comms"
+
+
+# Examples
+
+
+def test_a_message_that_is_an_example_is_taken_whatever_it_looks_like(tmp_path: Path, encoder: UseEncoder) -> None:
+    held = [*entries(), entry("song-writer", "Writes songs", examples=("write a song", "写一首歌"))]
+    meaning = over(tmp_path, encoder, *held)
+    for text in ("write a song", "写一首歌"):
+        found = meaning.judged(text, 5)
+        assert (found.band, found.reason, found.candidates[0].name) == ("route", "example", "song-writer")
