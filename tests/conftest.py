@@ -15,7 +15,7 @@ from navigator_kernel.adapters.module_child import ModuleChild
 from navigator_kernel.adapters.use_encoder import UseEncoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 pytest_plugins = ["requirement_marks", "pytester"]
@@ -101,13 +101,15 @@ def encoder(encoder_folder: Path) -> UseEncoder:
     return made
 
 
+@pytest.fixture(scope="session")
+def caches(pattern_sets: Sequence[Path], encoder: UseEncoder, encoder_folder: Path) -> Mapping[str, Sequence[Path]]:
+    """What a home has of its caches, by folder."""
+    return {"patterns": pattern_sets, f"encoders/{encoder.id}": sorted((encoder_folder / encoder.id).iterdir())}
+
+
 @pytest.fixture(autouse=True)
 def home(
-    new_folder: Callable[[str], Path],
-    pattern_sets: Sequence[Path],
-    encoder: UseEncoder,
-    encoder_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    new_folder: Callable[[str], Path], caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
     folder = new_folder("home")
@@ -120,9 +122,9 @@ def home(
         monkeypatch.setenv(name, str(folder / below))
     (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
     cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
-    for part in (cache.parent, cache):
+    for part in (cache.parent, cache) if caches else ():
         part.mkdir(mode=0o700, parents=True)
-    for name, paths in {"patterns": pattern_sets, f"encoders/{encoder.id}": encoder_folder.glob("*/*")}.items():
+    for name, paths in caches.items():
         (cache / name).mkdir(mode=0o700, parents=True)
         for path in paths:
             (cache / name / path.name).hardlink_to(path)

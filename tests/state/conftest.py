@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import pytest
 
 
 @pytest.fixture(scope="session")
-def pattern_sets() -> tuple[()]:
-    return ()
+def caches() -> Mapping[str, tuple[Path, ...]]:
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def by_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoder would be prepared in each home."""
+    monkeypatch.setenv("NAVIGATOR_ENCODER", "off")

@@ -71,11 +71,11 @@ class UseEncoder:
         if not (held / "meta.json").is_file():
             self._prepare(held)
         try:
-            return opened(held)
+            return _once(held, opened)
         except (OSError, ValueError, KeyError):  # half-written or damaged: it can be made again
             self._writer().remove(held)
             self._prepare(held)
-            return opened(held)
+            return _once(held, opened)
 
     def _prepare(self, held: Path) -> None:
         """A folder that another process made meanwhile is as good."""
@@ -86,6 +86,19 @@ class UseEncoder:
             writer.move(made, held)
         except KernelError:
             writer.remove(made)
+
+
+_last: tuple[tuple[int, ...], Any] = ((), None)
+
+
+def _once(held: Path, opened: Callable[[Path], Any]) -> Any:
+    """The prepared arrays, which every encoder of this process shares while they are the same files."""
+    global _last
+    stat = (held / "meta.json").stat()
+    key = (stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    if _last[0] != key:
+        _last = key, opened(held)
+    return _last[1]
 
 
 def _shortened(text: str, kind: TextKind) -> str:
