@@ -25,7 +25,7 @@ def test_the_home_of_a_test_is_its_own(home: Path) -> None:
 
 def test_settings_of_the_person_are_gone() -> None:
     held = {name: value for name, value in os.environ.items() if name.startswith(("NAVIGATOR_", "GIT_DIR"))}
-    assert held == {"NAVIGATOR_ENCODER": "off"}  # what the tests set themselves
+    assert held == {}
 
 
 def test_git_can_commit(tmp_path: Path) -> None:

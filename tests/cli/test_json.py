@@ -68,7 +68,7 @@ CASES: Mapping[str, Case] = {
     "config unset": Case(words=["language"]),
     "diff": Case(before=changed),
     "doctor": Case(),
-    "eval": Case(words=["word-count"]),
+    "eval": Case(words=["csv-report"]),
     "gc": Case(),
     "host install": Case(words=["claude-code"]),
     "init": Case(),

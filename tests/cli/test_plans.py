@@ -55,7 +55,8 @@ def test_a_route_shows_its_steps_to_a_person(here: Place) -> None:
 def test_a_route_leaves_nothing_behind(here: Place) -> None:
     before = here.files()
     here.said("route", TWO)
-    assert here.files() == before
+    index = {"mybox/.gitignore", "mybox/state/project-id"}  # by which the index of the skills is found again
+    assert {name: data for name, data in here.files().items() if name not in index} == before
 
 
 @pytest.mark.parametrize("text", ["run shout-loud on a", "/shout-loud first a then b", "hello"])

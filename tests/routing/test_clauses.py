@@ -211,8 +211,8 @@ def test_a_step_of_a_workflow_stays_one_skills(place: Routing, text: str) -> Non
 
 
 def test_files_of_their_own_leave_the_message_whole(place: Routing) -> None:
-    assert len(names(place, "paint a boat for @a.md and write a song for @b.md")) <= 1
-    assert names(place, "paint a boat and write a song for @a.md") == ("boat-painter", "song-writer")
+    assert len(names(place, "paint a boat for @a.md and write a song from @b.md")) <= 1
+    assert names(place, "paint a boat and write a song from @a.md") == ("boat-painter", "song-writer")
 
 
 # What follows from it
@@ -227,7 +227,7 @@ def test_two_clear_wishes_are_no_follow_up(place: Routing) -> None:
 
 @pytest.mark.requirement("RTE-18", "PKT-1")
 @pytest.mark.parametrize(
-    "text", ["use boat-painter and song-writer on @a.md", "paint a boat and write a song for @a.md"]
+    "text", ["use boat-painter and song-writer on @a.md", "paint a boat and write a song from @a.md"]
 )
 def test_each_skill_gets_an_order_of_its_own_in_the_same_turn(place: Routing, text: str) -> None:
     made = plan(place.decide(text), place.request(text), place.catalogue, ORDER)

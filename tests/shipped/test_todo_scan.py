@@ -80,7 +80,7 @@ def tree(place: Place) -> Place:
         ("/todo-scan path=src/deep", ["c.py"]),
         ("/todo-scan @src/b.py", ["b.py"]),
         ("/todo-scan src/b.py", ["b.py"]),
-        ("which FIXMEs are left in @src/b.py", ["b.py"]),
+        ("list the FIXMEs that are left in @src/b.py", ["b.py"]),
     ],
 )
 def test_a_folder_a_file_or_the_project_is_looked_at(tree: Place, text: str, files: list[str]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 NEAR = 0.02  # share of the first one's odds from which another is worth offering
-TALK = 0.2  # probability that any skill is wanted, below which a message is small talk whatever comes near
+TALK = 0.15  # probability that any skill is wanted, below which a message is small talk whatever comes near
 TWIN = 0.005  # by which two with the same description differ at most in what its words count for
 NAMES_APART = 0.08  # the same in nearness, to which their names belong
 SAYS = 0.05  # share of a message's words that has to be said for others to be counted
