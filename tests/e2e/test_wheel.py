@@ -76,7 +76,7 @@ def test_the_shipped_skills_are_there(scripts: Path, tmp_path: Path) -> None:
     [
         ("review this code", "code-review"),
         ("审查这段代码", "code-review"),
-        ("how many words does my essay have", "word-count"),
+        ("count the words of my essay", "word-count"),
         ("写一首关于秋天的诗", None),
         ("thanks, that was great", None),
     ],
