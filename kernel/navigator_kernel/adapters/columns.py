@@ -19,7 +19,7 @@ from navigator_kernel.errors import Damaged
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
-VERSION = 5
+VERSION = 6
 HEAD = "current.json"
 _POPULATE_READ = 22  # MADV_POPULATE_READ, which the module has no name for
 
