@@ -250,7 +250,7 @@ class Consents(Protocol):
         self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any
     ) -> None:
         """ConsentNeeded, with `facts`, unless the person agreed to it for this run or trusts its digest. With
-        `by_name`, `allow_orders` is not enough. A yes to any subject in `unless` also covers `subject`."""
+        `by_name`, `allow_orders` does not count. Consent to any subject in `unless` also covers `subject`."""
 
     def trusted(self, subject: str) -> bool: ...
 
