@@ -15,12 +15,15 @@ from msgspec import Struct, field
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.ports import Agent, AgentPorts
+from navigator_kernel.text import Language, shorten
 from navigator_kernel.values.job import Actor, Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
-from navigator_kernel.values.wording import say
+from navigator_kernel.values.wording import COLON, say
 
 SKILL_MANAGER = "skill_manager"
 MESSAGE_LIMIT = 2_000
+LISTED = 50  # skills of a list
+DESCRIBED = 100  # characters of each one's description
 REMEMBERED = 256  # idempotency keys that are kept
 
 
@@ -74,14 +77,16 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             self.ports.consents.require(packet.context.run, f"skill.{what}", what)
         found = await asyncio.to_thread(self._perform, operation, params)
         language = packet.context.language
+        raw = None
         match operation:
             case "list" | "search":
-                summary = say(f"lifecycle.{operation}", language, count=len(found.get("skills", ())))
+                skills = found.get("skills", ())
+                summary, raw = say(f"lifecycle.{operation}", language, count=len(skills)), _listed(skills, language)
             case _:
                 key = "lifecycle.done" if found.get("changed", True) else "lifecycle.unchanged"
                 summary = say(key, language, operation=operation)
         effects = [what] if self.ports.lifecycle.writes(operation) and found.get("changed", True) else []
-        return {"state": "success", "summary": summary, "data": dict(found), "effects": effects}
+        return {"state": "success", "summary": summary, "data": dict(found), "raw": raw, "effects": effects}
 
     def _perform(self, operation: str, params: dict[str, Any]) -> Mapping[str, Any]:
         """Several names are several commands; the first that fails ends them."""
@@ -144,6 +149,17 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             env={"NAVIGATOR_ROOT": str(self.ports.root)},
         )
         return _answer(await self.ports.sandbox.run(job), packet, subject)
+
+
+def _listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | None:
+    """A line for each of the first LISTED skills, those that the person installed first; None for no skill."""
+    own_first = sorted(skills, key=lambda skill: skill.get("status") == "shipped")
+    lines = []
+    for skill in own_first[:LISTED]:
+        off = "" if skill.get("enabled", True) else say("lifecycle.off", language)
+        lines.append(f"{skill['name']}{off}{COLON[language]}{shorten(str(skill.get('description', '')), DESCRIBED)}")
+    more = len(skills) - len(lines)
+    return "\n".join([*lines, *([say("lifecycle.more", language, count=more)] if more else [])]) or None
 
 
 def _answer(outcome: Outcome, packet: Packet, subject: str) -> Mapping[str, Any]:

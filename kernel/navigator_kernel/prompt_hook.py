@@ -1,7 +1,8 @@
-"""What a coding agent runs at each message: tells it which skills fit, or nothing at all.
+"""The program that a coding agent runs at each message: it prints which skills fit, or nothing.
 
-It takes the hook's JSON on stdin (`prompt`, `cwd`, `hook_event_name`), asks the project's resident process, and prints
-what is to be added to the context. Whatever goes wrong, it prints nothing and ends well: no host is ever kept waiting.
+It reads the hook's JSON from stdin (`prompt`, `cwd`, `hook_event_name`), asks the project's resident process, and prints
+the text to add to the context. On any failure it prints nothing and exits with 0. The first message of a session starts
+the process and waits for it up to FIRST_PATIENCE; each later message waits up to PATIENCE.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from navigator_kernel.resident_client import ask
 
 LONGEST = 1024 * 1024  # bytes of a message with all that comes with it
 PATIENCE = 0.06  # seconds
+FIRST_PATIENCE = 2.5  # seconds, where the process had to be started: at the first message of a session
 SHOWN = 3  # skills
 
 
@@ -34,7 +36,9 @@ def _said(data: bytes) -> str:
     held = json.loads(data)
     text, folder = held["prompt"], held.get("cwd") or os.curdir
     root = os.environ.get("NAVIGATOR_ROOT") or nearest(os.path.realpath(folder))
-    found = ask(text, root, 5, PATIENCE, start=True) if text.strip() else None
+    if not text.strip() or not os.path.isdir(root):
+        return ""
+    found = ask(text, root, 5, PATIENCE, start=True, wait=FIRST_PATIENCE)
     hint = hinted(found) if found else ""
     event = str(held.get("hook_event_name") or "UserPromptSubmit")
     told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": hint}}

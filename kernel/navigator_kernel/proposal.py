@@ -167,13 +167,23 @@ def _question(bound: Sequence[BoundStep], ground: Ground) -> NeedClarification |
     unbound = [step.text for step in bound if not step.skill]
     if unbound:
         scope = say("workflow.scope", language)
-        question = say("workflow.unbound", language, steps="; ".join(map(repr, unbound)), scope=scope)
-        return NeedClarification(question=question, missing=("skill",))
+        steps = "; ".join(map(repr, unbound))
+        fitting = [step for step in bound if step.skill]
+        others = "; ".join(f"{step.text} → {step.skill}" for step in fitting)
+        question = say("workflow.rest", language, steps=steps, scope=scope, others=others)
+        return NeedClarification(question=question, missing=("skill",), rest=_rest(fitting))
     asked = [one for step in bound if (one := lacks(step, ground)) is not None]
     if not asked:
         return None
     missing = tuple(name for one in asked for name in one.missing)
     return replace(asked[0], question=" ".join(one.question for one in asked), missing=missing)
+
+
+def _rest(fitting: Sequence[BoundStep]) -> str:
+    """The message that asks for these steps and nothing else."""
+    if len(fitting) == 1:
+        return fitting[0].text
+    return "\n".join(f"{number}. {step.text}" for number, step in enumerate(fitting, 1))
 
 
 def _plan(said: str, bound: Sequence[BoundStep], ground: Ground) -> WorkflowPlan:

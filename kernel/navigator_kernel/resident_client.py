@@ -16,6 +16,8 @@ from navigator_kernel import __version__
 PROTOCOL = 1  # one line of JSON each way
 REQUEST_LIMIT = 64 * 1024  # bytes of a line
 ANSWER_LIMIT = 4 * 1024 * 1024  # bytes of a line
+AGAIN = 300.0  # seconds after which a process that was started is waited for again
+_PAUSE = 0.02  # seconds between two attempts to connect
 
 _HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")  # settings and trust are below these
 _SHARED = "/tmp", "/var/tmp"  # noqa: S108 - is_private is asked before a folder in them is used
@@ -23,23 +25,54 @@ _FNV, _PRIME = 0xCBF29CE484222325, 0x100000001B3  # FNV-1a of 64 bits; hashlib w
 _KIND, _FOLDER, _OTHERS = 0o170000, 0o040000, 0o077  # as the module `stat` has them
 
 
-def ask(text: str, root: str, k: int = 5, timeout: float = 0.05, *, start: bool = False) -> dict[str, object] | None:
+def ask(
+    text: str, root: str, k: int = 5, timeout: float = 0.05, *, start: bool = False, wait: float = 0
+) -> dict[str, object] | None:
     """The document that `navigator route --json` prints for `text` in the project at `root`, within `timeout` seconds.
 
-    None for every failure. With `start` a process is begun where none answers, and the next call may find it.
+    None for every failure. With `start`, a process is started where none answers, and its answer is waited for up to
+    `wait` seconds; where one was started within the last AGAIN seconds and has ended, nobody waits.
     """
     try:
         root = os.path.realpath(root)
         request = {"v": PROTOCOL, "root": root, "base": os.path.realpath(os.curdir), "text": text, "k": k}
         line = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+        path = socket_path(root)
         try:
-            return _told(_exchanged(socket_path(root), line, time.monotonic() + timeout))
+            return _told(_exchanged(path, line, time.monotonic() + timeout))
         except (FileNotFoundError, ConnectionRefusedError):
-            if start:
-                begin(root, "route", "--serve")
-            return None
+            if not start:
+                return None
+        until = time.monotonic() + (wait if wait and _is_first(path) else 0)
+        begin(root, "route", "--serve")
+        return _awaited(path, line, until)
     except (OSError, ValueError, RecursionError, NotImplementedError):
         return None
+
+
+def _is_first(path: str) -> bool:
+    """Whether no process was started for this socket within AGAIN seconds; from now on one was."""
+    folder, mark = path.rpartition("/")[0], f"{path}.started"
+    os.makedirs(folder, 0o700, exist_ok=True)
+    if not is_private(folder):
+        raise ValueError(folder)
+    try:
+        recent = 0 <= time.time() - os.lstat(mark).st_mtime < AGAIN
+    except FileNotFoundError:
+        recent = False
+    os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    os.utime(mark, follow_symlinks=False)
+    return not recent
+
+
+def _awaited(path: str, line: bytes, until: float) -> dict[str, object] | None:
+    """The answer of a process that was just started; it can be connected to before it is ready to answer."""
+    while time.monotonic() + _PAUSE < until:
+        try:
+            return _told(_exchanged(path, line, until))
+        except (FileNotFoundError, ConnectionRefusedError):
+            time.sleep(_PAUSE)
+    return None
 
 
 def socket_path(root: str) -> str:

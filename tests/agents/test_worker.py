@@ -155,6 +155,16 @@ def test_an_operation_of_the_lifecycle_needs_no_script(place: Any) -> None:
     assert (report.summary, place.lifecycle.asked) == ("2 skills", [("list", {})])
 
 
+def test_a_list_has_a_line_for_each_skill_own_skills_first_and_says_how_many_more_there_are(place: Any) -> None:
+    own = [{"name": f"s{number}", "description": "Does it. " * 40, "status": "installed"} for number in range(60)]
+    shipped = {"name": "first", "description": "Comes with it", "status": "shipped"}
+    place.lifecycle.answer = {"skills": [shipped, {**own[0], "enabled": False}, *own[1:]]}
+    lines = (place.ask("worker", "skills", "skill.list").raw or "").splitlines()
+    assert [line.partition(":")[0] for line in lines[:2]] == ["s0 (disabled)", "s1"]
+    assert (len(lines), max(map(len, lines)) <= 120, lines[-1]) == (51, True, "and 11 more: navigator skill list")
+    assert not any(line.startswith("first") for line in lines)
+
+
 @pytest.mark.parametrize("words", [[], ["explode"], ["install"], ["install", "a/b", "--force"]])
 def test_a_skill_command_that_is_none_is_a_usage_error(place: Any, words: list[str]) -> None:
     report = script(place, "skill_manager", *words)

@@ -233,3 +233,16 @@ def test_a_yes_for_the_session_covers_the_folder_at_a_terminal(
 @pytest.mark.parametrize(("session", "attended"), [(ASKED, True), (of_a_model(), False)])
 def test_the_letter_a_is_a_yes_to_a_call_of_a_models_at_a_terminal_alone(session: Session, attended: bool) -> None:
     assert resume(Message(text="a", attended=attended), session).approved is None
+
+
+@pytest.mark.parametrize("text", ["yes", "好的"])
+def test_a_yes_to_the_other_steps_goes_on_with_them_alone(text: str) -> None:
+    question = PendingQuestion(original="a, then b", question="only a?", missing=("skill",), rest="a")
+    found = resume(Message(text=text), Session(id="s", question=question))
+    assert (found.message.text, found.message.answers, found.session.question) == ("a", (), None)
+
+
+def test_another_answer_to_the_other_steps_names_a_skill() -> None:
+    question = PendingQuestion(original="a, then b", question="only a?", missing=("skill",), rest="a")
+    found = resume(Message(text="word-count"), Session(id="s", question=question))
+    assert (found.message.text, found.message.answers) == ("a, then b word-count", ("word-count",))

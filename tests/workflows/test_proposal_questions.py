@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.proposal import Proposed
 from navigator_kernel.values.route import NeedClarification
 from routing.place import Routing
 from workflows.proposals import bound, place_at, plan, proposed, question, steps
@@ -63,6 +64,32 @@ def test_two_steps_of_which_one_fits_no_skill_are_not_given_to_the_other_ones_sk
     asked = proposed(place, "run count-words on the moon, then list the zibs")
     assert isinstance(asked, NeedClarification)
     assert "'list the zibs'" in asked.question
+
+
+@pytest.mark.requirement("WFL-5")
+@pytest.mark.parametrize(
+    ("text", "rest", "binds"),
+    [
+        (GAP, "1. run sum-column on @data.csv\n2. draw a chart", ["sum-column", "draw-chart"]),
+        (GAP_ZH, "1. 用 sum-column 处理 @data.csv\n2. 画一张图表", ["sum-column", "draw-chart"]),
+        ("run sum-column on @data.csv, then list the zibs", "run sum-column on @data.csv", None),
+    ],
+)
+def test_the_other_steps_are_offered_without_the_one_that_no_skill_fits(
+    place: Routing, text: str, rest: str, binds: list[str] | None
+) -> None:
+    asked = question(place, text)
+    assert asked.rest == rest
+    assert "sum-column on @data.csv → sum-column" in asked.question or "处理 @data.csv → sum-column" in asked.question
+    assert binds is None or bound(place, asked.rest) == binds
+
+
+def test_a_numbered_list_is_a_list_of_steps(place: Routing) -> None:
+    text = "1. run sum-column on @data.csv\n2. draw a chart\n3. run count-words on @notes.txt\n4. draw a chart"
+    found = proposed(place, text)
+    assert isinstance(found, Proposed)
+    assert [step.skill for step in found.plan.steps] == ["sum-column", "draw-chart", "count-words"]
+    assert found.left == ("draw a chart",)
 
 
 # What a step needs (PKT-10, X-10)

@@ -234,6 +234,7 @@ def _question(decision: RouteDecision, report: Report, told: Told, now: str) -> 
         asked_at=now,
         answers=told.request.answers,
         options=asked.options if decision.tier == "retrieval" else (),
+        rest=asked.rest,
     )
 
 

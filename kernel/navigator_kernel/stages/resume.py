@@ -106,6 +106,8 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     if asked.options and _NO.match(message.text):  # the message stays what it was, and no skill works on it
         plain = replace(message, text=asked.original, answers=asked.answers, plain=True)
         return Resumed(message=plain, session=free, rounds=asked.rounds)
+    if asked.rest and is_yes(message.text):
+        return Resumed(message=replace(message, text=asked.rest), session=free)
     only = asked.options[0] if len(asked.options) == 1 and is_yes(message.text) else ""
     chosen = only or _choice(message.text, asked.options)
     if chosen:  # which skill was all that was asked: the message stays what it was

@@ -125,7 +125,8 @@ ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an M
 class PendingQuestion(Struct, frozen=True, kw_only=True):
     """X-11: the message that was not clear enough, what was asked, what was missing, and the skill it was for.
 
-    `original` ends with the `answers` to the questions before this one; `options` are the skills to choose from.
+    `original` ends with the `answers` to the questions before this one; `options` are the skills to choose from,
+    `rest` is the part of the message that a yes goes on with; empty where a yes means nothing.
     """
 
     original: str
@@ -136,6 +137,7 @@ class PendingQuestion(Struct, frozen=True, kw_only=True):
     asked_at: str = ""
     answers: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    rest: str = ""
 
 
 class Said(Struct, frozen=True, kw_only=True):

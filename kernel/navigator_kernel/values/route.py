@@ -71,6 +71,7 @@ class NeedClarification(Struct, frozen=True, kw_only=True):
     optional: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     target: str = ""  # the skill that asks, where the decision's entity is another
+    rest: str = ""  # the part of the message that a yes goes on with
 
 
 class Workflow(Struct, frozen=True, kw_only=True):

@@ -220,12 +220,15 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "`navigator model list` 说明如何配置模型。",
     ),
     "capabilities": (
-        "Give a GitHub repository, by link or name: you get what skills are in it.\n"
-        "Give where a skill comes from, or a word for it: it is installed, or found.\n"
+        "Give a GitHub repository, by link or name: you see which skills are in it.\n"
+        "Give the place that a skill comes from, or a keyword: it is installed, or found.\n"
         "Give the name of a skill: it is run, or uninstalled.",
         "提供 GitHub 仓库链接或名称 → 得到其中技能的分析。\n提供技能来源或关键词 → 安装或查找对应技能。\n提供技能名称 → 执行或卸载该技能。",
     ),
-    "capabilities.summary": ("what you give and what you get", "提供什么，得到什么"),
+    "capabilities.summary": (
+        "Say what you need, and the installed skill that fits does it. You can also:",
+        "说出需求，由合适的已安装技能完成。也可以：",
+    ),
     "unknown.skill": ("no skill is called {name}", "没有名为 {name} 的技能"),
     "unknown.disabled": ("the skill {name} is disabled; to switch it on", "技能 {name} 已禁用；启用它"),
     "unknown.script": ("no script is called {name}", "没有名为 {name} 的脚本"),
@@ -250,9 +253,9 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "scope: installed skills; docs/skills-mapping.md has more",
         "当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md",
     ),
-    "workflow.unbound": (
-        "no installed skill fits: {steps}. Name one for it ({scope})",
-        "没有已安装的技能适合：{steps}。请指定一个技能（{scope}）",
+    "workflow.rest": (
+        "no installed skill fits: {steps}. Answer yes to run only {others}, or name a skill ({scope})",
+        "没有已安装的技能适合：{steps}。回答“是”则只执行：{others}；也可以指定一个技能（{scope}）",
     ),
     "workflow.handed": ("its output and files go to the next step", "输出与文件交给下一步"),
     "workflow.last": ("the result", "结果"),
@@ -318,6 +321,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "mcp.timeout": ("Timeout: no answer from {server} (>{seconds}s)", "Timeout: {server} 超时 (>{seconds}s)"),
     "lifecycle.list": ("{count} skills", "{count} 个技能"),
     "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "找到 {count} 个技能；当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),
+    "lifecycle.more": ("and {count} more: navigator skill list", "另有 {count} 个：navigator skill list"),
+    "lifecycle.off": (" (disabled)", "（已禁用）"),
     "lifecycle.done": ("{operation} done", "{operation} 完成"),
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
     **OF_SKILLS,
