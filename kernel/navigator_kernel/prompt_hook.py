@@ -1,8 +1,8 @@
 """The program that a coding agent runs at each message: it prints which skills fit, or nothing.
 
-It reads the hook's JSON from stdin (`prompt`, `cwd`, `hook_event_name`), asks the project's resident process, and prints
-the text to add to the context. On any failure it prints nothing and exits with 0. The first message of a session starts
-the process and waits for it up to FIRST_PATIENCE; each later message waits up to PATIENCE.
+It reads the hook's JSON from stdin (`prompt`, `cwd`, `hook_event_name`), asks the project's resident process, and
+prints the text to add to the context. On any failure it prints nothing and exits with 0. The first message of a session
+starts the process and waits for it up to FIRST_PATIENCE; each later message waits up to PATIENCE.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _said(data: bytes) -> str:
     held = json.loads(data)
     text, folder = held["prompt"], held.get("cwd") or os.curdir
     root = os.environ.get("NAVIGATOR_ROOT") or nearest(os.path.realpath(folder))
-    if not text.strip() or not os.path.isdir(root):
+    if not text.strip() or not os.path.isdir(root):  # noqa: PTH112 - pathlib takes 4 ms
         return ""
     found = ask(text, root, 5, PATIENCE, start=True, wait=FIRST_PATIENCE)
     hint = hinted(found) if found else ""

