@@ -1,6 +1,6 @@
 """What the router is worth and what it costs: `make bench-routing [DATA=FOLDER] [OUT=FILE.json] [SIZES="100 1000"]`.
 
-The shipped weights answer the sets of the folder; nothing is fitted. Beside them, in the same run and over the same
+The shipped weights answer the sets of the folder; the four numbers come from weights that were fitted without the set. Beside them, in the same run and over the same
 entries: BM25 alone, SQLite's FTS5, and the encoder's cosines alone.
 """
 
@@ -25,12 +25,14 @@ import numpy as np
 
 from bench.encoders import default_encoder
 from bench.environments import Absent, python_with
+from bench.fit_decision import among_many, measured, report, tier, wanting
 from bench.routing_errors import Mistake, mistake, page
-from bench.routing_metrics import Answered, auroc, coverage, ece, ndcg, routed, stray, top
+from bench.routing_metrics import Answered, auroc, coverage, ece, four, ndcg, routed, stray, top
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
 from bench.semantic_router_peer import SemanticRouter
 from navigator_kernel.adapters.files import FolderWriter
 from navigator_kernel.model_ports import Encoder
+from navigator_kernel.routing import model
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import Meaning
@@ -42,6 +44,8 @@ DEPTH = 50  # places that are looked at
 CHANGES = 40  # skills that come, and go: more than wait beside tantivy, so that a commit is among them
 WARM = 300  # questions that are asked before a latency is measured, and as many, others, that are measured
 PLOT = Path(__file__).with_name("routing_plot.py")
+WEIGHTS = Path(model.__file__).with_name("weights.json")
+AMONG_MANY = 10_000  # skills
 AGGREGATIONS = ("mean", "sum")  # of semantic-router: its default, and the better one
 
 Rank = Callable[[str], tuple[list[str], float, bool]]  # ids in order, the confidence in the first, whether it is taken
@@ -212,6 +216,19 @@ def answering(entries: Sequence[Entry], scratch: Path) -> dict[str, Any]:
     return told
 
 
+def decisions(folder: Path, encoder: Encoder, sizes: Sequence[int]) -> dict[str, list[float | None]]:
+    """FOUR of each set, and of the everyday messages among more skills, by weights that were fitted without them."""
+    held = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    _, chance = wanting(folder, encoder)
+    found: dict[str, list[float | None]] = {}
+    more = [row for size in sizes for row in among_many(folder, encoder, held, size)]
+    for which, rows in measured(folder, encoder, held).items():
+        _, by_set = tier(rows, chance, held[which]["rank"], more if which == "meaning" else ())
+        report(by_set)
+        found |= {name: four(one) for name, one in by_set.items()}
+    return found
+
+
 PARTS: Mapping[str, Callable[[Sequence[Entry], Path], dict[str, Any]]] = {"built": built, "answering": answering}
 
 
@@ -258,6 +275,7 @@ def main() -> None:
                 told(found.name, sets[found.name])
     together = figures(joint) if joint else {}
     print("skill-like sets together", together)
+    fours = decisions(given.data, encoder, (AMONG_MANY,))
     costs = [cost(given.data, count) for count in given.sizes]
     for row in costs:
         print(row)
@@ -265,7 +283,7 @@ def main() -> None:
         counts = {name: found["default"]["questions"] for name, found in sets.items()}
         given.errors.write_text(page(wrong, counts), encoding="utf-8")
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    body = {"encoder": encoder.id, "sets": sets, "skill_like": together, "costs": costs}
+    body = {"encoder": encoder.id, "sets": sets, "skill_like": together, "decisions": fours, "costs": costs}
     given.out.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
     if given.plot is not None:
         python, _ = python_with("plots", ("matplotlib",), "import matplotlib")

@@ -23,6 +23,7 @@ import numpy as np
 from bench.fit_router import TOLD, Sample, descend, sampled, variants
 from bench.routing_metrics import FOUR, Decided, four
 from bench.routing_sets import Asked, Question, RoutingSet, everyday
+from bench.routing_sets import scale as skills
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.meaning import TALK, leads
 from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Model, Tier, evidence, log_odds
@@ -51,6 +52,7 @@ WORDS_BANDS: Mapping[str, Any] = {  # without an encoder
     "likely": 0.9,
     "sure": 0.95,
 }
+PLAIN: Mapping[str, Any] = {"meant": {}, "first": {}, "among": {}, "right": (1.0, 0.0), "offered": (1.0, 0.0)}
 FEWER = "~"  # in the name of a small catalogue, before how many skills it has
 DRAWN = {2: 30, 6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
 DRAWN_FROM = ("everyday", "realskills", "fastskills_zh", "toole_single")
@@ -131,35 +133,40 @@ def shared(rows: Sequence[Row]) -> Array:
     return np.array(held) * SCALE
 
 
-def left_out(rows: Sequence[Row]) -> Iterator[tuple[Array, Array]]:
-    """Which rows a fit learns from, and which it answers: each set once, everyday messages by folds."""
-    group, fold = np.array([row.group for row in rows]), np.array([row.fold for row in rows])
-    for name in dict.fromkeys(group.tolist()):
-        own = group == name
-        if name != "everyday":
-            yield ~own, own
-            continue
-        for at in range(FOLDS):
-            yield ~(own & (fold == at)), own & (fold == at)
+def numbers_of(rows: Sequence[Row], names: Sequence[str]) -> Array:
+    return np.array([[row.known[name] for name in names] for row in rows])
 
 
-def fitted(rows: Sequence[Row], names: Sequence[str], answers: Array, weights: Array) -> tuple[Array, Array]:
-    """Weights from all rows that want a skill, and the chance of each row by those that were fitted without it."""
-    numbers = np.array([[row.known[name] for name in names] for row in rows])
-    wants, held = np.array([row.labelled for row in rows]), np.zeros(len(rows))
-    for learns, asks in left_out(rows):
-        use = learns & wants
-        held[asks] = chances(logistic_fit(numbers[use], answers[use], weights[use], RIDGE), numbers[asks])
+def left_out(row: Row) -> tuple[str, int]:
+    """What a fit must not have seen that answers this row: its set, of the everyday messages its fold."""
+    return row.group, row.fold if row.group == "everyday" else 0
+
+
+def fitted(
+    rows: Sequence[Row], more: Sequence[Row], names: Sequence[str], answers: Array, weights: Array
+) -> tuple[Array, Array]:
+    """Weights from all `rows` that want a skill, and the chance of each of `rows` and `more` by those that were fitted
+    without it."""
+    numbers, asked = numbers_of(rows, names), numbers_of([*rows, *more], names)
+    wants, held = np.array([row.labelled for row in rows]), np.zeros(len(asked))
+    own = [left_out(row) for row in (*rows, *more)]
+    for key in dict.fromkeys(own):
+        asks = np.array([one == key for one in own])
+        use = ~asks[: len(rows)] & wants
+        held[asks] = chances(logistic_fit(numbers[use], answers[use], weights[use], RIDGE), asked[asks])
     return logistic_fit(numbers[wants], answers[wants], weights[wants], RIDGE), held
 
 
-def tier(rows: Sequence[Row], wanted: Mapping[str, float], order: Mapping[str, float]) -> dict[str, Any]:
-    """One tier's weights; `wanted` are the chances that a text wants a skill, else those of what comes near to it."""
+def tier(
+    rows: Sequence[Row], wanted: Mapping[str, float], order: Mapping[str, float], more: Sequence[Row] = ()
+) -> tuple[dict[str, Any], dict[str, list[Decided]]]:
+    """One tier's weights, and what is decided about `rows` and `more` by weights that were fitted without them, by set
+    and language; `wanted` are the chances that a text wants a skill, else those of what comes near to it."""
     weights, real = shared(rows), np.array([not row.spoiled for row in rows])
     labelled = np.array([row.labelled for row in rows], float)
-    near = np.array([[row.known[name] for name in MEANT] for row in rows])
-    meant = logistic_fit(near[real], labelled[real], weights[real], RIDGE)
-    wants = np.array([wanted.get(row.text, -1.0) for row in rows])
+    near = numbers_of([*rows, *more], MEANT)
+    meant = logistic_fit(near[: len(rows)][real], labelled[real], weights[real], RIDGE)
+    wants = np.array([wanted.get(row.text, -1.0) for row in (*rows, *more)])
     wants = np.where(wants < 0, chances(meant, near), wants)
     held: dict[str, Any] = {"rank": dict(order), "meant": _named(MEANT, meant)}
     sure, given = {}, {}
@@ -167,21 +174,19 @@ def tier(rows: Sequence[Row], wanted: Mapping[str, float], order: Mapping[str, f
     use = use if use.any() else real
     for name, names, scale in (("first", FIRST, "right"), ("among", AMONG, "offered")):
         answers = np.array([getattr(row, name) for row in rows], float)
-        found, own = fitted(rows, names, answers, weights)
+        found, own = fitted(rows, more, names, answers, weights)
         odds = np.array([[log_odds(one)] for one in wants * own])
-        scaled = logistic_fit(odds[use], answers[use], weights[use], 0.01)
+        scaled = logistic_fit(odds[: len(rows)][use], answers[use], weights[use], 0.01)
         held |= {name: _named(names, found), scale: [round(float(one), 4) for one in scaled]}
         sure[name] = chances(scaled, odds)
         given[name] = own
-    report(rows, wants, given["first"], sure, BANDS if wanted else WORDS_BANDS)
-    return held
+    return held, decided([*rows, *more], wants, given["first"], sure, BANDS if wanted else WORDS_BANDS)
 
 
-def report(
+def decided(
     rows: Sequence[Row], wants: Array, given: Array, sure: Mapping[str, Array], bands: Mapping[str, Any]
-) -> None:
-    """The four numbers of each set, of everyday messages by language (and kind, see `routing_metrics.four`)."""
-    print(f"{'set':24} {'  '.join(FOUR)}")
+) -> dict[str, list[Decided]]:
+    """What follows for each message, by set and language."""
     by_set: dict[str, list[Decided]] = {}
     for row, want, held, first, among in zip(rows, wants, given, sure["first"], sure["among"], strict=True):
         if row.spoiled:
@@ -190,9 +195,15 @@ def report(
         wanted, likely = want >= bands["want"], first >= bands["take"]["balanced"] or held >= bands["likely"]
         takes = ((wanted and first >= bands["take"]["balanced"]) or held >= bands["sure"]) and row.leads
         offers = not takes and (wanted or likely) and (among >= bands["offer"] or not wanted)
-        decided = Decided(row.kind, takes, offers, row.first, row.among, float(first))
-        by_set.setdefault(f"{row.set_name.partition('-')[0]} {row.lang}".strip(), []).append(decided)
-    for name, decisions in by_set.items():
+        one = Decided(row.kind, takes, offers, row.first, row.among, float(first))
+        by_set.setdefault(f"{row.set_name.partition('-')[0]} {row.lang}".strip(), []).append(one)
+    return by_set
+
+
+def report(found: Mapping[str, Sequence[Decided]]) -> None:
+    """The four numbers of each set, of everyday messages by language (and kind, see `routing_metrics.four`)."""
+    print(f"{'set':24} {'  '.join(FOUR)}")
+    for name, decisions in found.items():
         print(f"{name:24} {'  '.join('-' if one is None else f'{one:.3f}' for one in four(decisions))}")
 
 
@@ -258,6 +269,19 @@ def few(found: RoutingSet) -> RoutingSet:
     return replace(found, questions=tuple(chosen[:QUESTIONS]))
 
 
+def among_many(folder: Path, encoder: Encoder, held: Mapping[str, Any], count: int) -> list[Row]:
+    """The everyday messages among `count` skills, the others from `scale`: to be answered, not learned from."""
+    rows: list[Row] = []
+    with TemporaryDirectory() as scratch:
+        for one, asked in everyday(folder):
+            names = {entry.name for entry in one.entries}
+            others = [entry for entry in skills(folder, 2 * count) if entry.name not in names]
+            more = RoutingSet(f"{one.name}, {count}", one.questions, (*one.entries, *others)[:count])
+            model = Model(**PLAIN, rank=held["meaning"]["rank"])
+            rows += rows_of(sampled(more, encoder, Path(scratch)), asked, model, [text.text for text in one.questions])
+    return rows
+
+
 def measured(folder: Path, encoder: Encoder | None, held: Mapping[str, Any]) -> dict[Tier, list[Row]]:
     """The rows of each tier that this encoder, or none, serves."""
     found: dict[Tier, list[Row]] = {}
@@ -268,7 +292,7 @@ def measured(folder: Path, encoder: Encoder | None, held: Mapping[str, Any]) -> 
     with TemporaryDirectory() as scratch:
         for one, taught, asked in sets:
             which: Tier = "words" if encoder is None else "taught" if taught else "meaning"
-            model = Model(rank=held[which]["rank"], meant={}, first={}, among={}, right=(1.0, 0.0), offered=(1.0, 0.0))
+            model = Model(**PLAIN, rank=held[which]["rank"])
             sample = sampled(one, encoder, Path(scratch))
             texts = [question.text for question in one.questions]
             found.setdefault(which, []).extend(rows_of(sample, asked, model, texts))
@@ -288,7 +312,8 @@ def main(folder: Path, target: Path) -> None:
     for used in (encoder, None):
         for which, rows in measured(folder, used, held).items():
             print(which)
-            body[which] = tier(rows, chance if used else {}, held[which]["rank"])
+            body[which], decisions = tier(rows, chance if used else {}, held[which]["rank"])
+            report(decisions)
     target.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
 
 
