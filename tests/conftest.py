@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import re
 from itertools import count
+from shutil import copyfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.kept_vectors import KeptVectors
 from navigator_kernel.adapters.module_child import ModuleChild
 from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.assembly.parts import open_catalogue
+from navigator_kernel.routing.entries import entry_of
+from navigator_kernel.routing.index import RoutingIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -102,9 +107,23 @@ def encoder(encoder_folder: Path) -> UseEncoder:
 
 
 @pytest.fixture(scope="session")
-def caches(pattern_sets: Sequence[Path], encoder: UseEncoder, encoder_folder: Path) -> Mapping[str, Sequence[Path]]:
+def vectors(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Path:
+    """The vectors of the shipped skills' texts, which each new home would take 0.6 s to make."""
+    folder = tmp_path_factory.mktemp("vectors")
+    kept = KeptVectors(encoder, folder, lambda: FolderWriter([folder]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        skills = open_catalogue(folder).list_resources()
+    index = RoutingIndex(folder / "index", FolderWriter([folder]), kept)
+    index.sync([entry_of(skill) for skill in skills])
+    return kept.path
+
+
+@pytest.fixture(scope="session")
+def caches(pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path) -> Mapping[str, Sequence[Path]]:
     """What a home has of its caches, by folder."""
-    return {"patterns": pattern_sets, f"encoders/{encoder.id}": sorted((encoder_folder / encoder.id).iterdir())}
+    prepared = f"encoders/{encoder.prepared.name}"
+    return {"patterns": pattern_sets, prepared: sorted(encoder.prepared.iterdir()), "encoders": [vectors]}
 
 
 @pytest.fixture(autouse=True)
@@ -125,9 +144,12 @@ def home(
     for part in (cache.parent, cache) if caches else ():
         part.mkdir(mode=0o700, parents=True)
     for name, paths in caches.items():
-        (cache / name).mkdir(mode=0o700, parents=True)
+        (cache / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in paths:
-            (cache / name / path.name).hardlink_to(path)
+            if path.suffix == ".vectors":  # it grows
+                copyfile(path, cache / name / path.name)
+            else:
+                (cache / name / path.name).hardlink_to(path)
     (folder / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

@@ -100,9 +100,9 @@ def test_languages_meet(encoder: UseEncoder) -> None:
 @pytest.mark.parametrize("name", ["table.npy", "dense.npy", "keys.u64", "scores.f32", "meta.json"])
 def test_damaged_arrays_are_prepared_anew(encoder: UseEncoder, encoder_folder: Path, tmp_path: Path, name: str) -> None:
     first = encoder.encode(TEXTS[:2], "query")
-    folder = tmp_path / encoder.id
+    folder = prepared(tmp_path).prepared
     folder.mkdir()
-    for path in (encoder_folder / encoder.id).iterdir():
+    for path in prepared(encoder_folder).prepared.iterdir():
         os.link(path, folder / path.name)
     (folder / name).unlink()
     (folder / name).write_bytes(b"\0" * 100)
@@ -137,4 +137,4 @@ def test_two_processes_that_prepare_it_at_once_both_encode(tmp_path: Path) -> No
     env = {**os.environ, "PYTHONPATH": "kernel"}
     running = [subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.communicate(timeout=100)[0] for process in running] == ["(1, 256)\n"] * 2
-    assert [path.name for path in tmp_path.iterdir()] == [UseEncoder.id]
+    assert [path.name for path in tmp_path.iterdir()] == [prepared(tmp_path).prepared.name]

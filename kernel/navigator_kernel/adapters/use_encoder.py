@@ -65,10 +65,15 @@ class UseEncoder:
         found: tuple[Any, Any] = self._backend.message(_shortened(text, "query"), cut)
         return found
 
+    @property
+    def prepared(self) -> Path:
+        """The folder of the prepared arrays."""
+        return self._folder / f"{self.id}-{LAYOUT}"
+
     def _opened(self) -> Any:
         opened = _arrays().opened
 
-        held = self._folder / f"{self.id}-{LAYOUT}"
+        held = self.prepared
         if not (held / "meta.json").is_file():
             self._prepare(held)
         try:

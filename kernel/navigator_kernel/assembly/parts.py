@@ -187,6 +187,7 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 def _encoder(root: Path, plugins: Plugins | None) -> Encoder | None:
     """A plugin's, else the shipped one; None where neither can be loaded, and words alone decide."""
+    from navigator_kernel.adapters.kept_vectors import KeptVectors
     from navigator_kernel.adapters.use_encoder import UseEncoder, installed
 
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 on a busy machine
@@ -194,7 +195,8 @@ def _encoder(root: Path, plugins: Plugins | None) -> Encoder | None:
     if brought is not None or not installed():
         return brought
     kept = user_state() / "cache" / "encoders"
-    return UseEncoder(kept, lambda: private_writer(kept))
+    encoder = UseEncoder(kept, lambda: private_writer(kept))
+    return KeptVectors(encoder, kept, lambda: private_writer(kept))
 
 
 def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
