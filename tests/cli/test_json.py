@@ -120,6 +120,7 @@ CASES: Mapping[str, Case] = {
     "skill enable": Case(words=["tool"]),
     "skill info": Case(words=["tool"]),
     "skill install": Case(words=["./source/alpha"]),
+    "skill learn": Case(words=["alpha", "--show"], before=install),
     "skill list": Case(),
     "skill search": Case(words=["tool"]),
     "skill trust": Case(words=["tool"]),

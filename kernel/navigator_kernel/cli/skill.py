@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, str] = {
     **dict.fromkeys(("install", "uninstall", "update", "outdated", "rollback", "repair"), "skill_change"),
     **dict.fromkeys(("enable", "disable", "trust", "distrust", "record"), "skill_trust"),
     "doctor": "doctor",
+    "learn": "skill_learn",
     "new": "skill_new",
     "scan": "skill_scan",
     **dict.fromkeys(("export", "import-lock", "convert", "formats", "cache", "mapping", "validate"), "skill_files"),

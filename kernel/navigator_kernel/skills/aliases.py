@@ -1,8 +1,8 @@
-"""What a skill is called in the other language, in a file beside its receipt: the skill's own bytes stay as they are.
+"""What helps to find a skill, in a file beside its receipt: the skill's own bytes stay as they are.
 
 `.claude/skills/.navigator/<name>.aliases.json` holds `aliases`, names that a person gives it and that count like its
-own, and `words`, which an install finds in the glossary and which help to find it. An install writes `words` anew and
-leaves `aliases` alone.
+own, `words` of the other language, which an install finds in the glossary, and `examples`, requests that a model wrote
+for it (`navigator skill learn`). An install writes `words` again and leaves the others alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files import read_bounded
-from navigator_kernel.errors import Refused
+from navigator_kernel.errors import Damaged, Refused
 from navigator_kernel.skills.listing import SIDECAR
 from navigator_kernel.text import clean, pattern
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SIZE_LIMIT = 64 * 1024  # bytes
 MOST = 32  # entries of each kind that count
 LENGTH = 64  # characters of one
+EXAMPLE = 200  # characters of an example
 _LONGEST = 3  # words of an English entry of the glossary
 _RUN = pattern(r"[㐀-鿿]+|[^\W_]+")
 _ASCII_RUN = pattern(r"[A-Za-z0-9]+")
@@ -49,13 +50,38 @@ def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None) -> bytes | Non
     """What the file of `skill`, installed as `name`, is to hold; `held` is what it holds. None where nobody gave it an
     alias and the glossary knows none of its words. What cannot be read is a person's to mend, and stays."""
     try:
-        aliases = [] if held is None else _listed(json.loads(held), "aliases")
+        read = {} if held is None else json.loads(held)
+        aliases, examples = _listed(read, "aliases"), _listed(read, "examples", EXAMPLE)
     except (ValueError, RecursionError):
         return held
     words = other_words([name, *skill.tags])
-    if not aliases and not words:
+    if not aliases and not words and not examples:
         return None
-    body = {"v": 1, "aliases": aliases, "words": words}
+    return _written(aliases, words, examples)
+
+
+def with_examples(held: bytes | None, examples: Sequence[str]) -> bytes:
+    """What the file is to hold with these examples in place of those that it had. Damaged where it cannot be read."""
+    read = _read(held)
+    return _written(_listed(read, "aliases"), _listed(read, "words"), list(examples))
+
+
+def kept_examples(held: bytes | None) -> list[str]:
+    """Damaged where the file cannot be read."""
+    return _listed(_read(held), "examples", EXAMPLE)
+
+
+def _read(held: bytes | None) -> Any:
+    try:
+        read = {} if held is None else json.loads(held)
+        _listed(read, "examples")
+    except (ValueError, RecursionError) as error:
+        raise Damaged("the aliases beside the receipt cannot be read", hint="correct or remove that file") from error
+    return read
+
+
+def _written(aliases: Sequence[str], words: Sequence[str], examples: Sequence[str]) -> bytes:
+    body = {"v": 1, "aliases": aliases, "words": words, **({"examples": examples} if examples else {})}
     return (json.dumps(body, ensure_ascii=False, indent=1) + "\n").encode("utf-8", errors="replace")
 
 
@@ -64,12 +90,14 @@ def with_sidecar(skill: SkillDef, path: Path) -> SkillDef:
     try:
         held = json.loads(read_bounded(path, SIZE_LIMIT))
         aliases, words = _listed(held, "aliases"), _listed(held, "words")
+        examples = _listed(held, "examples", EXAMPLE)
     except (OSError, ValueError, RecursionError, Refused):
         return skill
     chinese = [word for word in words if _is_chinese(word)]
     return replace(
         skill,
         aliases=_added(skill.aliases, aliases),
+        examples=_added(skill.examples, examples),
         keywords_cn=_added(skill.keywords_cn, chinese),
         tags=_added(skill.tags, [word for word in words if word not in chinese]),
     )
@@ -157,13 +185,13 @@ def _glossary() -> tuple[Mapping[str, str], Mapping[str, str]]:
     return {pair[0]: pair[1] for pair in pairs}, back
 
 
-def _listed(held: Any, key: str) -> list[str]:
+def _listed(held: Any, key: str, length: int = LENGTH) -> list[str]:
     """The strings of a list in `held`, cleaned; ValueError where it is no such thing."""
     found = held.get(key, []) if isinstance(held, dict) else None
     if not isinstance(found, list):
         raise ValueError(f"{key} is no list")  # noqa: TRY004 - as for JSON that is none
     told = (_cleaned(one) for one in found if isinstance(one, str))
-    return [one for one in told if 0 < len(one) <= LENGTH][:MOST]
+    return [one for one in told if 0 < len(one) <= length][:MOST]
 
 
 @lru_cache(4_096)

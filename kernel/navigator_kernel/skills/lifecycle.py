@@ -36,6 +36,7 @@ _VERBS: Mapping[str, tuple[str, bool]] = {
     "verify": ("look", False),
     "disable": ("switch", True),
     "enable": ("switch", True),
+    "examples": ("switch", False),
     "record": ("switch", False),
     "frozen": ("change", True),
     "install": ("change", True),

@@ -1,11 +1,15 @@
-"""The commands that keep notes of the project: enable, disable and record."""
+"""The commands that keep notes of the project: enable, disable, examples and record."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.skills.lifecycle import required
+from navigator_kernel.adapters.database import locked
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.skills.aliases import kept_examples, sidecar_path, with_examples
+from navigator_kernel.skills.change import held_bytes
+from navigator_kernel.skills.lifecycle import required, words
 from navigator_kernel.skills.switches import switch
 from navigator_kernel.skills.usage import add_use
 
@@ -30,8 +34,26 @@ def _record(ground: Lifecycle, params: Params) -> Answer:
     return {"name": name, "uses": add_use(ground.state, name, ground.state_writer)}
 
 
+def _examples(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, examples}`: the requests that a model wrote for an installed skill, replaced where `examples` is given.
+    UsageProblem for a skill without a receipt: they are kept beside it."""
+    name = required(params, "name")
+    held = ground.held(name)
+    if held is None:
+        raise ground.unknown(name)
+    if held.receipt is None:
+        hint = "write `examples:` into its SKILL.md, or navigator route MESSAGE --teach NAME"
+        raise UsageProblem(f"{held.skill.name!r} was not installed: it has no receipt", hint=hint)
+    path = sidecar_path(held.place.inner, held.receipt.name)
+    if "examples" in params:
+        with locked(held.place.guard):
+            ground.doors.writer.write(path, with_examples(held_bytes(path), words(params["examples"])))
+    return {"name": held.skill.name, "examples": kept_examples(held_bytes(path))}
+
+
 VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {
     "disable": lambda ground, params: _switch(ground, params, on=False),
     "enable": lambda ground, params: _switch(ground, params, on=True),
+    "examples": _examples,
     "record": _record,
 }
