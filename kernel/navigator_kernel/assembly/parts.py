@@ -179,14 +179,16 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
     from navigator_kernel.routing.index import RoutingIndex
     from navigator_kernel.routing.meaning import Meaning
 
-    encoder = _encoder(root, plugins) if settings.encoder != "off" else None
+    encoder = open_encoder(root, settings, plugins)
     state = project_state(root)
     index = RoutingIndex(state.folder / "index", state_writer(state), encoder)
     return Meaning(index, boldness=settings.boldness, lessons=open_lessons(root).known)
 
 
-def _encoder(root: Path, plugins: Plugins | None) -> Encoder | None:
-    """A plugin's, else the shipped one; None where neither can be loaded, and words alone decide."""
+def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None) -> Encoder | None:
+    """A plugin's, else the shipped one; None where it is switched off or neither can be loaded: words alone decide."""
+    if settings.encoder == "off":
+        return None
     from navigator_kernel.adapters.kept_vectors import KeptVectors
     from navigator_kernel.adapters.use_encoder import UseEncoder, installed
 

@@ -50,6 +50,7 @@ class Limits(NamedTuple):
 @click.option("--host", "hosts", type=click.Choice(HOSTS), multiple=True, help="The catalogue has to fit this host's.")
 @click.option("--budget", type=click.IntRange(1), help="The catalogue has to fit so many characters.")
 @click.option("--require-evals", is_flag=True, help="A skill without evals of both kinds is an error.")
+@click.option("--against", metavar="KEY=VALUE|SKILL.md", help="Compare with a setting, or with a draft of a skill.")
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit's XML to this file, too.")
 @json_option
 @pass_app
@@ -64,12 +65,14 @@ def command(
     hosts: Sequence[str],
     budget: int | None,
     require_evals: bool,
+    against: str | None,
     junit: Path | None,
     as_json: bool,
 ) -> int:
     """Run the evals of SKILLS, or of all and of the project's evals/ folder, and look at their descriptions.
 
-    Exit code 1 where a threshold is missed or something is wrong. Nothing is run and no model is asked.
+    Exit code 1 where a threshold is missed or something is wrong. Nothing is run and no model is asked. With --against
+    every message is routed twice, and the messages that change are listed; exit code 1 where one gets worse.
     """
     from navigator_kernel.assembly.parts import open_router
 
@@ -79,7 +82,11 @@ def command(
         raise NotFound(f"no skill is called {missing[0]!r}", hint="navigator skill list")
     chosen = [skill for skill in every if not skills or skill.name in skills]
     cases, problems = _gathered(app, parts, chosen, whole=not skills)
-    found = _routed(cases, parts)
+    found = routed(cases, parts)
+    if against is not None:
+        from navigator_kernel.cli.eval_against import compared
+
+        return compared(app, parts, found, against, as_json=as_json)
     level = "error" if require_evals else "warning"
     limits = Limits(min_precision, min_recall, min_served, max_overlap, tuple(hosts), budget, level)
     body = _judged(found, [*problems, *_linted(cases, chosen, every, limits)], every, limits)
@@ -120,7 +127,7 @@ def _gathered(
     return cases, problems
 
 
-def _routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
+def routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
     """Each message as a turn's first stages see it; files that it names count as there."""
     from navigator_kernel.evals.score import Choice, outcomes
     from navigator_kernel.stages.decide import decide
@@ -231,6 +238,7 @@ def _show(body: Mapping[str, Any]) -> None:
         note(f"{one['one']} and {one['other']} are described alike: {one['likeness']:.0%}")
     for host, held in body["budgets"].items():
         note(f"{host}: {held['used']} of {held['limit']} characters")
-    names = ("precision", "recall", "served", "taken_wrong", "quiet")
-    figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in names)
+    from navigator_kernel.evals.score import FIGURES
+
+    figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in FIGURES)
     note(f"{body['passed']} of {body['cases']} evals passed, {figures}")

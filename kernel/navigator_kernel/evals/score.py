@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from navigator_kernel.evals.cases import EvalCase
 
 NOBODY = "(nobody)"
+FIGURES = ("precision", "recall", "served", "taken_wrong", "quiet")  # shares that people read
 
 
 class Choice(NamedTuple):
@@ -61,6 +62,19 @@ class Score(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         return {name: round(value, 4) for name, value in self._asdict().items()}
+
+
+def worth(one: Outcome) -> int:
+    """3 for a message that went where it should, 2 for the right skill among those that are offered, 1 for nothing or
+    for wrong offers, 0 for a wrong skill."""
+    if one.passed:
+        return 3
+    return 2 if one.served else 0 if one.choice.skill else 1
+
+
+def better(before: Outcome, after: Outcome) -> Literal["better", "worse", "other"]:
+    one, other = worth(before), worth(after)
+    return "better" if other > one else "worse" if other < one else "other"
 
 
 def outcomes(cases: Sequence[EvalCase], choose: Callable[[str], Choice]) -> list[Outcome]:
