@@ -15,15 +15,13 @@ from msgspec import Struct, field
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.ports import Agent, AgentPorts
-from navigator_kernel.text import Language, shorten
 from navigator_kernel.values.job import Actor, Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
-from navigator_kernel.values.wording import COLON, say
+from navigator_kernel.values.skill_lines import listed
+from navigator_kernel.values.wording import say
 
 SKILL_MANAGER = "skill_manager"
 MESSAGE_LIMIT = 2_000
-LISTED = 50  # skills of a list
-DESCRIBED = 100  # characters of each one's description
 REMEMBERED = 256  # idempotency keys that are kept
 
 
@@ -81,7 +79,7 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
         match operation:
             case "list" | "search":
                 skills = found.get("skills", ())
-                summary, raw = say(f"lifecycle.{operation}", language, count=len(skills)), _listed(skills, language)
+                summary, raw = say(f"lifecycle.{operation}", language, count=len(skills)), listed(skills, language)
             case _:
                 key = "lifecycle.done" if found.get("changed", True) else "lifecycle.unchanged"
                 summary = say(key, language, operation=operation)
@@ -149,17 +147,6 @@ class WorkerAgent(Struct, frozen=True, kw_only=True):
             env={"NAVIGATOR_ROOT": str(self.ports.root)},
         )
         return _answer(await self.ports.sandbox.run(job), packet, subject)
-
-
-def _listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | None:
-    """A line for each of the first LISTED skills, those that the person installed first; None for no skill."""
-    own_first = sorted(skills, key=lambda skill: skill.get("status") == "shipped")
-    lines = []
-    for skill in own_first[:LISTED]:
-        off = "" if skill.get("enabled", True) else say("lifecycle.off", language)
-        lines.append(f"{skill['name']}{off}{COLON[language]}{shorten(str(skill.get('description', '')), DESCRIBED)}")
-    more = len(skills) - len(lines)
-    return "\n".join([*lines, *([say("lifecycle.more", language, count=more)] if more else [])]) or None
 
 
 def _answer(outcome: Outcome, packet: Packet, subject: str) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ EXCEPT = {
     "kernel/navigator_kernel/adapters/repo_cache.py": "the mode of its own folder",
     "kernel/navigator_kernel/cli/main.py": "the null device",
     "kernel/navigator_kernel/cli/resident.py": "a socket in the runtime folder",
+    "kernel/navigator_kernel/resident_client.py": "the time of the last start, in the runtime folder",
     "kernel/navigator_kernel/sandbox/cgroup.py": "the system's own control groups",
     "kernel/navigator_kernel/sandbox/rungs.py": "the trial of a sandbox, in the system's temporary folder",
 }

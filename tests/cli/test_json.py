@@ -109,6 +109,7 @@ CASES: Mapping[str, Case] = {
     "skill import-lock": Case(before=foreign_lock),
     "skill new": Case(words=["new-one"]),
     "skill mapping": Case(words=["pdf"]),
+    "skill optimize": Case(words=["csv-report"]),
     "skill outdated": Case(before=install),
     "skill record": Case(words=["tool"]),
     "skill repair": Case(before=install),

@@ -11,7 +11,7 @@ import pytest
 
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.routing.example_writer import parsed
+from navigator_kernel.routing.skill_writer import EXAMPLES, parsed
 
 SKILL = (
     "---\nname: kiln-log\ndescription: Keeps the firing log of a kiln.\n---\n\n# Kiln log\n\nWrite each firing down.\n"
@@ -111,4 +111,4 @@ def test_what_cannot_be_learned_says_why(here: Place, words: list[str], code: in
     ],
 )
 def test_an_answer_is_data_that_is_cleaned(text: str, found: tuple[str, ...]) -> None:
-    assert parsed(text) == found
+    assert parsed(text, EXAMPLES) == found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from navigator_kernel.cli.eval import routed
+from navigator_kernel.cli.eval_cases import routed
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.evals.score import FIGURES, Outcome, better, score
@@ -18,6 +18,7 @@ from navigator_kernel.text import shorten
 if TYPE_CHECKING:
     from navigator_kernel.assembly.parts import RouterParts
     from navigator_kernel.cli.project import App
+    from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.settings import Settings
     from navigator_kernel.values.resource import SkillDef
 
@@ -27,7 +28,8 @@ LIMIT = 1024 * 1024  # bytes of a draft
 def compared(app: App, parts: RouterParts, before: Sequence[Outcome], against: str, *, as_json: bool) -> int:
     """Prints both scores and the messages that change; 1 where one of them gets worse."""
     settings, skills = _other(app, parts, against)
-    after = tried(app, parts, before, settings, skills)
+    with TemporaryDirectory(prefix="navigator-") as folder:
+        after = tried(app, parts, [one.case for one in before], settings, skills, Path(folder))
     body = difference(before, after)
     worse = any(one["change"] == "worse" for one in body["changes"])
     body = {"exit_code": int(worse), "against": against, **body}
@@ -36,14 +38,18 @@ def compared(app: App, parts: RouterParts, before: Sequence[Outcome], against: s
 
 
 def tried(
-    app: App, parts: RouterParts, before: Sequence[Outcome], settings: Settings, skills: Sequence[SkillDef]
+    app: App,
+    parts: RouterParts,
+    cases: Sequence[EvalCase],
+    settings: Settings,
+    skills: Sequence[SkillDef],
+    folder: Path,
 ) -> list[Outcome]:
-    """The same messages by the other router."""
+    """What becomes of the messages where these settings count and these skills have replaced those of their names; the
+    index lies in `folder`."""
     from navigator_kernel.assembly.trials import open_trial
 
-    with TemporaryDirectory(prefix="navigator-") as folder:
-        trial = open_trial(app.root, settings, parts, Path(folder), skills)
-        return routed([one.case for one in before], trial)
+    return routed(cases, open_trial(app.root, settings, parts, folder, skills))
 
 
 def difference(before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str, Any]:

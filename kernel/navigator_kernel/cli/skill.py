@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "doctor",
     "learn": "skill_learn",
     "new": "skill_new",
+    "optimize": "skill_optimize",
     "scan": "skill_scan",
     **dict.fromkeys(("export", "import-lock", "convert", "formats", "cache", "mapping", "validate"), "skill_files"),
 }

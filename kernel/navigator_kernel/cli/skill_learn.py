@@ -1,8 +1,9 @@
-"""`navigator skill learn`: example requests of a skill, written by the model, shown, and forgotten again."""
+"""`navigator skill learn`: example requests of a skill, written by the model, shown, and removed again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,9 +11,9 @@ import click
 from navigator_kernel.assembly.lifecycle import open_lifecycle
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
-from navigator_kernel.cli.output import document, is_asked, note, table
+from navigator_kernel.cli.output import document, note, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import ConsentNeeded, KernelError, NotFound, UsageProblem
+from navigator_kernel.errors import KernelError, UsageProblem
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
@@ -48,14 +49,12 @@ def learn(
     if bool(names) == everything or (show and forget):
         raise UsageProblem("which skills?", hint="navigator skill learn NAME, or --all; --show or --forget, not both")
     lifecycle = open_lifecycle(app.root)
-    found: list[dict[str, Any]] = [
-        dict(lifecycle.perform("examples", {"name": name})) for name in names or _installed(lifecycle)
-    ]
+    found = [dict(lifecycle.perform("examples", {"name": name})) for name in names or _installed(lifecycle)]
     told: dict[str, Any] = {}
     if forget:
         found = [_kept(lifecycle, one["name"], ()) for one in found]
     elif not show:
-        wanted = [one for one in found if not (everything and one["examples"])]
+        wanted = [one["name"] for one in found if not (everything and one["examples"])]
         told = _written(app, lifecycle, wanted, model_name, sure=yes, as_json=as_json)
         found = told.pop("skills")
     if as_json:
@@ -66,8 +65,7 @@ def learn(
 
 
 def _installed(lifecycle: Lifecycle) -> list[str]:
-    found = lifecycle.perform("list", {})["skills"]
-    return [one["name"] for one in found if one["status"] != "shipped" and one["level"] != "shipped"]
+    return [one["name"] for one in lifecycle.perform("list", {})["skills"] if one["status"] == "managed"]
 
 
 def _kept(lifecycle: Lifecycle, name: str, examples: Sequence[str]) -> dict[str, Any]:
@@ -75,62 +73,45 @@ def _kept(lifecycle: Lifecycle, name: str, examples: Sequence[str]) -> dict[str,
 
 
 def _written(
-    app: App, lifecycle: Lifecycle, found: Sequence[Mapping[str, Any]], name: str, *, sure: bool, as_json: bool
+    app: App, lifecycle: Lifecycle, names: Sequence[str], model_name: str, *, sure: bool, as_json: bool
 ) -> dict[str, Any]:
-    """`{skills, failed, requests, input, output, cost, …}`. ConsentNeeded where nobody agreed to the cost."""
-    import asyncio
-
-    from navigator_kernel.assembly.models import open_model
+    """`{skills, failed, requests, input_tokens, …}`; the first failure where every skill failed."""
     from navigator_kernel.assembly.parts import open_catalogue
-    from navigator_kernel.routing.example_writer import tokens_for
+    from navigator_kernel.cli.model_asked import agreed_model, asked_model
+    from navigator_kernel.routing.skill_writer import EXAMPLES
     from navigator_kernel.values.chat import Spent
 
-    models = app.settings.models
-    if not (wanted := name or models.default):
-        raise NotFound("no model is set", hint="navigator model use PROVIDER:MODEL, or --model NAME")
     catalogue = open_catalogue(app.root)
-    skills = [skill for one in found if (skill := catalogue.find(one["name"])) is not None]
+    skills = [skill for name in names if (skill := catalogue.find(name)) is not None]
     if not skills:
         return {"skills": [], "failed": {}, **Spent().to_dict()}
-    sent, back = tokens_for(skills)
-    cost = f"{len(skills)} requests to {wanted}, about {sent:,} tokens in and {back:,} out"
-    if not sure:
-        _agree(cost, asked=not as_json and is_asked())
-    model = open_model(wanted, models)
-    done, failed, spent = asyncio.run(_asked(model, skills, lifecycle, quiet=as_json))
+    wanted = agreed_model(app, model_name, EXAMPLES, skills, sure=sure, as_json=as_json)
+    done, failed, spent = asked_model(app, wanted, partial(_asked, skills, lifecycle, quiet=as_json))
     if not done:
         raise next(iter(failed.values()))
     return {"skills": done, "failed": {name: error.message for name, error in failed.items()}, **spent.to_dict()}
 
 
-def _agree(cost: str, *, asked: bool) -> None:
-    if not asked or not click.confirm(f"{cost}. Ask the model?", err=True):
-        raise ConsentNeeded(f"nobody agreed to {cost}", hint="--yes agrees to it")
-
-
 async def _asked(
-    model: ChatModel, skills: Sequence[SkillDef], lifecycle: Lifecycle, *, quiet: bool
+    skills: Sequence[SkillDef], lifecycle: Lifecycle, model: ChatModel, *, quiet: bool
 ) -> tuple[list[dict[str, Any]], dict[str, KernelError], Spent]:
-    """What was written is kept skill by skill: an interruption loses none of it."""
-    from navigator_kernel.routing.example_writer import write_examples
+    """Examples are kept skill by skill: an interruption loses none of them."""
+    from navigator_kernel.routing.skill_writer import write_examples
     from navigator_kernel.values.chat import Spent
 
     done: list[dict[str, Any]] = []
     failed: dict[str, KernelError] = {}
     spent = Spent()
-    try:
-        for skill in skills:
-            try:
-                examples, cost = await write_examples(model, skill)
-            except KernelError as error:
-                failed[skill.name] = error
-                if not quiet:
-                    note(f"{skill.name}: {error.message}")
-                continue
-            spent += cost
-            done.append(_kept(lifecycle, skill.name, examples))
-    finally:
-        await model.close()
+    for skill in skills:
+        try:
+            examples, cost = await write_examples(model, skill)
+        except KernelError as error:
+            failed[skill.name] = error
+            if not quiet:
+                note(f"{skill.name}: {error.message}")
+            continue
+        spent += cost
+        done.append(_kept(lifecycle, skill.name, examples))
     return done, failed, spent
 
 
