@@ -25,7 +25,7 @@ from bench.routing_metrics import FOUR, Decided, four
 from bench.routing_sets import Asked, Question, RoutingSet, everyday
 from bench.routing_sets import scale as skills
 from navigator_kernel.model_ports import Encoder
-from navigator_kernel.routing.meaning import TALK, leads
+from navigator_kernel.routing.meaning import TALK, declines, leads
 from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Model, Tier, evidence, log_odds
 
 # What a set counts for: everyday messages are what people type; intents and APIs are less like skills than skills
@@ -121,6 +121,7 @@ def rows_of(sample: Sample, asked: Sequence[Asked], model: Model, texts: Sequenc
             fold = crc32(texts[at].encode()) % FOLDS
             row = Row(sample.name, texts[at], known, hits[0], any(hits), labelled, spoils, fold)
             ahead = len(order) == 1 or leads(held[order[0]], held[order[1]])
+            ahead = ahead and not declines(texts[at])
             yield replace(row, kind=about.kind, lang=about.lang, leads=ahead)
 
 

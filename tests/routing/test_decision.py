@@ -53,6 +53,15 @@ def test_among_few_skills_the_one_that_does_it_is_taken(few: Meaning, text: str,
 
 
 @pytest.mark.requirement("X-45")
+@pytest.mark.parametrize(
+    "text",
+    ["no need to merge these pdf files", "旅行不用你规划了", "merge these pdf files? never mind", "代码已经审查好了"],
+)
+def test_what_is_not_needed_is_not_taken(few: Meaning, text: str) -> None:
+    assert few.judged(text, 5).band != "route"
+
+
+@pytest.mark.requirement("X-45")
 @pytest.mark.parametrize("text", ["what does pdf stand for?", "谁发明了PDF", "what is a pull request?"])
 def test_a_question_is_offered_a_skill_and_not_given_one(few: Meaning, text: str) -> None:
     assert few.judged(text, 5).band != "route"

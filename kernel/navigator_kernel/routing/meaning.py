@@ -38,6 +38,11 @@ _NAMES = pattern(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\
 _AGAINST = pattern(
     r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE
 )
+_DECLINES = pattern(
+    r"\bno need (?:for|to)\b|\bnot needed\b|\bnever ?mind\b|不用(?:你|再|帮)|不用[^，。；]{0,4}了|不需要(?:你|了)"
+    r"|已经[^，。；]{0,8}[完好]了\W*$",
+    re.IGNORECASE,
+)
 _AFTER = pattern(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
 _SHOT = MEASURED.index("near_shot")
 _WORDS = [MEASURED.index(f"words_{name}") for name in ("purpose", "examples", "tags", "body")]
@@ -154,7 +159,8 @@ class Meaning(Struct):
             order[:2] = order[1], order[0]
         ordered, held = [found[at] for at in order], sorted(scores, reverse=True)
         known = evidence(ordered, held, said.length)
-        if not meaning and not said.asks and _is_plain(ordered[0], known, said.length):
+        declined = named is None and declines(said.text)
+        if not meaning and not said.asks and not declined and _is_plain(ordered[0], known, said.length):
             return _Weighed(ordered, held, model, tier, SURE, SURE, SURE, SURE)
         given = model.given(known)
         wanted = self._wanted(ranker.vector(said) if meaning else None, model, known)
@@ -166,7 +172,7 @@ class Meaning(Struct):
         first, among = model.probability(known, wanted), model.probability_among(known, wanted)
         if named is not None:
             first = among = max(first, SURE)
-        return _Weighed(ordered, held, model, tier, wanted, given, first, among, ahead or same, same)
+        return _Weighed(ordered, held, model, tier, wanted, given, first, among, (ahead or same) and not declined, same)
 
     def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
         """The probability that the message wants any skill: by its vector, else by what comes near to it."""
@@ -180,6 +186,11 @@ class Meaning(Struct):
         shots = [one.numbers[_SHOT] for one in found]
         taught = sum(shot > 0 for shot in shots)
         return "taught" if max(shots) >= SAID or taught > len(found) / 2 else "meaning"
+
+
+def declines(text: str) -> bool:
+    """Whether the message says that something is not needed: what comes near to it may be just that."""
+    return _DECLINES.search(text) is not None
 
 
 class _Named(NamedTuple):
