@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits depend on it
+
 pytest_plugins = ["requirement_marks", "pytester"]
 
 settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples each time, no example database

@@ -45,12 +45,11 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.ci
 @pytest.mark.requirement("LIF-3")
-@pytest.mark.parametrize("encoder", ["off", "on"])
+@pytest.mark.parametrize("which", ["off", "auto"])
 def test_well_known_skills_are_found_by_what_they_are_for(
-    project: Path, encoder: str, monkeypatch: pytest.MonkeyPatch
+    project: Path, which: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if encoder == "on":
-        monkeypatch.delenv("NAVIGATOR_ENCODER")
+    monkeypatch.setenv("NAVIGATOR_ENCODER", which)
     first = {query: _said(project, "search", query)["skills"] for query in ("excel", "幻灯片", "brainst", "zzzzqq")}
     names = {query: [one["name"] for one in found] for query, found in first.items()}
     assert names["excel"].index("xlsx") < names["excel"].index("code-review-excellence")

@@ -16,7 +16,6 @@ from navigator_kernel.errors import Damaged
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
 
-_KEPT = 4_096  # words of messages whose vectors are kept
 _NEW = 6  # words of one message that get a vector: a word that no entry has tells less than one that many have
 _BATCH = 256
 
@@ -36,7 +35,7 @@ def worded(encoder: Encoder, words: Mapping[int, str]) -> dict[str, bytes]:
 
 
 class Lexicon:
-    """The vectors of an index's words by the hashes of their stems, and of words that it has not by themselves."""
+    """The vectors of an index's words by the hashes of their stems, and those of a message's other words."""
 
     def __init__(self, *, word_keys: memoryview, word_vectors: memoryview, dimensions: int) -> None:
         keys = np.frombuffer(word_keys, dtype=np.uint32)
@@ -93,16 +92,15 @@ class Lexicon:
         return rows
 
     def unknown(self, asked: Mapping[int, tuple[str, float]]) -> dict[int, str]:
-        """The words of a message that have no vector yet, at most _NEW of them; those of the index have one."""
+        """The words of a message that the index has no vector of, at most _NEW of them."""
         places = self.places(list(asked)).tolist()
-        new = [key for key, place in zip(asked, places, strict=True) if place < 0 and key not in self._others]
+        new = [key for key, place in zip(asked, places, strict=True) if place < 0]
         return {key: asked[key][0] for key in new[:_NEW]}
 
     def keep(self, keys: Iterable[int], vectors: Iterable[Floats]) -> None:
-        """Vectors of words that no entry has."""
-        if len(self._others) > _KEPT:
-            self._others.clear()
-        self._others |= dict(zip(keys, vectors, strict=True))
+        """The vectors of these words of the message, in place of those of the message before: what is encoded together
+        decides the last digits, and a message must get the same numbers each time."""
+        self._others = dict(zip(keys, vectors, strict=True))
 
     def _query(self, asked: Mapping[int, tuple[str, float]]) -> Floats:
         """The vectors of a message's words; of zeros for one that is not known."""

@@ -48,6 +48,8 @@ _ASKING = pattern(
     r"[?？吗呢]\s*$|^\s*(?:who|what|when|where|why|which|how|is|are|was|were|does|do|did)\b|谁|什么|哪|为什么|怎么|多少|几个",
     re.IGNORECASE,
 )
+# A file, or a text behind a colon or in quotes: who brings one wants something done with it
+_BRINGS = pattern(r"[:：]\s*(?:\S+\s+){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^”]{4,}”")
 _UNMEANT = (0.0,) * len(SEMANTIC)
 
 
@@ -77,8 +79,8 @@ class Said(Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """Whether it is a question, with or without a mark."""
-        return _ASKING.search(self.text) is not None
+        """Whether it is a question, with or without a mark, and brings nothing to work on."""
+        return _ASKING.search(self.text) is not None and _BRINGS.search(self.text) is None
 
 
 class Ranker:
