@@ -10,7 +10,7 @@ ALIKE = (
     *("architecture/test_budgets.py", "docs", "values"),  # the source tree, its pages, values
     *(
         f"adapters/test_{name}.py"  # texts in, texts out
-        for name in ("pattern_set", "redaction", "redaction_needles", "secret_shapes")
+        for name in ("blocks", "columns", "pattern_set", "redaction", "redaction_needles", "secret_shapes")
     ),
     *("evals/test_lint.py", "hostile_input/test_parsers_fuzz.py"),
     *(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from navigator_kernel.adapters.columns import Picked
 from navigator_kernel.adapters.use_encoder import ENDING, LIMITS, UseEncoder
 from navigator_kernel.routing import vectors as vectors_module
 from navigator_kernel.routing.vectors import Vectors
@@ -95,9 +98,9 @@ def test_of_a_long_message_its_beginning_and_its_end_are_read(encoder: UseEncode
 
 
 def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_first(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Few are compared with it in full; their cosines are exact."""
+    """Few are compared with it in full; what is told of them is exact. The file is mapped, and read piece by piece."""
     chance, rows, width = np.random.default_rng(5), 6_000, 32
     topics = chance.normal(size=(60, width))
     told = topics[chance.integers(60, size=rows)] + 0.7 * chance.normal(size=(rows, width))
@@ -105,7 +108,11 @@ def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_fir
     files = {"vectors": memoryview(held.tobytes()), "shots": memoryview(b""), "shot_ends": memoryview(bytes(8 * rows))}
     whole = Vectors(**files, rows=rows, dimensions=width)
     monkeypatch.setattr(vectors_module, "EXACT", rows - 1)
-    few = Vectors(**files, rows=rows, dimensions=width)
+    (tmp_path / "vectors").write_bytes(held.tobytes())
+    with (tmp_path / "vectors").open("rb") as file:
+        mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    picked = Picked(tmp_path / "vectors", 3 * width * 2)
+    few = Vectors(**{**files, "vectors": mapped}, rows=rows, dimensions=width, picked=picked)
     shared = 0
     for query in (topics[:40] / np.linalg.norm(topics[:40], axis=1, keepdims=True)).astype(np.float32):
         (best, near), (found, said) = whole.near(query, 32), few.near(query, 32)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 VERSION = 6
 HEAD = "current.json"
+_POPULATE_READ = 22  # MADV_POPULATE_READ, which the module has no name for
 
 
 class Head(Struct, frozen=True, kw_only=True):
@@ -107,3 +111,31 @@ class Columns:
         for path in self.folder.glob("g-*"):
             if head is None or path.name != head.generation:
                 self._writer.remove(path)
+
+
+class Picked:
+    """Records of `size` bytes of a file, the first at `start`, read one by one: of what is mapped the system keeps much
+    more at hand than is asked for."""
+
+    def __init__(self, path: Path, size: int, start: int = 0) -> None:
+        self._size, self._start = size, start
+        self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        finalize(self, os.close, self._handle)  # also where the interpreter ends first
+
+    def __call__(self, records: Iterable[int]) -> bytes:
+        handle, size, start = self._handle, self._size, self._start
+        return b"".join([os.pread(handle, size, start + record * size) for record in records])
+
+
+def at_hand(held: memoryview) -> memoryview:
+    """A mapped file, all of it in memory: page by page, on first sight, each costs microseconds of a message."""
+    if isinstance(held.obj, mmap.mmap) and sys.platform == "linux":
+        with suppress(OSError):  # kernels before 5.14 do not know it
+            held.obj.madvise(_POPULATE_READ)
+    return held
+
+
+def unmapped(held: memoryview) -> None:
+    """Gives the memory back that a mapped file was read into; what is asked for again is read again."""
+    if isinstance(held.obj, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        held.obj.madvise(mmap.MADV_DONTNEED)

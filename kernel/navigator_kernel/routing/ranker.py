@@ -49,7 +49,9 @@ _ASKING = pattern(
     re.IGNORECASE,
 )
 # A file, or a text behind a colon or in quotes: who brings one wants something done with it
-_BRINGS = pattern(r"[:：]\s*(?:\S+\s+){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^”]{4,}”")
+_BRINGS = pattern(
+    r"[:：]\s*(?:\S+\s+){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^”]{4,}”"
+)
 _UNMEANT = (0.0,) * len(SEMANTIC)
 
 

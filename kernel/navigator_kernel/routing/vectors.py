@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from navigator_kernel.adapters.columns import unmapped
 from navigator_kernel.errors import Damaged
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ def _middle(vectors: Floats) -> Floats:
 
 
 class Vectors:
-    """The vectors of `rows` rows, from the bytes of their files. `before` is what the first of them were found by in an
-    older state."""
+    """The vectors of `rows` rows, from the bytes of their files. `picked` reads some rows of `vectors`, where there are
+    many; `before` is what the first of them were found by in an older state."""
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class Vectors:
         shot_ends: memoryview,
         rows: int,
         dimensions: int,
+        picked: Callable[[Iterable[int]], bytes] | None = None,
         before: Search | None = None,
     ) -> None:
         if len(vectors) != rows * len(FACETS) * dimensions * 2 or len(shot_ends) != rows * 8:
@@ -75,11 +78,17 @@ class Vectors:
         self._held = np.frombuffer(vectors, dtype=np.float16).reshape(rows, len(FACETS), dimensions)
         self._shots = np.frombuffer(shots, dtype=np.float16).reshape(-1, dimensions)
         self._shot_ends = np.frombuffer(shot_ends, dtype=np.int64) // (dimensions * 2)
-        self.search = Search(self._held, before)
+        self._picked = picked
+        self.search = Search(self._held, partial(unmapped, vectors), before)
 
     def near(self, query: Floats, limit: int) -> tuple[np.ndarray[Any, Any], Floats]:
         """The `limit` rows nearest to `query`, nearest first, with their cosines."""
-        return self.search.near(query, limit, self._held)
+        return self.search.near(query, limit, self._of)
+
+    def _of(self, rows: Sequence[int]) -> np.ndarray[Any, Any]:
+        if self._picked is None:
+            return self._held[list(rows)]
+        return np.frombuffer(self._picked(rows), dtype=np.float16).reshape(-1, *self._held.shape[1:])
 
     def measured(self, query: Floats, rows: Sequence[int]) -> Floats:
         """Of each row the cosines of its name, its text and the nearest of its examples, at least 0, and how much of
@@ -87,7 +96,7 @@ class Vectors:
         found = np.zeros((len(rows), 4), dtype=np.float32)
         if not len(rows):
             return found
-        held = self._held[list(rows), :2].astype(np.float32)
+        held = self._of(rows)[:, :2].astype(np.float32)
         found[:, :2] = held @ query
         spans = [(int(self._shot_ends[row - 1]) if row else 0, int(self._shot_ends[row])) for row in rows]
         counts = [end - start for start, end in spans]
@@ -106,12 +115,13 @@ class Search:
     """What rows are found by. Up to EXACT are compared in full, and of more those that have come since there were
     clusters of them; `before` is of the first of these rows."""
 
-    def __init__(self, held: np.ndarray[Any, Any], before: Search | None = None) -> None:
+    def __init__(self, held: np.ndarray[Any, Any], forget: Callable[[], None], before: Search | None = None) -> None:
+        """`forget` gives the memory back that `held` was read into."""
         self.clusters: _Clusters | None
         if before is not None and len(held) - before.clustered <= EXACT:
             self.clusters, told = before.clusters, before.told
         else:
-            self.clusters = _Clusters(held) if len(held) > EXACT else None
+            self.clusters = _Clusters(held, forget) if len(held) > EXACT else None
             told = np.empty((0, held.shape[2]), dtype=np.float32)
         self.told: Floats = np.concatenate([told, _told(held[self.clustered + len(told) :])])
 
@@ -120,14 +130,16 @@ class Search:
         """How many of the first rows are in clusters."""
         return 0 if self.clusters is None else self.clusters.rows
 
-    def near(self, query: Floats, limit: int, held: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], Floats]:
-        """The `limit` rows of `held` nearest to `query`, nearest first, with their cosines."""
+    def near(
+        self, query: Floats, limit: int, of: Callable[[Sequence[int]], np.ndarray[Any, Any]]
+    ) -> tuple[np.ndarray[Any, Any], Floats]:
+        """The `limit` rows nearest to `query`, nearest first, with their cosines; `of` reads the vectors of some."""
         found = _top(self.told @ query, limit)
         rows, cosines = found + self.clustered, self.told[found] @ query
         if self.clusters is None:
             return rows, cosines
         rough = self.clusters.near(query, limit + limit // 4)  # in bytes, of which twice as many find no more
-        rows, cosines = np.append(rough, rows), np.append(_told(held[rough]) @ query, cosines)
+        rows, cosines = np.append(rough, rows), np.append(_told(of(rough.tolist())) @ query, cosines)
         best = _top(cosines, limit)
         return rows[best], cosines[best]
 
@@ -136,16 +148,16 @@ class _Clusters:
     """Rows by the middle that each is nearest to, in bytes: only those round the middles next to a query are looked at
     (Jégou et al. 2011, inverted file), a tenth of 100,000, which hold five of six that are near."""
 
-    def __init__(self, held: np.ndarray[Any, Any]) -> None:
+    def __init__(self, held: np.ndarray[Any, Any], forget: Callable[[], None]) -> None:
         self.rows, step = len(held), max(1, len(held) // _SAMPLE)
-        sample = np.concatenate([told for _, told in _read(held, step)])
+        sample = np.concatenate([told for _, told in _read(held, forget, step)])
         self._middles = _middles(sample, 1 << round(np.log2(1.6 * np.sqrt(self.rows))))
         self._step = max(float(np.abs(sample).max()), 1e-6) / 127
-        nearest = np.concatenate([_nearest(told, self._middles) for _, told in _read(held)])
+        nearest = np.concatenate([_nearest(told, self._middles) for _, told in _read(held, forget)])
         self._order = np.argsort(nearest, kind="stable")
         self._starts = np.searchsorted(nearest[self._order], np.arange(len(self._middles) + 1))
         self._bytes, places = np.empty((self.rows, held.shape[2]), dtype=np.int8), np.argsort(self._order)
-        for at, told in _read(held):
+        for at, told in _read(held, forget):
             self._bytes[places[at : at + len(told)]] = np.clip(np.rint(told / self._step), -127, 127)
 
     def near(self, query: Floats, limit: int) -> np.ndarray[Any, Any]:
@@ -158,11 +170,12 @@ class _Clusters:
         return found
 
 
-def _read(held: np.ndarray[Any, Any], step: int = 1) -> Iterator[tuple[int, Floats]]:
+def _read(held: np.ndarray[Any, Any], forget: Callable[[], None], step: int = 1) -> Iterator[tuple[int, Floats]]:
     """What every `step`-th row is picked by, in pieces, each with the place of its first row."""
     size = max(1, _CHUNK // step) * step
     for at in range(0, len(held), size):
         yield at, _told(held[at : at + size : step])
+        forget()
 
 
 def _middles(sample: Floats, count: int) -> Floats:

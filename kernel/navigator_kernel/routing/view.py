@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.columns import Picked, at_hand
 from navigator_kernel.adapters.word_index import WordIndex
 from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.entries import DIGEST_SIZE
@@ -62,11 +63,13 @@ class IndexView:
     def vectors(self) -> Vectors | None:
         """Mapped when first asked for, which takes numpy; None without an encoder."""
         if self._vectors is None and self._encoder is not None:
-            from navigator_kernel.routing.vectors import Vectors
+            from navigator_kernel.routing.vectors import EXACT, Vectors
 
             held = {name: self._columns.mapped(self.head, name) for name in ("vectors", "shots", "shot_ends")}
             dimensions, rows = self._encoder.dimensions, self.head.rows
-            self._vectors = Vectors(**held, rows=rows, dimensions=dimensions, before=self.search)
+            size = len(held["vectors"]) // max(rows, 1)
+            picked = Picked(self._columns.path(self.head, "vectors"), size) if rows > EXACT else None
+            self._vectors = Vectors(**held, rows=rows, dimensions=dimensions, picked=picked, before=self.search)
             self.search = self._vectors.search
         return self._vectors
 
@@ -76,7 +79,7 @@ class IndexView:
         if self._lexicon is None and self._encoder is not None:
             from navigator_kernel.routing.lexicon import Lexicon
 
-            held = {name: self._columns.mapped(self.head, name) for name in ("word_keys", "word_vectors")}
+            held = {name: at_hand(self._columns.mapped(self.head, name)) for name in ("word_keys", "word_vectors")}
             self._lexicon = Lexicon(**held, dimensions=self._encoder.dimensions)
         return self._lexicon
 
@@ -86,7 +89,7 @@ class IndexView:
         if self._cut is None and self._encoder is not None:
             from navigator_kernel.routing.arrays import Terms
 
-            self._cut = Terms(self._terms, self._spans, WIDTH, self.averages)
+            self._cut = Terms(at_hand(self._terms), at_hand(self._spans), WIDTH, self.averages)
         return self._cut
 
     @property

@@ -1,0 +1,45 @@
+"""Files of an index as they are read: mapped whole, given back, or record by record."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+from navigator_kernel.adapters.columns import Picked, at_hand, unmapped
+
+RECORDS = [bytes([number]) * 512 for number in range(100)]
+
+
+def mapped(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def test_a_mapped_file_reads_the_same_when_it_is_at_hand_and_when_it_was_given_back(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"".join(RECORDS))
+    held = mapped(tmp_path / "file")
+    assert at_hand(held) is held
+    assert bytes(held) == b"".join(RECORDS)
+    unmapped(held)
+    assert bytes(held) == b"".join(RECORDS)
+    assert at_hand(memoryview(b"in memory")) == b"in memory"
+    unmapped(memoryview(b"in memory"))
+
+
+def test_records_are_read_in_the_order_that_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"head" + b"".join(RECORDS))
+    picked = Picked(tmp_path / "file", 512, 4)
+    assert picked([99, 0, 7, 7]) == RECORDS[99] + RECORDS[0] + RECORDS[7] + RECORDS[7]
+    assert picked([]) == b""
+
+
+def test_a_file_is_closed_with_what_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"".join(RECORDS))
+    picked, target = Picked(tmp_path / "file", 512), str(tmp_path / "file")
+    assert target in opened()
+    del picked
+    assert target not in opened()
+
+
+def opened() -> list[str]:
+    return [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
