@@ -117,3 +117,12 @@ def test_a_message_that_is_an_example_is_taken_whatever_it_looks_like(tmp_path: 
     for text in ("write a song", "写一首歌"):
         found = meaning.judged(text, 5)
         assert (found.band, found.reason, found.candidates[0].name) == ("route", "example", "song-writer")
+
+
+@pytest.mark.requirement("EVT-7")
+def test_a_message_gets_the_same_numbers_whatever_was_asked_before(tmp_path: Path, encoder: UseEncoder) -> None:
+    text = "sketch a zibble for the frobnicator's merge of pdf files"
+    warm, fresh = over(tmp_path / "warm", encoder), over(tmp_path / "fresh", encoder)
+    for other in ("sketch it", "the frobnicator", "merge pdf files of the zibble", "给我画一张图"):
+        warm.judged(other, 5)
+    assert warm.judged(text, 5) == fresh.judged(text, 5)
