@@ -72,7 +72,7 @@ def bm25(meaning: Meaning) -> Rank:
 
     def rank(text: str) -> tuple[list[str], float, bool]:
         stems = view.words.stems(content_terms(text))
-        found = view.words.search(list(dict.fromkeys(stems)), SEARCHED, DEPTH)
+        found = view.words.search(dict.fromkeys(stems, 1.0), SEARCHED, DEPTH)
         return [view.row(row).id for row, _ in found], found[0][1] if found else 0.0, False
 
     return rank
