@@ -84,6 +84,17 @@ def test_an_answer_without_examples_fails_and_changes_nothing(here: Place) -> No
     assert here.json("skill", "learn", "kiln-log", "--show")["skills"][0]["examples"] == []
 
 
+def test_a_skill_that_the_model_fails_for_is_named_and_the_others_keep_theirs(here: Place, server: WireServer) -> None:
+    here.write({"source/odd-one/SKILL.md": SKILL.replace("kiln-log", "odd-one")})
+    here.said("skill", "install", "./source/odd-one")
+    written = Said(json.dumps({"examples": WRITTEN}))
+    server.scripts["writer"] = lambda messages, _: Said("No.") if "odd-one" in str(messages[1]) else written
+    done = here.run("skill", "learn", "--all", "--yes", "--json")
+    told = json.loads(done.out)
+    assert (done.code, told["exit_code"], list(told["failed"])) == (1, 1, ["odd-one"])
+    assert told["skills"] == [{"name": "kiln-log", "examples": WRITTEN}]
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

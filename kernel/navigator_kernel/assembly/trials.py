@@ -43,7 +43,8 @@ def open_trial(
 ) -> RouterParts:
     """The parts for `settings` with `skills` in the place of those of their names; `folder` is for the index."""
     catalogue = cast("Catalogue", Replaced(parts.catalogue, skills))
-    index = RoutingIndex(folder, FolderWriter([folder]), open_encoder(root, settings))
+    encoder = (parts.meaning.index.encoder or open_encoder(root, settings)) if settings.encoder != "off" else None
+    index = RoutingIndex(folder, FolderWriter([folder]), encoder)
     meaning = Meaning(index, boldness=settings.boldness, lessons=open_lessons(root).known)
     own = parts.router
     router = replace(own, catalogue=catalogue, meaning=meaning) if isinstance(own, CascadeRouter) else own

@@ -58,9 +58,9 @@ def difference(before: Sequence[Outcome], after: Sequence[Outcome]) -> dict[str,
     for one, other in zip(before, after, strict=True):
         if one.choice == other.choice:
             continue
-        told = {"query": one.case.query, "wanted": one.case.wanted or f"not {one.case.skill}"}
-        gone, change = (_went(one), _went(other)), better(one, other)
-        changes.append({**told, "before": gone[0], "after": gone[1], "change": change})
+        wanted = one.case.wanted or f"not {one.case.skill}"
+        went = {"before": _went(one), "after": _went(other), "change": better(one, other)}
+        changes.append({"query": one.case.query, "wanted": wanted, **went})
     return {"before": score(before).to_dict(), "after": score(after).to_dict(), "changes": changes}
 
 
@@ -89,7 +89,7 @@ def _other(app: App, parts: RouterParts, against: str) -> tuple[Settings, Sequen
         return replace(app.settings, **{field_of(key): checked(key, value)}), ()
     path = path / "SKILL.md" if path.is_dir() else path
     if not path.is_file():
-        raise NotFound(f"there is no file {str(against)!r}", hint="KEY=VALUE for a setting, or a draft's SKILL.md")
+        raise NotFound(f"no file is called {against!r}", hint="KEY=VALUE for a setting, or a draft's SKILL.md")
     return app.settings, [draft(parts, path)]
 
 
@@ -101,5 +101,5 @@ def draft(parts: RouterParts, path: Path) -> SkillDef:
     found = read_manifest(read_bounded(path, LIMIT), path=path, folder=path.parent)
     held = parts.catalogue.find(found.name)
     if held is None:
-        raise UsageProblem(f"no skill is called {found.name!r}", hint="a draft has the name of an installed skill")
+        raise UsageProblem(f"no skill is called {found.name!r}", hint="give the draft the name of an installed skill")
     return replace(found, path=held.path, folder=held.folder, level=held.level, enabled=held.enabled)

@@ -77,5 +77,5 @@ class _AnyFile:
 
     def read(self, written: str) -> tuple[Path, str]:
         if "/" not in written and "." not in written:
-            raise NotFound(f"{written!r} is no file", hint="")
+            raise NotFound(f"{written!r} is not a file", hint="")
         return Path(written), ""

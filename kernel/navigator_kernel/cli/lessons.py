@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from navigator_kernel.assembly.parts import open_lessons, open_router
+from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.output import document, lines, note, table
-from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.errors import UsageProblem
 from navigator_kernel.text import fold
 
 if TYPE_CHECKING:
@@ -26,12 +27,7 @@ def taught(app: App, words: str, *, teach: str | None, forget: bool, as_json: bo
 def _teach(app: App, name: str, text: str, *, as_json: bool) -> None:
     if not text.strip():
         raise UsageProblem("there is no message", hint='navigator route "review this code" --teach code-review')
-    catalogue = open_router(app.root, app.settings).catalogue
-    skill = catalogue.find(name)
-    if skill is None:
-        near = list(catalogue.suggest(name))
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is there"
-        raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
+    skill = skill_names.named(open_router(app.root, app.settings).catalogue, name)
     new = open_lessons(app.root).learn(skill.name, text)
     if as_json:
         document({"skill": skill.name, "learned": new})

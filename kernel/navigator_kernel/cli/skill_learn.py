@@ -41,27 +41,30 @@ def learn(
     forget: bool,
     yes: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Let the model write five example requests for each skill NAME, by which the router finds it.
 
     They are kept beside the skill's receipt, and the skill's own files stay as they are. What it costs is shown first.
+    Exit code 1 where the model failed for a skill; the examples of the others are kept.
     """
     if bool(names) == everything or (show and forget):
         raise UsageProblem("which skills?", hint="navigator skill learn NAME, or --all; --show or --forget, not both")
     lifecycle = open_lifecycle(app.root)
     found = [dict(lifecycle.perform("examples", {"name": name})) for name in names or _installed(lifecycle)]
-    told: dict[str, Any] = {}
+    cost: dict[str, Any] = {}
     if forget:
         found = [_kept(lifecycle, one["name"], ()) for one in found]
     elif not show:
         wanted = [one["name"] for one in found if not (everything and one["examples"])]
-        told = _written(app, lifecycle, wanted, model_name, sure=yes, as_json=as_json)
-        found = told.pop("skills")
+        cost = _written(app, lifecycle, wanted, model_name, sure=yes, as_json=as_json)
+        found = cost.pop("skills")
+    failed = int(bool(cost.get("failed")))
     if as_json:
-        document({"count": len(found), "skills": found, **told})
-        return
+        document({"count": len(found), "skills": found, "exit_code": failed, **cost})
+        return failed
     rows = [(one["name"], example) for one in found for example in one["examples"]]
-    table(("skill", "example"), rows) if rows else note("there are no examples")
+    table(("skill", "example"), rows) if rows else note("no examples are kept")
+    return failed
 
 
 def _installed(lifecycle: Lifecycle) -> list[str]:

@@ -1,16 +1,29 @@
-"""Completes names of skills in the shell: those that are here, those that were installed, those of a local source."""
+"""Names of skills as a person types them: completes them in the shell, and finds the skill or suggests near names."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from navigator_kernel.errors import KernelError
+from navigator_kernel.errors import KernelError, SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import click
+
+    from navigator_kernel.ports import Catalogue
+    from navigator_kernel.values.resource import SkillDef
+
+
+def named(catalogue: Catalogue, name: str) -> SkillDef:
+    """The skill of that name. SkillNotFound with the names that are near."""
+    skill = catalogue.find(name)
+    if skill is None:
+        near = list(catalogue.suggest(name))
+        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is there"
+        raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
+    return skill
 
 
 def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:

@@ -16,7 +16,7 @@ from navigator_kernel.cli.eval_against import difference, show, tried
 from navigator_kernel.cli.eval_cases import gathered
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.errors import UsageProblem
 
 if TYPE_CHECKING:
     from navigator_kernel.assembly.parts import RouterParts
@@ -54,21 +54,22 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     skills and on the examples of this one. The best is shown with the messages that change. Nothing is written.
     """
     from navigator_kernel.assembly.parts import open_router
+    from navigator_kernel.values.chat import Spent
 
     parts = open_router(app.root, app.settings)
-    skill = parts.catalogue.find(name)
-    if skill is None:
-        near = list(parts.catalogue.suggest(name))
-        raise SkillNotFound(f"no skill is called {name!r}", hint="navigator skill list", suggestions=near)
+    skill = skill_names.named(parts.catalogue, name)
     cases = _cases(app, parts, skill)
     bare = replace(skill, examples=(), triggers=())  # they are messages here, and must not answer themselves
-    asked = _by_model(app, bare, cases, model_name, sure=yes, as_json=as_json) if model_name else ()
+    asked: tuple[str, ...] = ()
+    spent = Spent()
+    if model_name:
+        asked, spent = _by_model(app, bare, cases, model_name, sure=yes, as_json=as_json)
     with TemporaryDirectory(prefix="navigator-") as folder:
         trial = _Trial(app, parts, bare, cases, Path(folder))
         now = trial.outcomes(skill.description)
         best, then = _best(trial, now, asked)
     body = {"skill": skill.name, "description": skill.description, **difference(now, then)}
-    body["proposed"] = None if best == skill.description else best
+    body |= {"proposed": None if best == skill.description else best, **spent.to_dict()}
     document(body) if as_json else _show(body)
 
 
@@ -111,7 +112,8 @@ def _worth(found: Sequence[Outcome]) -> int:
 
 def _by_model(
     app: App, skill: SkillDef, cases: Sequence[EvalCase], name: str, *, sure: bool, as_json: bool
-) -> Sequence[str]:
+) -> tuple[tuple[str, ...], Spent]:
+    """What the model proposes, and what that cost."""
     from navigator_kernel.cli.model_asked import agreed_model, asked_model
     from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
 
@@ -123,8 +125,7 @@ def _by_model(
     async def work(model: ChatModel) -> tuple[tuple[str, ...], Spent]:
         return await write_descriptions(model, skill, wanted, unwanted)
 
-    found, _ = asked_model(app, model, work)
-    return found
+    return asked_model(app, model, work)
 
 
 def _shared(text: str, description: str) -> int:

@@ -65,24 +65,24 @@ DESCRIPTIONS = Order(
 
 def tokens_for(order: Order, skills: Sequence[SkillDef], more: Sequence[str] = ()) -> tuple[int, int]:
     """About how many tokens go out and come back for these skills, `more` texts with each."""
-    characters = sum(len(order.system) + len(_told(skill)) + sum(map(len, more)) for skill in skills)
+    characters = sum(len(order.system) + len(_shown(skill)) + sum(map(len, more)) for skill in skills)
     return round(characters / PER_TOKEN), order.answer * len(skills)
 
 
 async def write_examples(model: ChatModel, skill: SkillDef) -> tuple[tuple[str, ...], Spent]:
     """One line each, cleaned, and what they cost. ModelFailed where the answer has none."""
-    return await _written(model, EXAMPLES, _told(skill))
+    return await _written(model, EXAMPLES, _shown(skill))
 
 
 async def write_descriptions(
     model: ChatModel, skill: SkillDef, wanted: Sequence[str], unwanted: Sequence[str]
 ) -> tuple[tuple[str, ...], Spent]:
     """As `write_examples`; `wanted` are messages for the skill, `unwanted` messages for others."""
-    return await _written(model, DESCRIPTIONS, _told(skill, wanted=wanted[:SHOWN], unwanted=unwanted[:SHOWN]))
+    return await _written(model, DESCRIPTIONS, _shown(skill, wanted=wanted[:SHOWN], unwanted=unwanted[:SHOWN]))
 
 
-async def _written(model: ChatModel, order: Order, told: str) -> tuple[tuple[str, ...], Spent]:
-    said = ChatMessage(role="system", text=order.system), ChatMessage(role="user", text=told)
+async def _written(model: ChatModel, order: Order, shown: str) -> tuple[tuple[str, ...], Spent]:
+    said = ChatMessage(role="system", text=order.system), ChatMessage(role="user", text=shown)
     try:
         done = await model.complete(Asked(messages=said, shape=order.shape, tokens=_TOKENS, limit=_LIMIT))
     except ModelFailed as error:
@@ -112,6 +112,6 @@ def parsed(text: str, order: Order) -> tuple[str, ...]:
     return ()
 
 
-def _told(skill: SkillDef, **more: Sequence[str]) -> str:
+def _shown(skill: SkillDef, **more: Sequence[str]) -> str:
     held = {"name": skill.name, "description": skill.description, "text": shorten(skill.sop, READ), **more}
     return json.dumps(held, ensure_ascii=False)
