@@ -10,8 +10,10 @@ import pytest
 from cli.support import Place
 from models.wire_server import HELLO, WireServer
 from navigator_kernel import Event, Kernel, KernelError, Run
+from navigator_kernel.assembly.kernel import assemble
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import RunCompleted, RunStarted, SkillActivated
+from navigator_kernel.settings import load_settings
 from processes import working_in
 from skill_repositories import make_repo, skill_text
 from specialist.turns import of_phase_two, says
@@ -25,6 +27,8 @@ async def listened(run: Run) -> list[Event]:
 def test_a_project_that_is_no_folder_is_an_error(place: Place, name: str) -> None:
     with pytest.raises(NotFound, match="no folder is called"):
         Kernel(place.root / name)
+    with pytest.raises(NotFound, match="no folder is called"):
+        assemble(place.root / name, load_settings(place.root))
 
 
 @pytest.mark.requirement("EVT-1", "EVT-7")

@@ -41,6 +41,7 @@ from navigator_kernel.assembly.places import (
 )
 from navigator_kernel.assembly.servers import open_pins, open_servers
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.errors import NotFound
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.planner.toolkit import PlannerPlugin
 from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
@@ -73,7 +74,9 @@ def assemble(
 ) -> Kernel:
     """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
     run as they are where nothing can contain them; `tape` stands at the doors of its turns. Paths of a message start
-    at `here`, or at the current folder."""
+    at `here`, or at the current folder. NotFound where `root` is not a folder."""
+    if not root.is_dir():
+        raise NotFound(f"no folder is called {str(root)!r}", hint="name the project's folder")
     clock, files = clock or SystemClock(), ProjectFiles(root, here or Path.cwd())
     extensions = open_plugins(root)
     catalogue, redact = open_catalogue(root, extensions.sources(root)), open_redaction(settings)
