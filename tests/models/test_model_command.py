@@ -71,6 +71,26 @@ def test_a_project_sets_no_model_and_no_key(here: Place, server: WireServer) -> 
     assert here.json("model", "test")["error"]["exit_code"] == 4
 
 
+def test_a_provider_of_which_nothing_is_known_is_not_used(here: Place, mine: Path) -> None:
+    for words in (("model", "use", "loc:m1"), ("model", "test", "loc:m1")):
+        error = here.json(*words)["error"]
+        assert (error["exit_code"], error["msg"]) == (2, "no provider is called 'loc'")
+        assert "[models.providers.loc] with its url" in error["hint"]
+    assert not mine.exists()
+
+
+def test_a_model_without_a_key_is_used_with_a_remark(
+    here: Place, mine: Path, server: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MY_KEY", raising=False)
+    mine.write_text(f'{there(server)}key = "MY_KEY"\n')
+    done = here.run("model", "use", "there:well")
+    assert done.code == 0
+    assert done.err == "there is no key for 'there' yet: export MY_KEY=…, or navigator model key there\n"
+    error = here.json("model", "test")["error"]
+    assert (error["msg"], server.asked("well")) == ("there is no key for 'there': MY_KEY is not set", 0)
+
+
 def test_an_alias_stands_for_a_model(here: Place, mine: Path, server: WireServer) -> None:
     mine.write_text(f'[models.aliases]\nquick = "there:well"\n{there(server)}')
     assert here.json("model", "test", "quick")["model"] == "there:well"

@@ -48,6 +48,24 @@ def served(provider: str, models: Models) -> ModelProvider | None:
     return models.providers.get(provider) or LOCAL.get(provider)
 
 
+def check_provider(provider: str, models: Models) -> None:
+    """UsageProblem for a provider that the settings do not describe and that is not known otherwise."""
+    if served(provider, models) or provider in HOSTED:
+        return
+    try:
+        from pydantic_ai.providers import infer_provider_class
+    except ImportError:  # without the extra nobody can say
+        return
+    try:
+        infer_provider_class(provider)
+    except ImportError:  # it is known, and its package is not here
+        return
+    except ValueError as error:
+        known = ", ".join(HOSTED)
+        hint = f"one of {known}, or a table [models.providers.{provider}] with its url (navigator config path)"
+        raise UsageProblem(f"no provider is called {provider!r}", hint=hint) from error
+
+
 def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None) -> Key:
     """From the variable that the settings name, else PROVIDER_API_KEY, else the system's keyring."""
     held = models.providers.get(provider)
@@ -102,9 +120,11 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
     except ImportError as error:
         raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
     held = served(provider, models)
-    if held is None and not key.value:
-        hint = f"set {key.variable}, or say navigator model key {provider}"
-        raise NotFound(f"there is no key for {provider!r}", hint=hint)
+    check_provider(provider, models)
+    if not key.value and (held is None or held.key):
+        hint = f"export {key.variable}=…, or keep it in the keyring: navigator model key {provider}"
+        where = f": {key.variable} is not set" if held else ""
+        raise NotFound(f"there is no key for {provider!r}{where}", hint=hint)
     try:
         if held is not None and held.kind == "openai":
             return _compatible(provider, model, held, key, http)
@@ -115,8 +135,8 @@ def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
         hint = f"pip install 'pydantic-ai-slim[{provider}]'"
         raise NotLoadable(f"the package for {provider!r} is not installed", hint=hint) from error
     except (UserError, ValueError) as error:
-        hint = f"one of {', '.join(HOSTED)}, or a table [models.providers.{provider}] with its url"
-        raise UsageProblem(f"no provider is called {provider!r}", hint=hint) from error
+        hint = f"check kind in [models.providers.{provider}]: openai, anthropic, or another service's name"
+        raise UsageProblem(f"provider {provider!r} cannot be asked so: {type(error).__name__}", hint=hint) from error
 
 
 def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: Any) -> Any:

@@ -126,14 +126,21 @@ def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None]
 @pass_app
 def use(app: App, *, name: str, as_json: bool) -> None:
     """Ask the model NAME, provider:model or an alias, from now on; `none` for no model."""
-    from navigator_kernel.adapters.model_providers import spelled_out
+    from navigator_kernel.adapters.model_providers import check_provider, find_key, served, spelled_out
     from navigator_kernel.cli.settings_file import changed
 
     value = None if name == "none" else name
+    provider = ""
     if value is not None:
-        spelled_out(value, app.settings.models)
+        provider, _ = spelled_out(value, app.settings.models)
+        check_provider(provider, app.settings.models)
     path = changed(user_file(), ["models", "default"], value, app.root)
     document({"model": value, "path": str(path)}) if as_json else lines(str(path))
+    if not provider:
+        return
+    held, key = served(provider, app.settings.models), find_key(provider, app.settings.models)
+    if not key.value and (held is None or held.key):
+        note(f"there is no key for {provider!r} yet: export {key.variable}=…, or navigator model key {provider}")
 
 
 @command.command("key")
