@@ -59,6 +59,12 @@ def test_an_argument_is_what_the_schema_says_it_is(here: Place) -> None:
     assert told == {"other": 7, "many": 8}
 
 
+def test_an_error_of_a_server_is_shown_without_links_for_programmers(here: Place) -> None:
+    here.said("add", "there", "--", sys.executable, SERVER, "pydantic")
+    done = here.run("call", "there", "echo", "words=x", "--yes")
+    assert (done.code, done.out) == (1, "1 validation error for echo\nwords\n  Field required\n")
+
+
 def test_another_command_line_is_another_thing_to_agree_to(added: Place) -> None:
     added.said("approve", "there")
     added.said("add", "there", "--force", "--", sys.executable, SERVER, "good", "more")

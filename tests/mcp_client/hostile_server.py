@@ -130,6 +130,10 @@ def called(number: Any, params: dict[str, Any]) -> None:
     if act is not None:
         act(number, words)
         return
+    if MODE == "pydantic":
+        more = "\n    For further information visit https://errors.pydantic.dev/2.12/v/missing"
+        answer(number, text(f"1 validation error for echo\nwords\n  Field required{more}", isError=True))
+        return
     if MODE == "typed":
         words = json.dumps(params.get("arguments"))
     if MODE == "changed_tool":

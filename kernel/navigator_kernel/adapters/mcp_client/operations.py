@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.mcp import OfferedTool
 
 NAMED = 20  # names of what there is, in an error
+# What pydantic writes below each problem, for programmers
+_LINKS = pattern(r"\n\s*For further information visit https://errors\.pydantic\.dev/\S*")
 _DENIED = pattern(
     r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\b(?:EACCES|EPERM|EROFS)\b|\b40[13]\b",
     re.IGNORECASE,
@@ -124,6 +126,8 @@ async def _called(
     if call.asked is not None:
         raise input_needed(held.name, *call.asked)
     content = [_dumped(item) for item in answer.content]
+    if answer.is_error:
+        content = [{**item, "text": _LINKS.sub("", item["text"])} if "text" in item else item for item in content]
     answered = {"tool": name, "content": content, "is_error": bool(answer.is_error)}
     if answer.structured_content is not None:
         answered["structured"] = answer.structured_content
