@@ -8,7 +8,7 @@ import click
 
 from navigator_kernel.assembly.parts import open_journal
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
-from navigator_kernel.cli.output import document, is_attended, lines, table
+from navigator_kernel.cli.output import document, is_attended, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
 
@@ -67,6 +67,7 @@ def listed(app: App, *, as_json: bool) -> int:
 @pass_app
 def show(app: App, *, name: str, as_json: bool) -> None:
     """Print the stored workflow NAME, or the run of that token with each step's tries."""
+    from navigator_kernel.values.wording import say
     from navigator_kernel.values.workflow import outline, plan_to_dict
     from navigator_kernel.workflows.shelf import stored, stored_names
 
@@ -79,8 +80,14 @@ def show(app: App, *, name: str, as_json: bool) -> None:
         document({"run": {**_short(run), "plan": plan_to_dict(run.plan), "tries": _tries(run)}})
         return
     lines([f"run {run.token}  {run.state}", *outline(run.plan, app.language or "en")])
-    rows = [(str(one["step"]), str(one["attempt"]), one["started"], one["ended"], one["state"]) for one in _tries(run)]
-    table(("step", "try", "started", "ended", "state"), rows)
+    columns = ("step", "attempt", "started", "ended", "state")
+    rows = [
+        (*(str(one[name]) for name in columns), "" if one["state"] == "success" else one["summary"])
+        for one in _tries(run)
+    ]
+    table(("step", "try", "started", "ended", "state", "why"), rows)
+    if key := _GOES_ON.get(run.state):
+        note(say(f"workflow.{key}", app.language or "en", token=run.token))
 
 
 @command.command("run")
@@ -188,6 +195,10 @@ def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int
     reply = take_turn(app, message, session, listeners=(), keep=session.turn > 0)
     show_reply(app, reply, form=form, as_json=as_json)
     return reply.report.exit_code
+
+
+# How a run goes on, by its state
+_GOES_ON = {"proposed": "token", "waiting": "resume", "stopped": "resume", "running": "resume"}
 
 
 def _short(run: WorkflowRun) -> dict[str, Any]:
