@@ -29,7 +29,8 @@ def _scan(ground: Lifecycle, params: Params) -> Answer:
     ground.doors.prepare()
     if params.get("all"):
         if params.get("source"):
-            raise UsageProblem("--all is for what is installed", hint="name a source, or say --all")
+            hint = "name a source, or say --all; every skill of a source is scanned without it"
+            raise UsageProblem("--all stands for the installed skills, so no source goes with it", hint=hint)
         _refuse_choice(params)
         told = [row for one in ground.found(params)[0] for row in _of_installed(ground, one)]
     elif (held := ground.held(required(params, "source"))) is not None:
