@@ -84,6 +84,7 @@ def test_a_model_without_a_key_is_used_with_a_remark(
 ) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
     mine.write_text(f'{there(server)}key = "MY_KEY"\n')
+    server.requests.clear()
     done = here.run("model", "use", "there:well")
     assert done.code == 0
     assert done.err == "there is no key for 'there' yet: export MY_KEY=…, or navigator model key there\n"

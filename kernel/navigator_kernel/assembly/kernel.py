@@ -75,9 +75,7 @@ def assemble(
     """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
     run as they are where nothing can contain them; `tape` stands at the doors of its turns. Paths of a message start
     at `here`, or at the current folder. NotFound where `root` is not a folder."""
-    if not root.is_dir():
-        raise NotFound(f"no folder is called {str(root)!r}", hint="name the project's folder")
-    clock, files = clock or SystemClock(), ProjectFiles(root, here or Path.cwd())
+    clock, files = clock or SystemClock(), ProjectFiles(_folder(root), here or Path.cwd())
     extensions = open_plugins(root)
     catalogue, redact = open_catalogue(root, extensions.sources(root)), open_redaction(settings)
     audit = open_audit(root, redact)
@@ -115,6 +113,12 @@ def assemble(
         **_minds(root, settings, catalogue, clock, desk, redact, tape, files),
     )
     return kernel if tape is None else taped(kernel, tape)
+
+
+def _folder(root: Path) -> Path:
+    if not root.is_dir():
+        raise NotFound(f"no folder is called {str(root)!r}", hint="name the project's folder")
+    return root
 
 
 def _kept(root: Path, redact: Redact) -> dict[str, Any]:
