@@ -47,6 +47,8 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("route", {}, "usage"),
     ("route", {"message": "x", "k": 0}, "usage"),
     ("route", {"message": 3}, "usage"),
+    ("route", {"message": ""}, "usage"),
+    ("route", {"message": " \n"}, "usage"),
     ("route", {"message": "x", "more": 1}, "usage"),
     ("route", {"message": "x" * 20_001}, "usage"),
     ("load_skill", {"name": "no-such-skill"}, "skill_not_found"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.errors import NotFound, Refused, SkillNotFound
+from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
@@ -43,8 +43,10 @@ class KernelTools(Struct, kw_only=True):
         """The skill that a message would get, without a model and without doing anything.
 
         In a large catalogue a file that was changed in its place is seen by the next call; a skill that came or went by
-        this one.
+        this one. UsageProblem for an empty message.
         """
+        if not message.strip():
+            raise UsageProblem("there is no message", hint="send what the person wants, as they wrote it")
         with self.kernel.catalogue.glance():
             told = self._routed(message, k)
         loop = asyncio.get_running_loop()

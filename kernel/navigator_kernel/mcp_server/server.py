@@ -57,7 +57,9 @@ TOOLS = (
     _tool("load_skill", "The text of a skill, to be followed, with the digest of its files.", _LOOKS, name=_TEXT),
     _tool(
         "run_skill",
-        "Runs a skill in the sandbox and returns its report. What the person has not agreed to is pending.",
+        "Runs a skill in the sandbox and returns its report. What the person has not agreed to is pending. A skill "
+        "that has no program is worked on by the model in the person's settings, which may cost money; you can "
+        "follow the text of load_skill instead.",
         types.ToolAnnotations(read_only_hint=False, destructive_hint=True),
         name=_TEXT,
         args={**_TEXT, "default": ""},
