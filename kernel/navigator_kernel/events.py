@@ -103,8 +103,9 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """What one request to a model took; `cost` in US dollars, None where the price is not known. Phase 1 chooses,
-    phase 2 works, for `skill` where there is one."""
+    """What requests to a model took, mostly one; `cost` in US dollars, None where the price is not known. Of `unknown`
+    requests, which broke off, the provider did not say, or not to the end, what they took. Phase 1 chooses, phase 2
+    works, for `skill` where there is one."""
 
     model: str
     input_tokens: int
@@ -113,6 +114,8 @@ class Usage(Struct, frozen=True, kw_only=True):
     cached_tokens: int = 0
     phase: int = 2
     skill: str = ""
+    requests: int = 1
+    unknown: int = 0
 
 
 class SkillsOffered(Struct, frozen=True, kw_only=True):

@@ -16,12 +16,14 @@ from navigator_kernel.events import (
     ApprovalResolved,
     Body,
     Emit,
+    Event,
     RouteDecided,
     RunCancelled,
     RunCompleted,
     RunContent,
     RunError,
     RunStarted,
+    Usage,
 )
 from navigator_kernel.stages.compose import Told, compose
 from navigator_kernel.stages.decide import decide
@@ -33,7 +35,7 @@ from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.resume import Resumed, resume
 from navigator_kernel.stages.understand import matter, understand
 from navigator_kernel.text import language_of
-from navigator_kernel.values.chat import Spent
+from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.plan import Plan, Step
@@ -69,6 +71,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     began = kernel.clock.monotonic()
     message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
     language = message.language or language_of(message.text)
+    emit = counted = _Counted(emit)
     run = emit(RunStarted(session=session.id, message=message.text, language=language)).run
     try:
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # every turn, shown once a session
@@ -95,6 +98,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
         )
         reply = compose(routed.decision, course.orders, course.reports, told, kernel.clock)
         reply = with_answer(reply, request)  # /master-orchestrator answers in a form of its own
+        reply = replace(reply, usage=counted.spent, models=tuple(counted.models))
     except BaseException as error:
         emit(_ending(error))
         raise
@@ -248,6 +252,19 @@ def delivery_of(kernel: Kernel, specialist: Specialist | None) -> Delivery:
         redact=kernel.redact,
         specialist=specialist,
     )
+
+
+class _Counted:
+    """Emits, and adds up what requests to models took."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit, self.spent, self.models = emit, Spent(), dict[str, None]()
+
+    def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
+        if isinstance(body, Usage):
+            self.spent += spent_by(body)
+            self.models[body.model] = None
+        return self._emit(body, step=step, parent=parent)
 
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:

@@ -16,6 +16,7 @@ from navigator_kernel.adapters.chat_model import WireModel
 from navigator_kernel.errors import KernelError, ModelFailed, NotFound, TimedOut, UsageProblem
 from navigator_kernel.settings import ModelProvider, Models
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolSpec
+from navigator_kernel.values.model_failure import failure_text
 
 KEY = "sk-made-up-key-0123456789"
 LIMITS = Models(retries=2, connect=1.0, first=1.5, idle=1.0)  # a busy machine answers late, too
@@ -28,33 +29,40 @@ ENDINGS: tuple[tuple[str, str, int], ...] = (
     ("limited-once", "", 2),
     ("failed-once", "", 2),
     ("overloaded-once", "", 2),
+    ("limited-a-second", "", 2),
     ("limited-for-an-hour", "rate_limited", 1),
     ("limited", "rate_limited", 3),
     ("used-up", "quota_used_up", 1),
     ("failed", "server_error", 3),
     ("unavailable", "unavailable", 3),
     ("key-refused", "key_refused", 1),
+    ("forbidden", "forbidden", 1),
     ("unknown", "unknown_model", 1),
     ("too-long", "too_long", 1),
     ("rejected", "rejected", 1),
     ("hangs", "timeout", 1),
     ("hangs-at-the-first-word", "timeout", 1),
     ("hangs-between-words", "timeout", 1),
-    ("page", "unreadable", 1),
-    ("moved", "unreadable", 1),
+    ("page", "web_page", 1),
+    ("moved", "redirected", 1),
     ("page-of-an-error", "server_error", 3),
     ("cut", "cut_off", 1),
     ("ends-early", "cut_off", 1),
     ("broken-json", "unreadable", 1),
     ("no-choices", "cut_off", 3),
+    ("silent-once", "", 2),
     ("says-nothing", "empty", 1),
     ("withheld", "filtered", 1),
     ("error-in-stream", "unavailable", 1),
 )
 STREAMED_ONLY = {"hangs-at-the-first-word", "hangs-between-words", "ends-early", "error-in-stream"}
 KINDS = ("openai", "anthropic")
-WHOLE = {"cut": ("cut_off", 3), "no-choices": ("unreadable", 1)}  # where it is another ending without a stream
-OPENAI_ONLY = {"no-choices", "used-up", "too-long", "withheld", "broken-json"}
+WHOLE = {
+    "cut": ("cut_off", 3),
+    "silent-once": ("unreadable", 1),
+    "no-choices": ("unreadable", 1),
+}  # where it is another ending without a stream
+OPENAI_ONLY = {"no-choices", "silent-once"}
 
 
 @dataclass
@@ -141,6 +149,9 @@ def test_a_request_ends_in_an_answer_or_one_typed_error(
     seen = ask(models_of(server, kind), mode, streamed=streamed)
     assert (seen.kind, server.asked(mode)) == (ending, requests), seen.error
     assert seen.took < LIMITS.first + SLACK
+    if seen.error is not None:
+        assert (seen.error.message.count("\n"), "{" in seen.error.message, bool(seen.error.hint)) == (0, False, True)
+        assert f"model 'there:{mode}': " in seen.error.message
     if not ending:
         assert seen.completion and seen.completion.message.text == HELLO.text
         assert "".join(seen.told) == (HELLO.text if streamed else "")
@@ -157,7 +168,7 @@ def test_a_wait_of_more_than_a_minute_or_than_the_limit_ends_the_request(server:
         server.requests.clear()
         seen = ask(models_of(server), "limited-for-an-hour", asked=Asked(messages=QUESTION, limit=limit))
         assert (seen.kind, seen.waited) == ("rate_limited", [])
-        assert seen.error is not None and "it asks to wait 3600 s" in seen.error.message
+        assert seen.error is not None and seen.error.message.endswith("the provider asks to wait 1 h")
 
 
 @pytest.mark.requirement("SAF-8")
@@ -175,9 +186,75 @@ def test_the_whole_request_has_a_limit(server: WireServer, kind: str) -> None:
     assert (seen.kind, seen.took < 1.0 + SLACK) == ("timeout", True)
 
 
-def test_where_nobody_listens_is_told_after_all_tries() -> None:
-    seen = ask(LIMITS._replace(providers={"there": ModelProvider("http://127.0.0.1:9/v1")}), "well")
-    assert (seen.kind, len(seen.waited)) == ("unreachable", LIMITS.retries)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("url", "ending", "waits"),
+    [
+        ("http://127.0.0.1:9/v1", "unreachable", LIMITS.retries),
+        ("http://no-such-host.invalid/v1", "no_address", LIMITS.retries),
+        ("tls", "no_tls", 0),
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_told_with_the_reason(
+    server: WireServer, kind: str, url: str, ending: str, waits: int
+) -> None:
+    url = server.url.replace("http:", "https:") if url == "tls" else url  # a server without a certificate
+    seen = ask(LIMITS._replace(providers={"there": ModelProvider(url, kind)}), "well")
+    assert (seen.kind, len(seen.waited)) == (ending, waits)
+    assert seen.error is not None and "usage" not in seen.error.data
+
+
+def test_a_failure_is_one_sentence_and_one_hint_in_two_languages(server: WireServer) -> None:
+    """Also a 403 that is not about the key, and an error in the middle of a stream, which has no status."""
+    told = {}
+    for mode in ("forbidden", "error-in-stream", "key-refused"):
+        error = ask(models_of(server), mode).error
+        assert error is not None
+        told[mode] = (error.message, failure_text(error.data, "zh")[0])
+    assert told == {
+        "forbidden": (
+            "model 'there:forbidden': the provider does not allow this request (403): "
+            '"Country, region, or territory not supported"',
+            "模型 'there:forbidden'：服务商不允许此请求 (403)：\"Country, region, or territory not supported\"",
+        ),
+        "error-in-stream": (
+            "model 'there:error-in-stream': the provider reported an error in the middle of the answer: \"Overloaded\"",
+            "模型 'there:error-in-stream'：回答进行到一半时服务商报错：\"Overloaded\"",
+        ),
+        "key-refused": (
+            "model 'there:key-refused': its key was refused (401)",
+            "模型 'there:key-refused'：密钥被拒绝 (401)",
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_came_of_an_answer_that_broke_off_is_kept_with_what_it_took(server: WireServer, kind: str) -> None:
+    """Anthropic says at the beginning what it has read; OpenAI says nothing before the end."""
+    seen = ask(models_of(server, kind), "cut")
+    assert seen.error is not None
+    assert HELLO.text.startswith(seen.error.data["begun"]) and seen.error.data["begun"] == "".join(seen.told)
+    usage = seen.error.data["usage"]
+    read = 120 if kind == "anthropic" else 0
+    assert (usage["requests"], usage["unknown_requests"], usage["input_tokens"]) == (1, 1, read)
+
+
+def test_what_failed_requests_took_comes_with_the_answer(server: WireServer) -> None:
+    seen = ask(models_of(server), "silent-once")
+    assert seen.completion is not None
+    assert [(one.model, one.spent.requests, one.spent.unknown) for one in seen.completion.tried] == [
+        ("there:silent-once", 1, 1)
+    ]
+    assert (seen.completion.taken.requests, seen.completion.taken.input) == (2, 240)
+
+
+def test_a_wait_that_the_provider_asks_for_is_announced(server: WireServer) -> None:
+    told: list[tuple[str, float]] = []
+    asked = Asked(messages=QUESTION, waits=lambda model, seconds: told.append((model, seconds)))
+    ask(models_of(server), "limited-once", asked=asked)
+    assert told == [("there:limited-once", 7.0)]
+    ask(models_of(server), "failed-once", asked=asked)
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -166,6 +166,9 @@ class Exchange(NamedTuple):
 
 
 class _OpenAI:
+    too_long = ("maximum context length is 8192 tokens", "invalid_request_error", "context_length_exceeded")
+    used_up = (429, "no credit", "insufficient_quota", "insufficient_quota")
+
     def whole(self, said: Said, model: str) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
         message |= {"reasoning_content": said.reasoning} if said.reasoning else {}
@@ -204,7 +207,14 @@ class _OpenAI:
         ]
 
 
+# What Anthropic calls the reasons that OpenAI gives for the end of an answer
+_REASONS = {"content_filter": "refusal", "length": "max_tokens"}
+
+
 class _Anthropic:
+    too_long = ("prompt is too long: 210000 tokens > 200000 maximum", "invalid_request_error")
+    used_up = (400, "Your credit balance is too low to access the Anthropic API.", "invalid_request_error")
+
     def whole(self, said: Said, model: str) -> dict[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
         content += [
@@ -218,7 +228,8 @@ class _Anthropic:
             "cache_read_input_tokens": 100,
             "cache_creation_input_tokens": 0,
         }
-        return {**base, "stop_reason": "tool_use" if said.calls else "end_turn", "stop_sequence": None, "usage": usage}
+        reason = _REASONS.get(said.finish) or ("tool_use" if said.calls else "end_turn")
+        return {**base, "stop_reason": reason, "stop_sequence": None, "usage": usage}
 
     def pieces(self, said: Said, model: str) -> Iterator[str]:
         whole = self.whole(said, model)
@@ -293,7 +304,9 @@ def _broken_json(exchange: Exchange) -> None:
         exchange.send(200, json.dumps(exchange.spoken.whole(HELLO, "x"))[:80])
         return
     exchange.begin()
-    exchange.write("data: " + exchange.spoken.piece("x", {"content": "a"})[6:40] + "\n\n")  # type: ignore[call-arg]  # OpenAI only
+    for piece, _ in zip(exchange.spoken.pieces(HELLO, "x"), range(1), strict=False):
+        head, _, data = piece.rpartition("data: ")
+        exchange.write(f"{head}data: {data[:40]}\n\n")
     exchange.end()
 
 
@@ -321,16 +334,18 @@ MODES: Mapping[str, Answer] = {
     "reasons": lambda x: x.say(Said(text="42", reasoning="six times seven")),
     "calls": lambda x: x.say(Said(calls=[("look_up", '{"word": "moon"}')])),
     "limited-once": _once(lambda x: x.fail(429, "slow down", "rate_limit_error", retry_after="7")),
+    "limited-a-second": _once(lambda x: x.fail(429, "slow down", "rate_limit_error", retry_after="1")),
     "limited-for-an-hour": _once(lambda x: x.fail(429, "slow down", "rate_limit_error", retry_after="3600")),
     "limited": lambda x: x.fail(429, "slow down", "rate_limit_error"),
-    "used-up": lambda x: x.fail(429, "no credit", "insufficient_quota", code="insufficient_quota"),
+    "used-up": lambda x: x.fail(*x.spoken.used_up),
     "failed-once": _once(lambda x: x.fail(500, "oops")),
     "failed": lambda x: x.fail(500, "oops"),
     "overloaded-once": _once(lambda x: x.fail(529, "Overloaded", "overloaded_error")),
     "unavailable": lambda x: x.fail(503, "come back"),
     "key-refused": lambda x: x.fail(401, f"Incorrect API key provided: {x.key}", "authentication_error"),
+    "forbidden": lambda x: x.fail(403, "Country, region, or territory not supported", "permission_error"),
     "unknown": lambda x: x.fail(404, "no such model", "not_found_error", code="model_not_found"),
-    "too-long": lambda x: x.fail(400, "maximum context length is 8192 tokens", code="context_length_exceeded"),
+    "too-long": lambda x: x.fail(400, *x.spoken.too_long),
     "rejected": lambda x: x.fail(400, "temperature: no", "invalid_request_error"),
     "hangs": lambda x: x.stay_silent(),
     "hangs-at-the-first-word": _silent_after(0),
@@ -342,6 +357,7 @@ MODES: Mapping[str, Answer] = {
     "ends-early": _ends_early,
     "broken-json": _broken_json,
     "no-choices": _no_choices,
+    "silent-once": _once(_no_choices),
     "says-nothing": lambda x: x.say(Said()),
     "withheld": lambda x: x.say(Said(finish="content_filter")),
     "error-in-stream": _error_in_stream,

@@ -8,11 +8,15 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.model_failures import UNKNOWN, failed_kind, own_words, reported, spent_on, taken
 from navigator_kernel.adapters.model_providers import EXTRA, Key, find_key, spelled_out, wire
 from navigator_kernel.adapters.redaction import REDACTED
 from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut, UsageProblem
 from navigator_kernel.text import clean, shorten
-from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish, Spent, ToolCall
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish, Spent, ToolCall, Tried
+from navigator_kernel.values.model_failure import failure_text
 
 if TYPE_CHECKING:
     from navigator_kernel.settings import Models
@@ -20,8 +24,8 @@ if TYPE_CHECKING:
 LONGEST_WAIT = 60.0  # seconds; where Retry-After asks for more, the person decides
 FIRST_WAIT = 0.5  # doubled with every try
 SAID = 300  # characters of a provider's own words
-# What another try may mend; all else is as it is
-PASSING = frozenset({"rate_limited", "unavailable", "server_error", "unreachable", "cut_off"})
+# What another try may fix; all else is as it is
+PASSING = frozenset({"rate_limited", "unavailable", "server_error", "unreachable", "cut_off", "no_address"})
 _FINISHES: dict[str | None, Finish] = {
     "stop": "stop",
     "length": "length",
@@ -61,18 +65,25 @@ class WireModel:
         self.provider, self.model = spelled_out(name, models)
         self.models, self._sleep, self._key = models, sleep, key
         self._open: _Client | None = None
+        self._last = ""  # the content type of the last response
 
     @property
     def name(self) -> str:
         return f"{self.provider}:{self.model}"
 
     async def complete(self, asked: Asked, told: Told | None = None) -> Completion:
-        """See the port. A request is repeated where that may help and nothing of its answer was told yet."""
+        """See the port. A request is repeated where that may help and nothing of its answer was told yet.
+
+        The data of a failure holds `begun`, what was told of an answer, and `usage`, what the requests took."""
+        held = _Request(told)
         try:
             async with asyncio.timeout(asked.limit):
-                return await self._until_answered(asked, told, asyncio.get_running_loop().time() + asked.limit)
+                return await self._until_answered(asked, held, asyncio.get_running_loop().time() + asked.limit)
         except TimeoutError:
-            raise self._too_slow(asked.limit, "to its end") from None
+            held.lost += UNKNOWN
+            raise held.ended(self._too_slow(asked.limit, "to_its_end")) from None
+        except KernelError as error:
+            raise held.ended(error)  # noqa: B904 - the same error
 
     async def close(self) -> None:
         """Lets go of its connections."""
@@ -80,53 +91,51 @@ class WireModel:
         if held is not None and held.loop is asyncio.get_running_loop():
             await held.http.aclose()
 
-    async def _until_answered(self, asked: Asked, told: Told | None, end: float) -> Completion:
-        heard = False
-
-        def tell(text: str) -> None:
-            nonlocal heard
-            heard = True
-            if told is not None:
-                told(text)
-
+    async def _until_answered(self, asked: Asked, held: _Request, end: float) -> Completion:
         for attempt in range(self.models.retries + 1):
             try:
-                return await self._once(asked, tell if told is not None else None)
+                done = await self._once(asked, held)
+                tried = (Tried(model=self.name, spent=held.lost),) if held.lost.requests else ()
+                return replace(done, tried=tried)
             except ModelFailed as error:
-                wait = error.data.get("retry_after") or FIRST_WAIT * 2**attempt
+                wanted = error.data.get("retry_after") or 0.0
+                wait = wanted or FIRST_WAIT * 2**attempt
                 left = min(end - asyncio.get_running_loop().time(), LONGEST_WAIT)
-                if heard or error.data["kind"] not in PASSING or attempt == self.models.retries or wait >= left:
+                if held.begun or error.data["kind"] not in PASSING or attempt == self.models.retries or wait >= left:
                     raise
+                if wanted and asked.waits is not None:
+                    asked.waits(self.name, wanted)
                 await self._sleep(wait)
         raise AssertionError("the last try returns or raises")
 
-    async def _once(self, asked: Asked, tell: Told | None) -> Completion:
-        held = self._opened()
+    async def _once(self, asked: Asked, held: _Request) -> Completion:
+        opened, stream, self._last = self._opened(), None, ""
         from pydantic_ai.direct import model_request, model_request_stream
 
         try:
             settings, parameters = _settings(asked, self.models), _parameters(asked)
             messages = list(_messages(asked.messages))
-            if tell is None:
-                response = await model_request(
-                    held.model, messages, model_settings=settings, model_request_parameters=parameters
-                )
+            given: Any = {"model_settings": settings, "model_request_parameters": parameters}
+            if held.told is None:
+                response = await model_request(opened.model, messages, **given)
             else:
-                async with model_request_stream(
-                    held.model, messages, model_settings=settings, model_request_parameters=parameters
-                ) as stream:
+                async with model_request_stream(opened.model, messages, **given) as stream:
                     async for event in stream:
                         if text := _text_of(event):
-                            tell(text)
+                            held.tell(text)
                     response = stream.get()
         except Exception as error:  # noqa: BLE001 - forty libraries may raise anything, and their words may hold the key
-            raise self._failure(error) from None
+            failure = self._failure(error, held)
+            held.lost += Spent() if failure.data["kind"] == "web_page" else taken(error, stream)
+            raise failure from None
         said_why = (response.provider_details or {}).get("finish_reason") or response.finish_reason == "content_filter"
-        if tell is not None and not said_why:
-            raise self._failed("cut_off", "its answer ended in the middle")
+        if held.told is not None and not said_why:
+            held.lost += replace(spent_on(response), unknown=1)
+            raise self._failed(self._not_an_answer("cut_off"))
         if response.finish_reason in {"content_filter", "error"}:
-            raise self._failed("filtered", "it withheld its answer, or the rest of it")
-        return self._completion(response)
+            held.lost += spent_on(response)
+            raise self._failed("filtered")
+        return self._completion(response, held)
 
     def _opened(self) -> _Client:
         loop = asyncio.get_running_loop()
@@ -140,6 +149,7 @@ class WireModel:
                 verify=_trust(),
                 timeout=httpx2.Timeout(limits.idle, connect=limits.connect),
                 follow_redirects=False,
+                event_hooks={"response": [self._came]},
             )
             self._key = self._key or find_key(self.provider, limits)
             try:
@@ -151,7 +161,10 @@ class WireModel:
                 ) from None
         return self._open
 
-    def _completion(self, response: Any) -> Completion:
+    async def _came(self, response: Any) -> None:
+        self._last = response.headers.get("content-type", "")
+
+    def _completion(self, response: Any, held: _Request) -> Completion:
         from pydantic_ai import messages as parts
 
         calls = tuple(
@@ -162,78 +175,69 @@ class WireModel:
         text = "".join(part.content for part in response.parts if isinstance(part, parts.TextPart))
         text = text.encode("utf-8", "replace").decode()  # half a character is none
         if not calls and not text.strip():
-            raise self._failed("empty", "it said nothing")
+            held.lost += spent_on(response)
+            raise self._failed(self._not_an_answer("empty"))
         plain = all(isinstance(part, parts.ToolCallPart | parts.TextPart) for part in response.parts)
         kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([response]).decode()
         message = ChatMessage(role="assistant", text=text, calls=calls, wire=kept)
         finish = _FINISHES.get(response.finish_reason, "other")
-        return Completion(message=message, model=self.name, finish=finish, spent=_spent(response))
+        return Completion(message=message, model=self.name, finish=finish, spent=spent_on(response))
 
-    def _failure(self, error: Exception) -> KernelError:
+    def _failure(self, error: Exception, held: _Request) -> KernelError:
         from pydantic_ai import exceptions as wrong
 
         if isinstance(error, wrong.ModelRequestTimeout):
-            return self._too_slow(error.timeout, "to its first word")
+            return self._too_slow(error.timeout, "to_its_first_word")
         if isinstance(error, wrong.ModelTimeoutError):
-            connecting = error.phase == "connect"
-            limit = self.models.connect if connecting else self.models.idle
-            return self._too_slow(limit, "to be reached" if connecting else "between two words")
-        kind, message = _kind(error)
-        status = getattr(error, "status_code", None)
-        wait = getattr(error, "retry_after", None)
-        data = {"retry_after": wait, "status": status, "said": self._said(error)}
-        message += f"; it asks to wait {wait:.0f} s" if wait and wait >= LONGEST_WAIT else ""
-        return self._failed(kind, f"{message} ({status})" if status else message, **data)
+            if error.phase == "connect":
+                return self._too_slow(self.models.connect, "to_be_reached")
+            return self._too_slow(self.models.idle, "between_two_words" if held.begun else "to_its_first_word")
+        kind = failed_kind(error)
+        kind = self._not_an_answer(kind) if kind in {"unreadable", "cut_off"} else kind
+        facts = {"retry_after": getattr(error, "retry_after", None), "said": self._said(error)}
+        facts |= {"status": getattr(error, "status_code", None)}
+        broke = getattr(error, "in_stream", False) and reported(error) and kind not in {"redirected", "web_page"}
+        return self._failed(kind, in_stream=broke, **facts)
 
-    def _failed(self, kind: str, message: str, **data: Any) -> ModelFailed:
-        hint = _HINTS.get(kind, "try again, or another model: navigator model use NAME")
-        return ModelFailed(f"model {self.name!r}: {message}", hint=hint, kind=kind, model=self.name, **data)
+    def _not_an_answer(self, kind: str) -> str:
+        """`web_page` where the last response was one."""
+        return "web_page" if self._last.partition(";")[0].strip() == "text/html" else kind
 
-    def _too_slow(self, seconds: float, what: str) -> TimedOut:
-        hint = "give it more time in [models], or ask another model"
-        return TimedOut(f"model {self.name!r} took over {seconds:g} s {what}", hint=hint, model=self.name)
+    def _failed(self, kind: str, **data: Any) -> ModelFailed:
+        held = {"kind": kind, "model": self.name, **{name: value for name, value in data.items() if value}}
+        message, hint = failure_text(held)
+        return ModelFailed(message, hint=hint, **held)
+
+    def _too_slow(self, seconds: float, limit: str) -> TimedOut:
+        held = {"kind": "too_slow", "model": self.name, "limit": limit, "seconds": seconds}
+        message, hint = failure_text(held)
+        return TimedOut(message, hint=hint, **held)
 
     def _said(self, error: Exception) -> str:
         """The provider's own words, without the key that some of them hold."""
-        text = str(getattr(error, "body", None) or error)
+        text = own_words(error)
         if self._key and self._key.value:
             text = text.replace(self._key.value, REDACTED)
         return shorten(clean(text, lines=False), SAID)
 
 
-_HINTS = {
-    "key_refused": "check its key: navigator model list says where it comes from",
-    "quota_used_up": "top up the account, or ask another model",
-    "unknown_model": "navigator model list names what is set here",
-    "too_long": "say less, or ask a model with more room",
-    "unreachable": "check the address and the network",
-    "rejected": "ask another model; where this one calls no tools, navigator model test finds out and keeps that",
-}
+class _Request:
+    """What was told of the answers to one request and its repetitions, and what those that failed took."""
 
+    def __init__(self, told: Told | None) -> None:
+        self.told, self.begun, self.lost = told, "", Spent()
 
-def _kind(error: Exception) -> tuple[str, str]:
-    """What went wrong, as a word and in words."""
-    from pydantic_ai import exceptions as wrong
+    def tell(self, text: str) -> None:
+        self.begun += text
+        if self.told is not None:
+            self.told(text)
 
-    table: Sequence[tuple[type[Exception], str, str]] = (
-        (wrong.ModelRateLimitError, "rate_limited", "too many requests"),
-        (wrong.ModelQuotaExceededError, "quota_used_up", "its account is used up"),
-        (wrong.ModelUnavailableError, "unavailable", "it is not available now"),
-        (wrong.ModelServerError, "server_error", "its server failed"),
-        (wrong.ModelAuthenticationError, "key_refused", "its key was refused"),
-        (wrong.ModelNotFoundError, "unknown_model", "nothing is known of it there"),
-        (wrong.ModelContextWindowExceededError, "too_long", "that is more than it can read"),
-        (wrong.ModelRequestRejectedError, "rejected", "the request was rejected"),
-        (wrong.ContentFilterError, "filtered", "it withheld its answer"),
-    )
-    for held, kind, message in table:
-        if isinstance(error, held):
-            return kind, message
-    if isinstance(error, wrong.ModelConnectionError):
-        if error.phase == "read" or error.in_stream:
-            return "cut_off", "its answer ended in the middle"
-        return "unreachable", "it could not be reached"
-    return "unreadable", "its answer could not be read"
+    def ended(self, error: KernelError) -> KernelError:
+        """The error, with all that."""
+        told: dict[str, Any] = {"begun": self.begun} if self.begun else {}
+        told |= {"usage": self.lost.to_dict()} if self.lost.requests else {}
+        error.data = {**error.data, **told}
+        return error
 
 
 # What Anthropic keeps only where it is marked: the tools, the system text, and the conversation up to here
@@ -308,13 +312,3 @@ def _text_of(event: Any) -> str:
     if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
         return event.delta.content_delta
     return ""
-
-
-def _spent(response: Any) -> Spent:
-    usage, cost, priced = response.usage, 0.0, True
-    try:
-        cost = float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):
-        priced = False
-    held = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cache_read_tokens}
-    return Spent(requests=1, cost=cost, priced=priced, **held)

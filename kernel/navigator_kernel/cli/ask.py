@@ -46,15 +46,16 @@ def command(
     attended = is_attended() and not as_json
     asked = FORMATS.get(wanted, "detail")
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
+    from navigator_kernel.cli.chat_stream import waits
     from navigator_kernel.cli.replies import show
 
     kept = session is not None
-    reply = take_turn(app, message, open_session(app, session), listeners=(), keep=kept)
+    reply = take_turn(app, message, open_session(app, session), listeners=(waits,), keep=kept)
     show(app, reply, form=wanted, as_json=as_json)
     if attended and is_asked() and reply.session.question is not None and reply.session.question.options:
         answer = choice("y" if len(reply.session.question.options) == 1 else "")
         if answer:
-            reply = take_turn(app, replace(message, text=answer), reply.session, listeners=(), keep=kept)
+            reply = take_turn(app, replace(message, text=answer), reply.session, listeners=(waits,), keep=kept)
             show(app, reply, form=wanted, as_json=as_json)
     return reply.report.exit_code
 

@@ -170,10 +170,10 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
 def _model(app: App, name: str) -> None:
     """For this conversation only; `navigator model use` is for good."""
     if name:
-        from navigator_kernel.adapters.model_providers import spelled_out
+        from navigator_kernel.adapters.model_providers import check_provider, spelled_out
 
         try:
-            spelled_out(name, app.settings.models)
+            check_provider(spelled_out(name, app.settings.models)[0], app.settings.models)
         except KernelError as error:
             note(f"error: {error.message}")
             note(f"hint: {error.hint}")

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from navigator_kernel.cli.output import note
-from navigator_kernel.events import Event, RunContent, SkillActivated, StepStarted, ToolCallStarted, UICommand, Usage
+from navigator_kernel.events import (
+    Event,
+    Progress,
+    RunContent,
+    SkillActivated,
+    StepStarted,
+    ToolCallStarted,
+    UICommand,
+    Usage,
+)
 from navigator_kernel.text import clean, shorten
-from navigator_kernel.values.chat import Spent
+from navigator_kernel.values.chat import Spent, spent_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +56,8 @@ class Shown(Struct):
                 "." not in tool
             ):  # a model's; the kernel's own have an agent's name
                 self._note(f"… {tool} {shorten(json.dumps(dict(args), ensure_ascii=False), ARGUMENTS)}")
+            case Progress(text=text):
+                self._note(text)
             case UICommand(type="toast", payload=payload):
                 self._note(str(payload.get("message", "")))
 
@@ -76,19 +87,17 @@ class Shown(Struct):
             self._open = False
 
     def _count(self, usage: Usage) -> None:
-        cost = usage.cost or 0.0
-        spent = Spent(
-            requests=1,
-            input=usage.input_tokens,
-            output=usage.output_tokens,
-            cached=usage.cached_tokens,
-            cost=cost,
-            priced=usage.cost is not None,
-        )
-        self.spent[usage.skill or NO_SKILL] += spent
+        self.spent[usage.skill or NO_SKILL] += spent_by(usage)
+
+
+def waits(event: Event) -> None:
+    """Shows a wait on a terminal."""
+    if isinstance(event.body, Progress) and sys.stderr.isatty():
+        note(clean(event.body.text, lines=False))
 
 
 def _line(name: str, spent: Spent) -> str:
     cost = f"${spent.cost:.4f}" if spent.priced else "price not known"
     tokens = f"{spent.input} tokens in ({spent.cached} from a cache), {spent.output} out"
-    return f"{name}: {spent.requests} requests, {tokens}, {cost}"
+    unknown = f"; what {spent.unknown} of them took is not known" if spent.unknown else ""
+    return f"{name}: {spent.requests} requests, {tokens}, {cost}{unknown}"

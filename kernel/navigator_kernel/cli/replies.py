@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.cli.output import document, is_attended, lines, note, style_of
@@ -33,6 +35,8 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
         _workflow(reply.workflow, language)
         lines([render_report(report, "summary", style) for report in reply.reports[:-1]])
     _answer(reply.report, form, style, language, streamed=streamed)
+    if form in {"auto", "detail"} and reply.usage.requests:
+        _took(reply, language)
     if reply.workflow is not None and reply.workflow.result:
         note(say("workflow.result", language, path=reply.workflow.result))
     _asked(reply, language)
@@ -43,8 +47,11 @@ def show(app: App, reply: Reply, *, form: str, as_json: bool, streamed: bool = F
 
 
 def _answer(report: Report, form: str, style: Style, language: Language, *, streamed: bool) -> None:
-    """What a model wrote is shown as it wrote it, with what it took beside; all else as a report, or to a person as a
-    sentence."""
+    """What a model wrote is shown as it wrote it, and whole; that it failed is said beside it. All else is shown as a
+    report, or to a person as a sentence."""
+    if form == "auto" and report.raw is None and (report.unanswered or report.data.get("type") == "Unfinished"):
+        _failed(report, style)
+        return
     if form not in {"auto", "detail"} or not report.by_model or report.raw is None:
         if form == "auto" and is_attended() and "prompt" in report.data and report.state == "success":
             _unworked(str(report.data.get("skill", "")), language)
@@ -54,17 +61,47 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
             lines(render_report(report, FORMATS.get(form, "detail"), style))
         return
     if not streamed:
-        lines(clean(report.raw))
+        lines(clean(_whole(report)))
     for file in report.data.get("written", ()):
         note(say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}"))
-    usage = report.data["usage"]
+    if report.data.get("incomplete"):
+        note(say("model.incomplete", language))
     if report.state != "success":
-        note(render_report(report, "summary", style))
-    cost = say("usage.unpriced", language) if usage["cost"] is None else f"${usage['cost']:.4f}"
-    tokens = usage["input_tokens"] + usage["output_tokens"]
-    note(say("usage.line", language, model=clean(str(report.data["model"])), tokens=tokens, cost=cost))
+        _failed(report, style)
     for one in report.data.get("diagnostics", ()):
         note(clean(str(one["msg"]), lines=False))
+
+
+def _failed(report: Report, style: Style) -> None:
+    """What failed in a sentence, and what can be done about it, beside the answer."""
+    note(render_sentence(report, style).partition("\n")[0])
+    if hint := report.data.get("hint"):
+        note(f"hint: {clean(str(hint), lines=False)}")
+
+
+def _whole(report: Report) -> str:
+    """The answer, also where the report holds only its beginning."""
+    if report.offloaded:
+        try:
+            held = json.loads(Path(report.offloaded).read_text(encoding="utf-8"))["raw"]
+        except (OSError, ValueError, KeyError, TypeError):
+            held = None
+        if isinstance(held, str):
+            return held
+    return report.raw or ""
+
+
+def _took(reply: Reply, language: Language) -> None:
+    """What all requests of the turn took, so that the lines of a conversation add up to `/cost`."""
+    spent, models = reply.usage, ", ".join(clean(name, lines=False) for name in reply.models)
+    if spent.unknown == spent.requests and not spent.input + spent.output:
+        note(say("usage.all_unknown", language, model=models))
+        return
+    cost = f"${spent.cost:.4f}" if spent.priced else say("usage.unpriced", language)
+    told = say("usage.line", language, model=models, tokens=spent.input + spent.output, cost=cost)
+    if spent.unknown:
+        told += "; " + say("usage.unknown", language, count=spent.unknown, requests=spent.requests)
+    note(told)
 
 
 def _unworked(skill: str, language: Language) -> None:

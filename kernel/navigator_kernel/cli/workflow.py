@@ -184,6 +184,7 @@ def _is_chinese(held: WorkflowRun) -> bool:
 
 
 def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int:
+    from navigator_kernel.cli.chat_stream import waits
     from navigator_kernel.cli.replies import show as show_reply
     from navigator_kernel.cli.turns import take_turn
     from navigator_kernel.values.report import FORMATS
@@ -192,7 +193,7 @@ def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int
     form, attended = app.settings.format, is_attended() and not as_json
     asked = FORMATS.get(form, "detail")
     message = Message(text=said, consent=yes, format=asked, language=app.language, attended=attended)
-    reply = take_turn(app, message, session, listeners=(), keep=session.turn > 0)
+    reply = take_turn(app, message, session, listeners=(waits,), keep=session.turn > 0)
     show_reply(app, reply, form=form, as_json=as_json)
     return reply.report.exit_code
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import Language, clean, fold, shorten
-from navigator_kernel.values.chat import Asked, ChatMessage, Completion
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Tried, tried_of
 from navigator_kernel.values.resource import USUAL_PRIORITY, SkillDef
 from navigator_kernel.values.route import Judged, Retrieval
 
@@ -59,9 +59,12 @@ class PhaseOne(Struct):
             done = await self._answer(self.chosen(), messages, shape([skill.name for skill in offered]))
         except KernelError as error:
             logging.getLogger("navigator").warning("no model chose: %s", error.message)
-            return Judged(failure=str(error.data.get("kind", error.code)), model=str(error.data.get("model", "")))
+            used = tuple(one for one in tried_of(error.data) if one.spent.requests)
+            kind, model = str(error.data.get("kind", error.code)), str(error.data.get("model", ""))
+            return Judged(failure=kind, model=model, used=used)
         judged = parsed(done.message.text, [skill.name for skill in offered])
-        return replace(judged, model=done.model, spent=done.spent)
+        used = (*(one for one in done.tried if one.spent.requests), Tried(model=done.model, spent=done.spent))
+        return replace(judged, model=done.model, used=used)
 
     async def _answer(self, model: ChatModel, messages: tuple[ChatMessage, ...], wanted: dict[str, Any]) -> Completion:
         """A server that knows no shapes is asked without one from then on."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, ModelFailed
+from navigator_kernel.values.chat import Spent, Tried, spent_of
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
@@ -29,8 +30,8 @@ class ModelChain(Struct, frozen=True):
         return self.models[0].name
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
-        """The last failure, with those before it in `data["tried"]`."""
-        heard, tried, began = False, [], time.monotonic()
+        """With what failed before in `tried`. A failure is the last one, with all of them in `data["tried"]`."""
+        heard, tried, began = False, list[Tried](), time.monotonic()
 
         def tell(text: str) -> None:
             nonlocal heard
@@ -41,10 +42,13 @@ class ModelChain(Struct, frozen=True):
         for model in self.models:
             try:
                 left = max(asked.limit - (time.monotonic() - began), 1.0)
-                return await model.complete(replace(asked, limit=left), tell if told is not None else None)
+                done = await model.complete(replace(asked, limit=left), tell if told is not None else None)
+                return replace(done, tried=(*tried, *done.tried))
             except KernelError as error:
-                tried.append({"model": model.name, "why": error.message})
-                error.data = {**error.data, "tried": tried}
+                took = error.data.get("usage")
+                spent = spent_of(took) if took else Spent()
+                tried.append(Tried(model=model.name, why=error.message, spent=spent))
+                error.data = {**error.data, "tried": [one.to_dict() for one in tried]}
                 if model is self.models[-1] or heard or _is_own_fault(error, asked):
                     raise
         raise AssertionError("the last model returns or raises")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import KernelError
@@ -25,9 +26,11 @@ _ANNOUNCES = pattern(
 _YES = pattern(r'"continue"\s*:\s*true')
 
 
-async def goes_on(progress: Progress, model: ChatModel, language: Language) -> tuple[bool, Completion | None]:
+async def goes_on(
+    progress: Progress, model: ChatModel, language: Language, lost: Callable[[KernelError], None]
+) -> tuple[bool, Completion | None]:
     """An answer that was cut goes on; one that announces work, after some was done, is asked about; others are done.
-    With it what was asked, for that costs, too."""
+    With it what was asked, for that costs, too; `lost` is given a failure, which may have cost something."""
     if progress.finish == "length":
         return True, None
     text = progress.messages[-1].text[-END:]
@@ -44,6 +47,7 @@ async def goes_on(progress: Progress, model: ChatModel, language: Language) -> t
     )
     try:
         done = await model.complete(asked)
-    except KernelError:
+    except KernelError as error:
+        lost(error)
         return False, None
     return _YES.search(done.message.text) is not None, done

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.errors import ConsentNeeded, ModelFailed, TimedOut
+from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
 from navigator_kernel.events import Emit, RunContent, ToolCallCompleted, ToolCallStarted, UICommand, Usage
+from navigator_kernel.events import Progress as Told
 from navigator_kernel.specialist.continuation import goes_on
 from navigator_kernel.specialist.opening import opening
 from navigator_kernel.specialist.window import WORK, fitted, newest, units
-from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall
+from navigator_kernel.text import Language
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall, tried_of, usage_facts
+from navigator_kernel.values.model_failure import failure_text
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
 
@@ -90,10 +93,9 @@ class Loop(Struct, kw_only=True):
             return progress, "failures"
         if progress.messages[-1].role == "tool":
             return progress, None
-        on, checked = await goes_on(progress, self.model, self.work.language)
-        if checked is not None:
-            self._tell(checked)
-            progress = replace(progress, spent=progress.spent + checked.spent)
+        before, self.progress = progress, progress
+        on, checked = await goes_on(progress, self.model, self.work.language, self._lost)
+        progress = replace(before, spent=self.progress.spent + (self._tell(checked) if checked else Spent()))
         if not on:
             return progress, "done"
         if progress.continuations >= CONTINUATIONS:
@@ -110,8 +112,7 @@ class Loop(Struct, kw_only=True):
         self._began = now if self._began is None else self._began
         left = self.budget.seconds - (now - self._began)
         if left <= 0:
-            hint = "raise turn_seconds in [models]"
-            raise TimedOut(f"this turn took over {self.budget.seconds:g} s", hint=hint)
+            raise _over(TimedOut, kind="too_slow", limit="turn_time", seconds=self.budget.seconds)
         return left
 
     async def _asked(self, progress: Progress, limit: float) -> Progress:
@@ -123,34 +124,51 @@ class Loop(Struct, kw_only=True):
         recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
         messages = (*opening(self.work), *recent)
         spare = not (self.work.workspace or self.work.tools)  # without these the skill's text is all that it works with
-        asked = Asked(messages=messages, tools=self.tools.offered(self.work), limit=limit, spare=spare)
-        with_pieces = _Pieces(self.emit, self.work.step)
-        done = await self.model.complete(asked, with_pieces)
-        with_pieces.flush()
-        self._tell(done)
-        spent = progress.spent + done.spent
-        messages = (*progress.messages, done.message)
-        return replace(progress, messages=messages, spent=spent, model=done.model, finish=done.finish)
+        tools = self.tools.offered(self.work)
+        asked = Asked(messages=messages, tools=tools, limit=limit, spare=spare, waits=self._waits)
+        with_pieces, self.progress = _Pieces(self.emit, self.work.step), progress
+        try:
+            done = await self.model.complete(asked, with_pieces)
+        except KernelError as error:
+            self._lost(error)
+            raise
+        except asyncio.CancelledError:  # nobody will say what it took
+            self._use(self.model.name, Spent(requests=1, unknown=1, priced=False))
+            raise
+        finally:
+            with_pieces.flush()
+        spent, messages = progress.spent + self._tell(done), (*progress.messages, done.message)
+        notes = (*progress.notes, *_stood_in(done, self.work.language))
+        held = replace(progress, messages=messages, spent=spent, model=done.model, finish=done.finish)
+        return replace(held, notes=tuple(dict.fromkeys(notes)))
+
+    def _waits(self, model: str, seconds: float) -> None:
+        text = say("model.waits", self.work.language, model=model, seconds=f"{seconds:.0f}")
+        self.emit(Told(text=text), step=self.work.step)
 
     def _refuse_more(self, spent: Spent) -> None:
         """A budget stops a turn before the next request, not in the middle of one."""
         total, limit = self.spent + spent, self.budget
         tokens = total.input + total.output
         if (limit.tokens and tokens >= limit.tokens) or (limit.cost and total.cost >= limit.cost):
-            message = f"this turn has used up what it may: {tokens} tokens, ${total.cost:.4f}"
-            raise ModelFailed(message, hint="raise turn_tokens or turn_cost in [models]", kind="over_budget")
+            raise _over(ModelFailed, kind="over_budget", tokens=tokens, cost=round(total.cost, 6))
 
-    def _tell(self, done: Completion) -> None:
-        told = done.spent.to_dict()
-        usage = Usage(
-            model=done.model,
-            input_tokens=told["input_tokens"],
-            output_tokens=told["output_tokens"],
-            cached_tokens=told["cached_tokens"],
-            cost=told["cost"],
-            skill=self.work.skill,
-        )
-        self.emit(usage, step=self.work.step)
+    def _tell(self, done: Completion) -> Spent:
+        """What the requests took that led to an answer, each of which is an event."""
+        for one in done.tried:
+            self._use(one.model, one.spent)
+        self._use(done.model, done.spent)
+        return done.taken
+
+    def _lost(self, error: KernelError) -> None:
+        """What requests took that led to no answer."""
+        for one in tried_of(error.data):
+            self._use(one.model, one.spent)
+            self.progress = replace(self.progress, spent=self.progress.spent + one.spent)
+
+    def _use(self, model: str, spent: Spent) -> None:
+        if spent.requests:
+            self.emit(Usage(model=model, skill=self.work.skill, **usage_facts(spent)), step=self.work.step)
 
     async def _called(self, progress: Progress, calls: tuple[ToolCall, ...]) -> Progress:
         """Each call is answered, in order, so that none is left open."""
@@ -211,6 +229,18 @@ class Loop(Struct, kw_only=True):
         done = ToolCallCompleted(call=call.id, tool=call.name, state=state, elapsed=elapsed)
         self.emit(done, step=step, parent=started.seq)
         return answer
+
+
+def _over(error: type[KernelError], **facts: Any) -> KernelError:
+    """The error of a limit of the turn."""
+    message, hint = failure_text(facts)
+    return error(message, hint=hint, **facts)
+
+
+def _stood_in(done: Completion, language: Language) -> tuple[str, ...]:
+    """A sentence for each model that failed, where another one answered."""
+    failed = (one for one in done.tried if one.why)
+    return tuple(say("model.fallback", language, model=done.model, why=one.why) for one in failed)
 
 
 def _key(call: ToolCall) -> str:

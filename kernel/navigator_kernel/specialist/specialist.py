@@ -18,6 +18,7 @@ from navigator_kernel.specialist.loop import Budget, End, Loop, Waiting
 from navigator_kernel.specialist.skill_tool import NAME as SKILL_TOOL
 from navigator_kernel.text import clean, visible
 from navigator_kernel.values.chat import ChatMessage, Spent
+from navigator_kernel.values.model_failure import failure_text
 from navigator_kernel.values.report import Meta, Report, State
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import PROGRESS, Assignment, Progress, progress_of, redacted
@@ -67,6 +68,7 @@ class Specialist(Struct, kw_only=True):
             report = self.waiting(waits, work, began)
         except KernelError as error:
             report = self.failed(error, work, loop.progress if loop else Progress(), began)
+            report = report if loop else replace(report, unanswered=False)
         private = work.private or (loop is not None and has_read(loop.progress))
         report = replace(report, private=private)
         return report if loop is None else self.closed(loop, report, emit)
@@ -145,6 +147,9 @@ class Specialist(Struct, kw_only=True):
         if work.unknown:  # X-32
             said = say("backend.unknown", work.language, backend=visible(work.unknown), model=progress.model)
             data["diagnostics"] = [{"code": "backend-unknown", "msg": said}]
+        if progress.notes:
+            stood_in = [{"code": "fallback", "msg": note} for note in progress.notes]
+            data["diagnostics"] = [*data.get("diagnostics", ()), *stood_in]
         data |= _files(work)
         text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
         if end == "done":
@@ -167,13 +172,20 @@ class Specialist(Struct, kw_only=True):
         return replace(held, wider=wider)
 
     def failed(self, error: KernelError, work: Assignment, progress: Progress, began: float) -> Report:
-        """With how far it came, so that trying again does nothing twice."""
+        """With how far it came, so that trying again does nothing twice, and with the part of the answer that came."""
         state: State = "timeout" if isinstance(error, TimedOut) else "error"
-        told = {key: value for key, value in error.to_dict().items() if value is not None}
+        told = {key: value for key, value in error.to_dict().items() if value is not None and key != "begun"}
+        if len(told.get("tried", ())) < 2:  # one model, which the message names
+            told.pop("tried", None)
+        message, hint = failure_text(told, work.language)
+        told |= {"msg": message, "hint": hint} if message else {}
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **told}
         data |= {"usage": progress.spent.to_dict()} if progress.spent.requests else {}
+        text = without_commands(clean(progress.text + str(error.data.get("begun", "")))).strip()
+        data |= {"incomplete": True, **_files(work)} if text else {}
         kept = redacted(progress, self.redact).kept() if progress.messages else ""
-        return Report(state=state, summary=error.message, meta=self._meta(work, began), data=data, progress=kept)
+        held = Report(state=state, summary=message or error.message, meta=self._meta(work, began), data=data)
+        return replace(held, raw=text or None, by_model=bool(text), progress=kept, unanswered=True)
 
     def _meta(self, work: Assignment, began: float) -> Meta:
         elapsed = round(self.clock.monotonic() - began, 3)

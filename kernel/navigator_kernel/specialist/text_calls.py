@@ -12,7 +12,7 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.errors import ModelFailed
+from navigator_kernel.errors import KernelError, ModelFailed
 from navigator_kernel.text import pattern
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolCall, ToolSpec
 
@@ -41,14 +41,19 @@ class TextCalls(Struct, frozen=True):
         if not asked.tools:
             return await self.inner.complete(asked, told)
         wanted = replace(asked, messages=as_text(asked.messages, asked.tools), tools=(), shape=shape_of(asked.tools))
-        done = await self.inner.complete(wanted, None if told is None else _Answer(told))
+        try:
+            done = await self.inner.complete(wanted, None if told is None else _Answer(told))
+        except KernelError as error:  # what was told of an answer is the text in it
+            error.data = {**error.data, "begun": _begun(str(error.data.get("begun", "")))}
+            raise
         message = read(done.message.text)
         if message is None and done.finish == "length":  # what there is of an answer; a call that was cut is none
             message = ChatMessage(role="assistant", text=_begun(done.message.text))
         if message is None or not (message.calls or message.text.strip()):
             kind, why = ("empty", "it said nothing") if message else ("unreadable", "its answer has no form asked for")
             hint = "ask another model: navigator model use NAME; navigator model test says what one can do"
-            raise ModelFailed(f"model {done.model!r}: {why}", hint=hint, kind=kind, model=done.model)
+            usage = done.taken.to_dict()
+            raise ModelFailed(f"model {done.model!r}: {why}", hint=hint, kind=kind, model=done.model, usage=usage)
         return replace(done, message=message, finish="calls" if message.calls else done.finish)
 
     async def close(self) -> None:

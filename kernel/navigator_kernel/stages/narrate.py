@@ -13,6 +13,7 @@ from navigator_kernel.events import (
     SkillsShortlisted,
     Usage,
 )
+from navigator_kernel.values.chat import usage_facts
 from navigator_kernel.values.route import Intent, NeedClarification, RouteDecision, Skills
 
 
@@ -27,16 +28,7 @@ def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[B
             reason=found.reason,
         )
     if intent.judged is not None:
-        judged = intent.judged
-        spent = judged.spent.to_dict()
-        yield Usage(
-            model=judged.model,
-            input_tokens=spent["input_tokens"],
-            output_tokens=spent["output_tokens"],
-            cached_tokens=spent["cached_tokens"],
-            cost=spent["cost"],
-            phase=1,
-        )
+        yield from (Usage(model=one.model, phase=1, **usage_facts(one.spent)) for one in intent.judged.used)
     yield RouteDecided(decision=decision.to_dict(), trace=(decision.tier, decision.reason))
     if isinstance(decision.result, Skills):
         for name in decision.result.names:

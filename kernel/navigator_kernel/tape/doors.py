@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, UICommand
 from navigator_kernel.tape.tape import Form, Tape
-from navigator_kernel.values.chat import ChatMessage, Completion, Spent
+from navigator_kernel.values.chat import ChatMessage, Completion, Spent, tried_of
 from navigator_kernel.values.context import Memory
 from navigator_kernel.values.report import Report, report_of, report_to_dict
 from navigator_kernel.values.work import ToolAnswer
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 def _completion(held: Mapping[str, Any]) -> Completion:
     message, spent = ChatMessage.from_dict(held["message"]), Spent(**held["spent"])
-    return Completion(message=message, model=held["model"], finish=held["finish"], spent=spent)
+    tried = tried_of(held) if held.get("tried") else ()
+    return Completion(message=message, model=held["model"], finish=held["finish"], spent=spent, tried=tried)
 
 
 def _tool_answer(held: Mapping[str, Any]) -> ToolAnswer:
@@ -43,10 +45,14 @@ TOOL_ANSWER = Form(asdict, _tool_answer)
 COMPLETION = Form(
     lambda done: {
         "message": done.message.to_dict(), "model": done.model, "finish": done.finish, "spent": asdict(done.spent),
+        "tried": [one.to_dict() for one in done.tried],
     },
     _completion,
 )  # fmt: skip
-SAID = Form(lambda held: [COMPLETION.encode(held[0]), held[1]], lambda held: (COMPLETION.decode(held[0]), held[1]))
+SAID = Form(
+    lambda held: [COMPLETION.encode(held[0]), *held[1:]],
+    lambda held: (COMPLETION.decode(held[0]), held[1], held[2] if held[2:] else []),  # without waits: an older tape
+)
 
 
 class TapedClock(Struct, frozen=True):
@@ -128,21 +134,47 @@ class TapedModel(Struct, frozen=True):
         return self.inner.name
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
-        pieces: list[str] = []
+        pieces, waits = list[str](), list[tuple[str, float]]()
 
         def piece(text: str) -> None:
             pieces.append(text)
             if told is not None:
                 told(text)
 
-        async def answered() -> tuple[Completion, list[str]]:
-            return await self.inner.complete(asked, piece if told is not None else None), pieces
+        def wait(model: str, seconds: float) -> None:
+            waits.append((model, seconds))
+            if asked.waits is not None:
+                asked.waits(model, seconds)
 
-        done, said = await self.tape.awaited("model:answer", answered, SAID)
-        if self.tape.playing and told is not None:
+        async def answered() -> tuple[Completion, list[str], list[tuple[str, float]]]:
+            heard = piece if told is not None else None
+            try:
+                return await self.inner.complete(replace(asked, waits=wait), heard), pieces, waits
+            except KernelError as error:
+                error.data = {**error.data, "pieces": pieces, "waits": waits}
+                raise
+
+        try:
+            done, said, waited = await self.tape.awaited("model:answer", answered, SAID)
+        except KernelError as error:
+            self._again(asked, told, error.data.get("pieces", ()), error.data.get("waits", ()))
+            error.data = {name: held for name, held in error.data.items() if name not in {"pieces", "waits"}}
+            raise
+        self._again(asked, told, said, waited)
+        return done
+
+    def _again(
+        self, asked: Asked, told: Callable[[str], None] | None, said: Iterable[str], waited: Iterable[Any]
+    ) -> None:
+        """What was told while the answer came."""
+        if not self.tape.playing:
+            return
+        if asked.waits is not None:
+            for model, seconds in waited:
+                asked.waits(str(model), float(seconds))
+        if told is not None:
             for text in said:
                 told(text)
-        return done
 
     async def close(self) -> None:
         await self.inner.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
+
+from navigator_kernel.events import Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "calls", "filtered", "other"]
@@ -54,7 +56,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 class Asked(Struct, frozen=True, kw_only=True):
     """One request. `temperature` is left out where a model takes none (X-25); `shape` is the JSON schema that the
     answer must have, where the provider can see to that; `limit` is in seconds, from the first byte to the last;
-    `spare` says that a model which cannot use the tools may answer without them."""
+    `spare` says that a model which cannot use the tools may answer without them. `waits` is called with the model and
+    the seconds before each wait that a provider asks for."""
 
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
@@ -63,11 +66,13 @@ class Asked(Struct, frozen=True, kw_only=True):
     tokens: int | None = None
     limit: float = 120.0
     spare: bool = False
+    waits: Callable[[str, float], None] | None = None
 
 
 class Spent(Struct, frozen=True, kw_only=True):
     """What requests took: tokens, of which `cached` the provider read from its cache, and US dollars. `priced` says
-    whether the price of all of them is known."""
+    whether the price of all of them is known; `unknown` counts the requests of which the provider did not say, or not
+    to the end, what they took."""
 
     requests: int = 0
     input: int = 0
@@ -75,6 +80,7 @@ class Spent(Struct, frozen=True, kw_only=True):
     cached: int = 0
     cost: float = 0.0
     priced: bool = True
+    unknown: int = 0
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(
@@ -84,18 +90,89 @@ class Spent(Struct, frozen=True, kw_only=True):
             cached=self.cached + other.cached,
             cost=self.cost + other.cost,
             priced=self.priced and other.priced,
+            unknown=self.unknown + other.unknown,
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """`cost` is None where a price is not known."""
+        """`cost` is None where a price is not known; `unknown_requests` is left out where it is 0."""
         base: dict[str, Any] = {"requests": self.requests, "input_tokens": self.input, "output_tokens": self.output}
-        return {**base, "cached_tokens": self.cached, "cost": round(self.cost, 6) if self.priced else None}
+        base |= {"cached_tokens": self.cached, "cost": round(self.cost, 6) if self.priced else None}
+        return {**base, "unknown_requests": self.unknown} if self.unknown else base
+
+
+def spent_of(held: Mapping[str, Any]) -> Spent:
+    """The inverse of `Spent.to_dict`; KeyError where it is none."""
+    cost = held["cost"]
+    return Spent(
+        requests=held["requests"],
+        input=held["input_tokens"],
+        output=held["output_tokens"],
+        cached=held["cached_tokens"],
+        cost=cost or 0.0,
+        priced=cost is not None,
+        unknown=held.get("unknown_requests", 0),
+    )
+
+
+def usage_facts(spent: Spent) -> dict[str, Any]:
+    """The fields of a `Usage` event."""
+    return {
+        "input_tokens": spent.input,
+        "output_tokens": spent.output,
+        "cached_tokens": spent.cached,
+        "cost": round(spent.cost, 6) if spent.priced else None,
+        "requests": spent.requests,
+        "unknown": spent.unknown,
+    }
+
+
+def spent_by(usage: Usage) -> Spent:
+    """The inverse of `usage_facts`."""
+    return Spent(
+        requests=usage.requests,
+        input=usage.input_tokens,
+        output=usage.output_tokens,
+        cached=usage.cached_tokens,
+        cost=usage.cost or 0.0,
+        priced=usage.cost is not None,
+        unknown=usage.unknown,
+    )
+
+
+class Tried(Struct, frozen=True, kw_only=True):
+    """A model that failed before the answer came, or that failed once and was asked again: `why` is the message of its
+    last failure, empty where the model answered in the end; `spent` is what its failed requests took."""
+
+    model: str
+    why: str = ""
+    spent: Spent = field(default_factory=Spent)
+
+    def to_dict(self) -> dict[str, Any]:
+        base: dict[str, Any] = {"model": self.model, "why": self.why}
+        return {**base, "usage": self.spent.to_dict()} if self.spent.requests else base
+
+
+def tried_of(data: Mapping[str, Any]) -> tuple[Tried, ...]:
+    """The models that were tried, from the data of a failure: `tried`, or `model` and `usage`."""
+    held = data.get("tried") or [data]
+    spent = ((one, one.get("usage")) for one in held)
+    return tuple(
+        Tried(model=str(one.get("model", "")), why=str(one.get("why", "")), spent=spent_of(took) if took else Spent())
+        for one, took in spent
+    )
 
 
 class Completion(Struct, frozen=True, kw_only=True):
-    """An answer; `model` is `provider:model` of the one that gave it."""
+    """An answer; `model` is `provider:model` of the one that gave it, `spent` what its last request took, `tried` what
+    failed before."""
 
     message: ChatMessage
     model: str
     finish: Finish = "stop"
     spent: Spent = field(default_factory=Spent)
+    tried: tuple[Tried, ...] = ()
+
+    @property
+    def taken(self) -> Spent:
+        """What all requests took that led to it."""
+        return sum((one.spent for one in self.tried), self.spent)

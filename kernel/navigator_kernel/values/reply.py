@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from navigator_kernel.text import Language
 from navigator_kernel.values.approval import Approval, waiting_approval
+from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Said, Session
 from navigator_kernel.values.route import RouteDecision
@@ -39,7 +40,8 @@ class Sections(Struct, frozen=True, kw_only=True):
 
 class Reply(Struct, frozen=True, kw_only=True):
     """`report` is the one that counts: the last that ran. `said` is what the turn adds to the history; `workflow` is
-    the one that the turn was about, `question` what a workflow asks before it goes on."""
+    the one that the turn was about, `question` what a workflow asks before it goes on. `usage` is what all requests to
+    models took in the turn, routing and failed ones too, and `models` which were asked."""
 
     run: str
     decision: RouteDecision
@@ -52,6 +54,8 @@ class Reply(Struct, frozen=True, kw_only=True):
     notice: Notice | None = None
     workflow: WorkflowView | None = None
     question: str = ""
+    usage: Spent = field(default_factory=Spent)
+    models: tuple[str, ...] = ()
 
     @property
     def approval(self) -> Approval | None:
@@ -69,4 +73,5 @@ class Reply(Struct, frozen=True, kw_only=True):
         body["resume"] = self.session.id if waiting else None
         body["workflow"] = None if self.workflow is None else self.workflow.to_dict()
         body["question"] = self.question or None
+        body["usage"] = self.usage.to_dict() if self.usage.requests else None
         return {**body, "sections": self.sections.to_dict(), "notice": notice, "exit_code": self.report.exit_code}

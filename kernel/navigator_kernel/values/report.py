@@ -41,7 +41,7 @@ class Report(Struct, frozen=True, kw_only=True):
     `subject` what a yes is needed to before it can be done, `wider` what one for the session covers, too, `offloaded`
     the file with all of what was too long, `progress` how far work came that waits or failed, as JSON; `by_model` says
     that `raw` is a model's own words; `private` that it may tell of the person's files or data, which only a model's
-    answer to the message alone does not.
+    answer to the message alone does not; `unanswered` that it failed because no model gave an answer.
     """
 
     state: State
@@ -58,6 +58,7 @@ class Report(Struct, frozen=True, kw_only=True):
     progress: str = ""
     by_model: bool = False
     private: bool = True
+    unanswered: bool = False
 
     @property
     def agent(self) -> str:
@@ -82,9 +83,10 @@ class Report(Struct, frozen=True, kw_only=True):
 
 def report_to_dict(report: Report) -> dict[str, Any]:
     """The whole report with the kernel's own notes; `report_of` is its inverse."""
-    own = {"target": report.target, "subject": report.subject, "wider": report.wider, "offloaded": report.offloaded}
-    own |= {"progress": report.progress}
-    return {**report.to_dict(), **own, "by_model": report.by_model, "private": report.private}
+    own: dict[str, Any] = {"target": report.target, "subject": report.subject, "wider": report.wider}
+    own |= {"offloaded": report.offloaded, "progress": report.progress}
+    own |= {"by_model": report.by_model, "private": report.private, "unanswered": report.unanswered}
+    return {**report.to_dict(), **own}
 
 
 def report_of(raw: Mapping[str, Any]) -> Report:
@@ -105,4 +107,5 @@ def report_of(raw: Mapping[str, Any]) -> Report:
         progress=raw.get("progress", ""),
         by_model=raw.get("by_model", False),
         private=raw.get("private", True),
+        unanswered=raw.get("unanswered", False),
     )

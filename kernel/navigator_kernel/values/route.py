@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from navigator_kernel.values.chat import Spent
+from navigator_kernel.values.chat import Spent, Tried
 
 Mode = Literal["SKILL", "COMMAND", "AGENT", "PROMPT", "BACKEND"]
 Complexity = Literal["simple", "medium", "complex"]
@@ -123,13 +123,18 @@ class Retrieval(Struct, frozen=True, kw_only=True):
 
 class Judged(Struct, frozen=True, kw_only=True):
     """What a model said of a message (RTE-7): skills, a question, or neither, which is direct. `failure` is a word for
-    why it said nothing that can be used, `model` which it was."""
+    why it said nothing that can be used, `model` which it was; `used` are the models that took something, with what."""
 
     skills: tuple[str, ...] = ()
     question: str = ""
     failure: str = ""
     model: str = ""
-    spent: Spent = field(default_factory=Spent)
+    used: tuple[Tried, ...] = ()
+
+    @property
+    def spent(self) -> Spent:
+        """What all of them took."""
+        return sum((one.spent for one in self.used), Spent())
 
 
 class Intent(Struct, frozen=True, kw_only=True):

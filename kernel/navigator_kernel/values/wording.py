@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from navigator_kernel.text import Language
+from navigator_kernel.values.model_wording import OF_MODELS
 from navigator_kernel.values.route import RouteDecision
 from navigator_kernel.values.skill_wording import OF_SKILLS
 
@@ -92,6 +93,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "ask.mcp": ("which MCP server and resource? Missing: {what}", "请提供 MCP 服务器与资源，缺少：{what}"),
     "usage.line": ("{model}, {tokens} tokens, {cost}", "{model}，{tokens} 个 token，{cost}"),
     "usage.unpriced": ("price not known", "价格未知"),
+    "usage.all_unknown": ("{model}: what was paid is not known", "{model}：已付用量未知"),
+    "usage.unknown": (
+        "{count} of {requests} requests broke off, and what they took is not known",
+        "{requests} 次请求中有 {count} 次中断，其用量未知",
+    ),
     "prompt.guide": ("[Guidelines]", "[行为指南]"),
     "prompt.environment": ("[Environment]", "[环境信息]"),
     "prompt.time": ("time: {now}", "时间：{now}"),
@@ -326,6 +332,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "lifecycle.done": ("{operation} done", "{operation} 完成"),
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
     **OF_SKILLS,
+    **OF_MODELS,
 }  # fmt: skip
 
 

@@ -59,7 +59,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     """`messages` are what came after the opening: answers, calls and what tools said. `failures` counts those in a row
     (SAF-5); `workspace` names the folder that its files are in, which stays the same when it goes on in another run.
     `refusal` is what the person says against the call that waited, "" for a no without a reason and None where nothing
-    was refused; `refused` are the calls that the person said no to, which are asked about no more."""
+    was refused; `refused` are the calls that the person said no to, which are asked about no more; `notes` are
+    sentences for the person, beside the answer."""
 
     messages: tuple[ChatMessage, ...] = ()
     rounds: int = 0
@@ -71,6 +72,7 @@ class Progress(Struct, frozen=True, kw_only=True):
     workspace: str = ""
     refusal: str | None = None
     refused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What a report says of it."""
@@ -90,6 +92,7 @@ class Progress(Struct, frozen=True, kw_only=True):
         """All of it as JSON, from which `progress_of` goes on."""
         body = {**self.to_dict(), "failures": self.failures, "finish": self.finish, "spent": asdict(self.spent)}
         body |= {"workspace": self.workspace, "refusal": self.refusal, "refused": list(self.refused)}
+        body |= {"notes": list(self.notes)}
         return json.dumps({**body, "messages": [one.to_dict() for one in self.messages]}, ensure_ascii=False)
 
     @property
@@ -118,6 +121,7 @@ def progress_of(text: str) -> Progress:
         workspace=held.get("workspace", ""),
         refusal=held.get("refusal"),
         refused=tuple(held.get("refused", ())),
+        notes=tuple(held.get("notes", ())),
     )
 
 
