@@ -138,6 +138,16 @@ def test_after_two_failures_nothing_is_tried_again_until_the_person_says_what_to
     assert "two failures in a row" in asked["report"]["summary"]
 
 
+@pytest.mark.requirement("SAF-5")
+def test_after_two_failures_a_message_that_says_something_new_is_done(here: Place) -> None:
+    for _ in range(2):
+        ask(here, "--yes", "paint the fence")
+    assert ask(here, "count words of this: hello world")["report"]["data"]["words"] == 2
+    for _ in range(2):
+        ask(here, "--yes", "paint the fence")
+    assert ask(here, "--yes", "paint the fence red instead")["report"]["state"] == "error"
+
+
 def test_what_was_explicitly_asked_for_is_tried_after_two_failures(here: Place) -> None:
     for _ in range(2):
         ask(here, "--yes", "paint the fence")

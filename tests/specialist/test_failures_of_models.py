@@ -117,6 +117,28 @@ def test_a_long_wait_ends_the_turn_and_a_short_one_is_announced_on_a_terminal(
     assert here.run("replay", run[0]["run"]).code == 0
 
 
+@pytest.mark.requirement("SAF-5", "SAF-7")
+def test_an_outage_asks_nothing_and_the_next_message_is_done(here: Place, mine: Path, server: WireServer) -> None:
+    asks(mine, server, "failed")
+    for message in (SONG, "retry", "retry"):
+        told = here.json("ask", "--session", "s", message)
+        assert (told["report"]["data"]["kind"], told["question"]) == ("server_error", None)
+        assert 'it failed; "retry" tries it once more' in told["sections"]["state_update"]
+    asks(mine, server, "well")
+    told = here.json("ask", "--session", "s", "write a song about a boat instead")
+    assert (told["report"]["state"], told["report"]["raw"]) == ("success", HELLO.text)
+
+
+@pytest.mark.requirement("STK-2")
+@pytest.mark.parametrize("word", ["cancel", "no", "取消", "不用"])
+def test_a_no_to_a_follow_up_asks_no_model(here: Place, server: WireServer, word: str) -> None:
+    here.json("ask", "--session", "s", SONG)
+    before = len(server.requests)
+    told = here.json("ask", "--session", "s", word)
+    assert (told["route"]["reason"], len(server.requests) - before) == ("released", 0)
+    assert not [line for line in told["sections"]["state_update"] if "follow-ups" in line]
+
+
 @pytest.mark.requirement("RET-8")
 def test_a_redirected_answer_is_whole_and_alone(here: Place, server: WireServer) -> None:
     long = " ".join(f"line {number}" for number in range(20_000))

@@ -21,6 +21,7 @@ from navigator_kernel.values.request import (
     Said,
     Session,
     Sticky,
+    mark,
 )
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.standing import is_skill_subject
@@ -164,9 +165,10 @@ def _following(
     sticky = session.sticky
     if not failed and session.approval is None and plan.steps:
         sticky = _sticky(_packet_of(plan, reports)) or sticky
-    failures = session.failures + 1 if failed else 0
+    failures = session.failures + (not report.unanswered) if failed else 0  # SAF-5: an outage is not the order's fault
     retry = _undone(plan, reports) if failed and failures < FAILURES and told.workflow is None else ()
-    return replace(session, sticky=sticky, failures=failures, retry=retry)
+    last = session.failed if failed and report.unanswered else mark(told.asked) if failed else ""
+    return replace(session, sticky=sticky, failures=failures, failed=last, retry=retry)
 
 
 def _tells_private(report: Report) -> bool:

@@ -12,7 +12,14 @@ from msgspec.structs import replace
 
 from navigator_kernel.text import clean, fold, pattern
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.request import ASKED_BY_SERVER, Message, PendingApproval, PendingQuestion, Session
+from navigator_kernel.values.request import (
+    ASKED_BY_SERVER,
+    Message,
+    PendingApproval,
+    PendingQuestion,
+    Session,
+    is_retry,
+)
 from navigator_kernel.values.work import with_refusal
 
 Lasting = Literal["once", "session", "always"]
@@ -35,11 +42,6 @@ _SESSION = pattern(
 _ALWAYS = pattern(
     r"^\s*(?:(?:yes|y|ok(?:ay)?)\s*,?\s*)?(?:always|from now on)\s*[.!]*\s*$"
     r"|^\s*(?:(?:是的?|好的?|可以|同意)\s*[，,]?\s*)?(?:总是|一直|以后都?)(?:可以|同意|允许|行)?\s*[。！!]*\s*$",
-    re.IGNORECASE,
-)
-_RETRY = pattern(
-    r"^\s*(?:please\s+)?(?:retry|try (?:it |that )?(?:again|once more)|again|once more)(?:,? please)?\s*[.!]*\s*$"
-    r"|^\s*(?:请)?(?:再试(?:一次|一下|试)?|重试(?:一次|一下)?|再来一次|重来)\s*[。！!]*\s*$",
     re.IGNORECASE,
 )
 _NO = pattern(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
@@ -87,7 +89,7 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     session = _fresh(session, now)
     free = replace(session, approval=None, question=None, retry=())
     held = session.approval
-    again = _RETRY.match(message.text) is not None
+    again = is_retry(message.text)
     if held is not None and (is_yes(message.text) or (again and held.subject.startswith("retry:"))):
         return Resumed(message=message, session=free, approved=held)
     if held is not None and (lasting := _lasting(message, held)):

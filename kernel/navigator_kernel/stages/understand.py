@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.text import pattern
 from navigator_kernel.values.clauses import MOST, Clause, clauses, parts
+from navigator_kernel.values.request import is_retry, mark
 from navigator_kernel.values.route import (
     Action,
     Candidate,
@@ -42,6 +43,9 @@ CLEAR = 0.99  # confidence from which a message is one skill's, whatever its cla
 _RELEASE = pattern(
     r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
 )
+_REFUSED = pattern(
+    r"^\s*(?:n|no|cancel|否|不|不用|不要|取消)\s*[。.!！]*\s*$", re.IGNORECASE
+)  # what a follow-up is not
 _RELEASED = ("停止", "切换任务", "我来处理", "stop", "switch task", "i'll handle", "i will handle")  # how it begins
 _FOLLOW = pattern(
     r"^\s*(?:继续|再来|再(?:试|做|跑)|接着|然后呢|还有|同样|这次|改成|换成|again|and\b|also\b|continue|go on|same\b|now\b|once more|what about)",
@@ -72,12 +76,12 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
         return _intent(Direct(), "session", "no_skill")
     if request.chosen:
         return _intent(Skills(names=(request.target,)), "session", "chosen")
-    if is_release(request.need):
+    if is_release(request.need) or (session.sticky is not None and _REFUSED.match(request.need)):
         return _intent(Direct(topic="released"), "session", "released")
     action = _listed(request, session, router) or router.recognise(request.need)
     if action is not None:
         return _intent(action, "exact", "exact")
-    if session.failures >= FAILURES:
+    if session.failures >= FAILURES and _changes_nothing(request.need, session):
         question = say("ask.failed_twice", request.language)
         return _intent(NeedClarification(question=question), "session", "failed_twice")
     found = router.retrieve(matter(request))
@@ -140,6 +144,11 @@ def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, r
 def _side_by_side(leaders: Sequence[Candidate], found: Retrieval) -> Intent:
     intent = _intent(Skills(names=tuple(leader.name for leader in leaders)), "retrieval", "clauses")
     return replace(intent, confidence=min(leader.confidence for leader in leaders), retrieval=found)
+
+
+def _changes_nothing(text: str, session: Session) -> bool:
+    """Whether the message asks for what failed once more; anything else says what to change, or is a new matter."""
+    return is_retry(text) or mark(text) == session.failed
 
 
 def is_release(text: str) -> bool:

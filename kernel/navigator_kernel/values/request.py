@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
-from navigator_kernel.text import Language
+from navigator_kernel.digests import blake2b
+from navigator_kernel.text import Language, pattern
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Format
 
 # Files that a step writes for a person to read; others may be notes of its own
 DOCUMENTS = frozenset({".md", ".txt", ".rst", ".csv", ".tsv", ".json", ".yaml", ".yml", ".html", ".xml", ".tex"})
+
+_RETRY = pattern(
+    r"^\s*(?:please\s+)?(?:retry|try (?:it |that )?(?:again|once more)|again|once more)(?:,? please)?\s*[.!]*\s*$"
+    r"|^\s*(?:请)?(?:再试(?:一次|一下|试)?|重试(?:一次|一下)?|再来一次|重来)\s*[。！!]*\s*$",
+    re.IGNORECASE,
+)
 
 InstructionType = Literal["skill", "shell", "subagent", "workflow"]
 
@@ -153,9 +161,10 @@ class Said(Struct, frozen=True, kw_only=True):
 class Session(Struct, frozen=True, kw_only=True):
     """What one turn leaves for the next. A turn returns a new one; none is changed in place.
 
-    `failures` counts those in a row (SAF-5), `retry` are the orders that the last one left undone (SAF-7), `grants` is
-    what the person agreed to for as long as it lasts. `history` is the last of what was said, read for this turn;
-    `private` says that it may hold the person's files or data: once set, it stays.
+    `failures` counts those in a row (SAF-5), `failed` is the `mark` of the message that the last of them was for,
+    `retry` are the orders that it left undone (SAF-7), `grants` is what the person agreed to for as long as it lasts.
+    `history` is the last of what was said, read for this turn; `private` says that it may hold the person's files or
+    data: once set, it stays.
     """
 
     id: str
@@ -165,7 +174,18 @@ class Session(Struct, frozen=True, kw_only=True):
     approval: PendingApproval | None = None
     question: PendingQuestion | None = None
     failures: int = 0
+    failed: str = ""
     retry: tuple[Packet, ...] = ()
     grants: tuple[str, ...] = ()
     private: bool = False
     history: tuple[Said, ...] = ()
+
+
+def mark(text: str) -> str:
+    """A digest by which the same message is known again; a session keeps no second copy of what may hold a secret."""
+    return blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def is_retry(text: str) -> bool:
+    """Whether the message asks for what failed once more, and for nothing else."""
+    return _RETRY.match(text) is not None

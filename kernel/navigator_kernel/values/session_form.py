@@ -34,6 +34,7 @@ def session_to_dict(session: Session) -> dict[str, Any]:
         },
         "question": None if session.question is None else asdict(session.question),
         "failures": session.failures,
+        "failed": session.failed,
         "retry": [packet.to_dict() for packet in session.retry],
         "grants": list(session.grants),
         "private": session.private,
@@ -53,6 +54,7 @@ def session_from(raw: Mapping[str, Any]) -> Session:
         approval=None if approval is None else _approval(approval),
         question=None if question is None else _question(question),
         failures=raw["failures"],
+        failed=str(raw.get("failed", "")),
         retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
         grants=tuple(map(str, raw.get("grants", ()))),
         private=raw.get("private", True) is not False,  # an earlier version did not note it
