@@ -241,9 +241,9 @@ def _attempt(last: StepRecord | None) -> int:
 
 
 def _failures(run: WorkflowRun, number: int) -> int:
-    """How often the step has failed, in this run."""
+    """How often the step has failed in this run; an outage of a model is not the step's fault."""
     reports = [record.report for record in run.records if record.step == number and record.report is not None]
-    return sum(report.state in {"error", "timeout", "partial"} for report in reports)
+    return sum(report.state in {"error", "timeout", "partial"} and not report.unanswered for report in reports)
 
 
 def _named(result: RouteResult) -> bool:

@@ -35,7 +35,8 @@ SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, st
     "format": (
         SHAPES,
         "auto",
-        "how an answer is shown; auto: a sentence on a terminal, detail elsewhere; protocol: with the three sections",
+        "how an answer is shown; auto: a sentence on a terminal, elsewhere a model's answer alone or detail; "
+        "protocol: with the three sections",
         True,
     ),
     "output.sections": (

@@ -129,6 +129,22 @@ def test_an_outage_asks_nothing_and_the_next_message_is_done(here: Place, mine: 
     assert (told["report"]["state"], told["report"]["raw"]) == ("success", HELLO.text)
 
 
+@pytest.mark.requirement("SAF-5", "WFL-7")
+def test_a_step_that_no_model_answered_can_be_tried_again_and_again(
+    here: Place, mine: Path, server: WireServer
+) -> None:
+    asks(mine, server, "failed")
+    told = here.json("ask", "--yes", "write a song with /song-writer and then count the words")
+    token = told["workflow"]["token"]
+    for _ in range(2):
+        assert "did not succeed, the run stopped; try it again?" in told["question"]
+        told = here.json("workflow", "resume", token)
+    assert "step 1 of 2 did not succeed" in told["question"]
+    asks(mine, server, "well")
+    told = here.json("workflow", "resume", token)
+    assert (told["report"]["state"], told["report"]["data"]["words"]) == ("success", 4)
+
+
 @pytest.mark.requirement("STK-2")
 @pytest.mark.parametrize("word", ["cancel", "no", "取消", "不用"])
 def test_a_no_to_a_follow_up_asks_no_model(here: Place, server: WireServer, word: str) -> None:
@@ -181,6 +197,25 @@ def test_a_conversation_shows_a_failure_once_and_counts_what_it_cannot_know(
         held.type("/cost\n")
         held.wait_for(
             "all: 1 requests, 0 tokens in (0 from a cache), 0 out, price not known; what 1 of them took is not"
+        )
+        held.wait_for("\n> ")
+        assert held.end() == 0
+
+
+def test_a_request_that_the_person_stops_counts_as_one_of_which_nobody_knows_what_it_took(
+    here: Place, mine: Path, server: WireServer
+) -> None:
+    asks(mine, server, "hangs-between-words", "idle = 20\n")
+    with terminal(here, "chat") as held:
+        held.wait_for("> ")
+        held.type(f"{SONG}\n")
+        held.wait_for("Hello,")
+        held.type("\x03")
+        held.wait_for("stopped")
+        held.wait_for("> ")
+        held.type("/cost\n")
+        held.wait_for(
+            "song-writer: 1 requests, 0 tokens in (0 from a cache), 0 out, price not known; what 1 of them took"
         )
         held.wait_for("\n> ")
         assert held.end() == 0

@@ -69,6 +69,11 @@ def test_it_is_done_once_more_and_no_oftener(here: Place, server: WireServer) ->
     assert (delivered(here, order("fix", "contains:rain")).state, len(of_phase_two(server))) == ("error", 2)
 
 
+def test_what_no_model_answered_is_not_asked_once_more(here: Place, mine: Path, server: WireServer) -> None:
+    mine.write_text(mine.read_text().replace("there:worker", "there:failed"))
+    assert (delivered(here, order("fix", "contains:rain")).state, server.asked("failed")) == ("error", 1)
+
+
 def test_a_step_has_a_limit_of_its_own(here: Place, mine: Path, server: WireServer) -> None:
     mine.write_text(mine.read_text().replace("there:worker", "there:hangs").replace("first = 1", "first = 50"))
     report = delivered(here, order(seconds=1.0))

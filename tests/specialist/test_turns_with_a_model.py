@@ -103,7 +103,12 @@ def test_another_model_is_asked_where_one_fails(here: Place, mine: Path, server:
 @pytest.mark.requirement("RTE-12")
 @pytest.mark.parametrize(
     ("model", "code", "kind"),
-    [("failed", 1, "server_error"), ("hangs", 124, None), ("key-refused", 1, "key_refused"), ("cut", 1, "cut_off")],
+    [
+        ("failed", 1, "server_error"),
+        ("hangs", 124, "timeout"),
+        ("key-refused", 1, "key_refused"),
+        ("cut", 1, "cut_off"),
+    ],
 )
 def test_a_model_that_fails_is_one_typed_report(
     here: Place,
@@ -112,7 +117,7 @@ def test_a_model_that_fails_is_one_typed_report(
     monkeypatch: pytest.MonkeyPatch,
     model: str,
     code: int,
-    kind: str | None,
+    kind: str,
 ) -> None:
     monkeypatch.setenv("THERE_API_KEY", KEY)
     mine.write_text(settings(server, f"there:{model}"))

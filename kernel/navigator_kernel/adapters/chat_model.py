@@ -209,7 +209,7 @@ class WireModel:
         return ModelFailed(message, hint=hint, **held)
 
     def _too_slow(self, seconds: float, limit: str) -> TimedOut:
-        held = {"kind": "too_slow", "model": self.name, "limit": limit, "seconds": seconds}
+        held = {"kind": "timeout", "model": self.name, "limit": limit, "seconds": seconds}
         message, hint = failure_text(held)
         return TimedOut(message, hint=hint, **held)
 

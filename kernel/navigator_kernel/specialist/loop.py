@@ -112,7 +112,7 @@ class Loop(Struct, kw_only=True):
         self._began = now if self._began is None else self._began
         left = self.budget.seconds - (now - self._began)
         if left <= 0:
-            raise _over(TimedOut, kind="too_slow", limit="turn_time", seconds=self.budget.seconds)
+            raise _over(TimedOut, kind="timeout", limit="turn_time", seconds=self.budget.seconds)
         return left
 
     async def _asked(self, progress: Progress, limit: float) -> Progress:

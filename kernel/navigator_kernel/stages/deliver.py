@@ -94,7 +94,7 @@ async def _worked_on(begun: Begun, specialist: Specialist, emit: Emit) -> Report
     """X-37: with `on_error: fix` what is not accepted is done once more, unless something was changed already."""
     report = await specialist.work(begun.packet, begun.report, emit)
     found = checked(begun.packet, report)
-    if begun.packet.return_spec.on_error != "fix" or found.state != "error" or report.effects:
+    if begun.packet.return_spec.on_error != "fix" or found.state != "error" or report.effects or report.unanswered:
         return report
     return await specialist.work(begun.packet, begun.report, emit, wrong=found.summary)
 

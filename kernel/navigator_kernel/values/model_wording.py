@@ -75,7 +75,7 @@ OF_MODELS: Mapping[str, tuple[str, str]] = {
         "ask another model; if this one does not call tools, navigator model test finds out and keeps that",
         "请换一个模型；如果它不支持工具调用，navigator model test 会测出并记住",
     ),
-    "hint.too_slow": ("give it more time in [models], or ask another model", "请在 [models] 中延长时间，或换一个模型"),
+    "hint.timeout": ("give it more time in [models], or ask another model", "请在 [models] 中延长时间，或换一个模型"),
     "hint.over_budget": ("raise turn_tokens or turn_cost in [models]", "请调高 [models] 中的 turn_tokens 或 turn_cost"),
     "hint.turn_time": ("raise turn_seconds in [models]", "请调高 [models] 中的 turn_seconds"),
 }  # fmt: skip
