@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.errors import Damaged, UsageProblem
 from navigator_kernel.project_root import OWN_SERVERS_FILE, SERVERS_FILE
+from navigator_kernel.text import pattern
 from navigator_kernel.values.chat import Tooling
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ TABLES: Mapping[str, str] = {
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
     "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none); user level",
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
-    "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; user level only",
+    "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; "
+    "fetch = [hosts that the tool fetch may ask]; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
     "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only (navigator mcp add)",
 }
@@ -112,12 +114,18 @@ class Models(NamedTuple):
 # And tool:NAME, which may have a star in it
 DENIABLE = ("mcp", "network", "packages", "project", "script", "shell", "skills")
 
+_HOST = pattern(  # with a port, or a network of addresses
+    r"(?:(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?|[0-9A-Fa-f:.]+/\d{1,3}"
+)
+
 
 class Policy(NamedTuple):
-    """What a person takes away: from everything, and from skills by their names (X-16)."""
+    """What a person takes away: from everything, and from skills by their names (X-16). `fetch` are the hosts that the
+    tool of that name may ask; without any there is no such tool."""
 
     deny: frozenset[str] = frozenset()
     skills: Mapping[str, frozenset[str]] = MappingProxyType({})
+    fetch: tuple[str, ...] = ()
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -311,13 +319,24 @@ def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
 def _policy(user: Mapping[str, Any]) -> Policy:
     """UsageProblem for a word that nothing is called: what is misspelled must not be allowed by that."""
     named = _table(user, "policy", "skills")
-    unknown = sorted({*_table(user, "policy")} - {"deny", "skills"})
+    unknown = sorted({*_table(user, "policy")} - {"deny", "fetch", "skills"})
     if unknown:
-        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint="deny, and tables in policy.skills")
+        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint="deny, fetch, and tables in policy.skills")
     return Policy(
         deny=_denied(_table(user, "policy"), "policy"),
         skills={name: _denied(_table(named, name), f"policy.skills.{name}") for name in named},
+        fetch=_hosts(_table(user, "policy").get("fetch", [])),
     )
+
+
+def _hosts(named: Any) -> tuple[str, ...]:
+    hint = 'fetch = ["docs.example.org", "*.example.org", "localhost:8080", "10.0.0.0/8"]'
+    if not isinstance(named, list):
+        raise UsageProblem("'policy.fetch' is not a list of hosts", hint=hint)
+    for one in named:
+        if not isinstance(one, str) or not _HOST.fullmatch(one):
+            raise UsageProblem(f"{one!r} is not a host that 'policy.fetch' can name", hint=hint)
+    return tuple(one.lower() for one in named)
 
 
 def _denied(table: Mapping[str, Any], where: str) -> frozenset[str]:

@@ -13,6 +13,7 @@ from cli.terminals import terminal
 from models.wire_server import HELLO, Said, WireServer
 from person_state import accept
 from specialist.turns import of_phase_two, says, song
+from web_server import KEY_AND_CERTIFICATE, Reply, pages
 
 pytestmark = pytest.mark.ci
 
@@ -175,6 +176,24 @@ def test_a_command_that_may_only_read_offers_no_other_tool(writer: Place, server
     here_with(writer, "--read-only", "/song-writer look at notes.txt")
     names = [one["function"]["name"] for one in of_phase_two(server)[0]["tools"]]
     assert names == ["skill", "read", "list", "glob", "grep"]
+
+
+@pytest.mark.requirement("JIT-5", "JIT-12")
+def test_a_page_of_a_named_host_is_fetched_after_a_yes(
+    writer: Place, mine: Path, server: WireServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = tmp_path / "tls.pem"
+    pem.write_text(KEY_AND_CERTIFICATE)
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    with pages(pem) as there:
+        there.replies["/boats"] = Reply(b"<h1>Boats</h1><p>They float.")
+        mine.write_text(f'{mine.read_text()}[policy]\nfetch = ["localhost:{there.port}"]\n')
+        says(server, call("fetch", url=f"{there.url}/boats"), call("fetch", url="https://example.net/"), HELLO)
+        waits = asked(writer, "/song-writer a song")
+        assert waits["exit_code"] == 9 and f"{there.url}/boats" in waits["report"]["summary"]
+        assert asked(writer, "yes")["exit_code"] == 0
+    page, refused = answers(server)
+    assert page.endswith("\n\n# Boats\n\nThey float.") and "is not a host that the person named" in refused
 
 
 def here_with(here: Place, option: str, message: str) -> dict[str, Any]:

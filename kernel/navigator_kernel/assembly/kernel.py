@@ -144,7 +144,8 @@ def _desk(
 ) -> Callable[[Tools], Tools]:
     """What hands out the tools of skills, given those that every skill has."""
     more = partial(_of_servers, settings, consents, ports)
-    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit)
+    hosts = settings.policy.fetch
+    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit, hosts)
     return partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
 
 

@@ -13,7 +13,7 @@ from navigator_kernel.settings import user_state
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from navigator_kernel.model_ports import ChatModel, Judge, Specialist, Tool, Tools
+    from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools
     from navigator_kernel.model_ports import ModelShelf as Shelf
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, Redact
@@ -148,7 +148,7 @@ def open_desk(
     audit: Audit,
     settings: Settings,
     more: Callable[[], Sequence[Tool]],
-    built_in: Callable[[], Tools],
+    built_in: Callable[[], BuiltIn],
     always: Tools,
 ) -> Tools:
     """The built-in tools, those of plugins, and `more`, behind the fence; anything else is named as a failure."""

@@ -10,7 +10,8 @@ from msgspec import Struct
 from navigator_kernel.text import pattern
 
 READ, LIST, GLOB, GREP, WRITE, EDIT, RUN = "read", "list", "glob", "grep", "write", "edit", "run"
-EVERY = (READ, LIST, GLOB, GREP, WRITE, EDIT, RUN)
+FETCH = "fetch"
+EVERY = (READ, LIST, GLOB, GREP, WRITE, EDIT, RUN, FETCH)
 LOOKING = frozenset({READ, LIST, GLOB, GREP})
 
 # The names that Claude Code, Codex, Gemini CLI, Cursor and others have for them, in lower case without separators
@@ -28,6 +29,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
         "run", "bash", "shell", "exec", "execute", "execcommand", "localshell", "runshellcommand", "runterminalcmd",
         "runterminalcommand", "runinterminal", "executecommand", "terminal", "python", "codeinterpreter",
     ),
+    FETCH: ("fetch", "webfetch", "fetchurl", "readurl", "fetchwebpage", "urlfetch"),
 }  # fmt: skip
 _BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
 _WORD = pattern(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")

@@ -144,6 +144,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "$SKILL_ROOT is the skill's folder. Name the Python packages that it needs in packages.",
         "在没有网络的沙箱中运行命令；当前目录是工作区，只能写入这里。$SKILL_ROOT 是技能目录。需要的 Python 包写在 packages 中。",
     ),
+    "tool.fetch": (
+        "Gets a page of the web as text, and keeps what is long or not text as a file in the workspace. Only from these hosts: {hosts}.",
+        "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
+    ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
     "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
     "tool.same": ("{path} is already like that; nothing was written", "{path} 已是如此，未写入"),
@@ -167,6 +171,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "Runs the command of a skill in a sandbox and returns its output. arguments is its command line, without the name:",
         "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
     ),
+    "ask.fetch": ("let the skill {skill} get a page from {host}:", "允许技能 {skill} 从 {host} 获取网页："),
     "ask.change": ("let the skill {skill} change {path}:\n{diff}", "允许技能 {skill} 修改 {path}：\n{diff}"),
     "tool.failed": ("failed: {error}", "操作失败: {error}"),
     "tool.done": ("done", "操作成功"),
