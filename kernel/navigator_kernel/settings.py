@@ -71,7 +71,8 @@ _OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # words of a project
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
-    "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none); user level",
+    "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none), vision "
+    "(true or false); user level",
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
     "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; "
     "fetch = [hosts that the tool fetch may ask]; user level only",
@@ -85,12 +86,14 @@ TOOLING: tuple[Tooling, ...] = get_args(Tooling)
 
 class ModelProvider(NamedTuple):
     """A service that speaks the protocol of the provider `kind`; `key` is the variable that holds its key, `tools` one
-    of `TOOLING`, or empty for what `navigator model test` found."""
+    of `TOOLING`, or empty for what `navigator model test` found; `vision` says whether its models see pictures, None
+    for what is known of the provider."""
 
     url: str
     kind: str = "openai"
     key: str = ""
     tools: str = ""
+    vision: bool | None = None
 
 
 class Models(NamedTuple):
@@ -300,8 +303,10 @@ def _provider(name: str, body: Any) -> ModelProvider:
     if not isinstance(body, dict) or not str(body.get("url", "")).startswith(("http://", "https://")):
         raise UsageProblem(f"model provider {name!r} has no url", hint=f'[models.providers.{name}] url = "https://…"')
     unknown = sorted({*body} - set(ModelProvider._fields))
-    if unknown or not all(isinstance(value, str) for value in body.values()):
-        raise UsageProblem(f"model provider {name!r} is not well written", hint="url, kind, key and tools, each a text")
+    kinds = {word: bool if word == "vision" else str for word in body}
+    if unknown or not all(isinstance(value, kinds[word]) for word, value in body.items()):
+        hint = "url, kind, key and tools, each a text; vision, true or false"
+        raise UsageProblem(f"model provider {name!r} is not well written", hint=hint)
     if body.get("tools", "") not in ("", *TOOLING):
         raise UsageProblem(
             f"{body['tools']!r} is not a value of 'models.providers.{name}.tools'", hint=f"one of: {', '.join(TOOLING)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from cli.terminals import terminal
 from models.wire_server import HELLO, Said, WireServer
 from person_state import accept
 from specialist.turns import of_phase_two, says, song
+from tools.picture_files import png
 from web_server import KEY_AND_CERTIFICATE, Reply, pages
 
 pytestmark = pytest.mark.ci
@@ -176,6 +179,25 @@ def test_a_command_that_may_only_read_offers_no_other_tool(writer: Place, server
     here_with(writer, "--read-only", "/song-writer look at notes.txt")
     names = [one["function"]["name"] for one in of_phase_two(server)[0]["tools"]]
     assert names == ["skill", "read", "list", "glob", "grep"]
+
+
+@pytest.mark.requirement("JIT-5")
+def test_a_picture_is_shown_and_only_its_digest_is_kept(writer: Place, mine: Path, server: WireServer) -> None:
+    """A yes lies between reading it and the next request: the order that waits does not hold its bytes either."""
+    mine.write_text(f"{mine.read_text()}vision = true\n")
+    data = png(300, 200)
+    (writer.root / "boat.png").write_bytes(data)
+    says(server, call("read", file_path="boat.png"), call("run", command="true"), HELLO)
+    waits = asked(writer, "/song-writer a song about boat.png")
+    assert waits["exit_code"] == 9, waits
+    assert asked(writer, "yes")["exit_code"] == 0
+    encoded = base64.b64encode(data).decode()
+    assert all(encoded in json.dumps(body) for body in of_phase_two(server)[1:])
+    homes = (writer.root, mine.parents[2])
+    kept = [path for home in homes for path in home.rglob("*") if path.is_file() and path.suffix != ".png"]
+    bytes_of = [path.read_bytes() for path in kept]
+    assert any(hashlib.sha256(data).hexdigest().encode() in held for held in bytes_of)
+    assert not any(encoded[40:100].encode() in held for held in bytes_of)
 
 
 @pytest.mark.requirement("JIT-5", "JIT-12")

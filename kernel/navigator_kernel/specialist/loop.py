@@ -161,7 +161,7 @@ class Loop(Struct, kw_only=True):
                 answer = self._left_out(call) if late else await self._answered(call)
             except ConsentNeeded as asked:
                 raise Waiting(self.progress, asked) from asked
-            told = ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name)
+            told = ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name, files=answer.files)
             failures = self.progress.failures + 1 if answer.failed else 0
             self.progress = replace(self.progress, messages=(*self.progress.messages, told), failures=failures)
         return replace(self.progress, rounds=progress.rounds + 1)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DIFF, LINE = 24_000, 200  # characters of a diff, which a person is shown whole or not asked about, and of one line
 _PATHS = {READ: "file_path", WRITE: "file_path", EDIT: "file_path"}
-_LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], str]] = {
+_LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], reading.Found]] = {
     READ: reading.read,
     LIST: reading.listed,
     GLOB: reading.globbed,
@@ -107,8 +107,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if place.zone == "project" and call.name != WRITE:
             self._ask_to_read(work, executor)
         if call.name in _LOOKS:
-            text = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
-            return ToolAnswer(text=clean(text))
+            found = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
+            return ToolAnswer(text=clean(found.text), files=found.files)
         change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
         return self._write(work, call, change, executor)
 

@@ -119,8 +119,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "读取另一个已安装技能的行为指南；仅在当前指南不能满足需求时使用。",
     ),
     "tool.read": (
-        "Reads a text file, with a number before each line. file_path is relative to the workspace or to the skill's folder, or absolute.",
-        "读取文本文件，每行前有行号。file_path 相对于工作区或技能目录，也可以是绝对路径。",
+        "Reads a text file, with a number before each line, or shows a picture or a PDF. file_path is relative to the workspace or to the skill's folder, or absolute.",
+        "读取文本文件（每行前有行号），或显示图片、PDF。file_path 相对于工作区或技能目录，也可以是绝对路径。",
     ),
     "tool.list": ("Lists a folder; by default the skill's own.", "列出目录内容；默认是技能自己的目录。"),
     "tool.glob": (
