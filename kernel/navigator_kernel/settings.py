@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -74,8 +74,8 @@ TABLES: Mapping[str, str] = {
     "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none), vision "
     "(true or false); user level",
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
-    "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; "
-    "fetch = [hosts that the tool fetch may ask]; user level only",
+    "policy": "deny = [what nothing may do here], the same for one skill in policy.skills.NAME, and in policy.direct "
+    "for messages without one; fetch = [hosts that the tool fetch may ask]; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
     "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only (navigator mcp add)",
 }
@@ -123,8 +123,8 @@ _HOST = pattern(  # with a port, or a network of addresses
 
 
 class Policy(NamedTuple):
-    """What a person takes away: from everything, and from skills by their names (X-16). `fetch` are the hosts that the
-    tool of that name may ask; without any there is no such tool."""
+    """What a person takes away: from everything, and from skills by their names, "" for messages without one (X-16).
+    `fetch` are the hosts that the tool of that name may ask; without any there is no such tool."""
 
     deny: frozenset[str] = frozenset()
     skills: Mapping[str, frozenset[str]] = MappingProxyType({})
@@ -324,12 +324,16 @@ def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
 def _policy(user: Mapping[str, Any]) -> Policy:
     """UsageProblem for a word that nothing is called: what is misspelled must not be allowed by that."""
     named = _table(user, "policy", "skills")
-    unknown = sorted({*_table(user, "policy")} - {"deny", "fetch", "skills"})
+    unknown = sorted({*_table(user, "policy")} - {"deny", "direct", "fetch", "skills"})
     if unknown:
-        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint="deny, fetch, and tables in policy.skills")
+        hint = "deny, fetch, policy.direct, and tables in policy.skills"
+        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint=hint)
     return Policy(
         deny=_denied(_table(user, "policy"), "policy"),
-        skills={name: _denied(_table(named, name), f"policy.skills.{name}") for name in named},
+        skills={
+            **{name: _denied(_table(named, name), f"policy.skills.{name}") for name in named},
+            "": _denied(_table(user, "policy", "direct"), "policy.direct", ("mcp",)),
+        },
         fetch=_hosts(_table(user, "policy").get("fetch", [])),
     )
 
@@ -344,11 +348,11 @@ def _hosts(named: Any) -> tuple[str, ...]:
     return tuple(one.lower() for one in named)
 
 
-def _denied(table: Mapping[str, Any], where: str) -> frozenset[str]:
+def _denied(table: Mapping[str, Any], where: str, known: Sequence[str] = DENIABLE) -> frozenset[str]:
     held = table.get("deny", [])
     words = held if isinstance(held, list) else [held]
     for word in words:
-        if not isinstance(word, str) or (word not in DENIABLE and not word.startswith("tool:")):
-            hint = f"one of: {', '.join(DENIABLE)}, tool:NAME"
+        if not isinstance(word, str) or (word not in known and not word.startswith("tool:")):
+            hint = f"one of: {', '.join(known)}, tool:NAME"
             raise UsageProblem(f"{word!r} is nothing that [{where}] can deny", hint=hint)
     return frozenset(words)

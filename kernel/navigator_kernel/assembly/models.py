@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from navigator_kernel.values.chat import Spent, Tooling
     from navigator_kernel.values.request import Session
 
+DIRECT = 64  # tools of servers that a message without a skill is offered
+
 
 class ModelShelf(Struct, frozen=True):
     """Implements `model_ports.ModelShelf`."""
@@ -171,4 +173,18 @@ def open_desk(
             found.setdefault(own.name, own)
         return found
 
-    return Desk(tools=tools, always=always, built_in=built_in(), consents=consents, audit=audit, policy=settings.policy)
+    @cache
+    def direct() -> Mapping[str, Tool]:
+        """What only reads comes first, so that it is not what is left out."""
+        held = sorted(more(), key=lambda tool: bool(tool.effects))
+        return {tool.name: tool for tool in held[:DIRECT]}
+
+    return Desk(
+        tools=tools,
+        direct=direct,
+        always=always,
+        built_in=built_in(),
+        consents=consents,
+        audit=audit,
+        policy=settings.policy,
+    )
