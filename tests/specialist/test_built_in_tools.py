@@ -156,6 +156,16 @@ def test_one_that_asks_for_tools_gets_them_by_a_yes(writer: Place, server: WireS
     assert "read" in [one["function"]["name"] for one in of_phase_two(server)[0]["tools"]]
 
 
+@pytest.mark.requirement("JIT-5")
+def test_why_names_the_tools_that_a_skill_wants_and_that_are_not_there(writer: Place, server: WireServer) -> None:
+    writer.write({".claude/skills/song-writer/SKILL.md": song("allowed-tools: Read TodoWrite Task Bash(git:*)\n")})
+    accept(writer.root, "song-writer")
+    says(server, call("read", file_path="notes.txt"), HELLO)
+    asked(writer, "/song-writer a song about notes.txt")
+    (line,) = (line for line in writer.said("why").splitlines() if "left out" in line)
+    assert line == "  left out   TodoWrite, Task: song-writer names these tools, and they are not offered here"
+
+
 @pytest.mark.requirement("SAF-2")
 @pytest.mark.parametrize("rule", ["tool:run", "tool:*"])
 def test_the_persons_policy_takes_tools_away(writer: Place, mine: Path, server: WireServer, rule: str) -> None:

@@ -11,10 +11,19 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.errors import ConsentNeeded, ModelFailed, TimedOut
-from navigator_kernel.events import Emit, RunContent, ToolCallCompleted, ToolCallStarted, UICommand, Usage
+from navigator_kernel.events import (
+    Emit,
+    RunContent,
+    ToolCallCompleted,
+    ToolCallStarted,
+    ToolsLeftOut,
+    UICommand,
+    Usage,
+)
 from navigator_kernel.specialist.continuation import goes_on
 from navigator_kernel.specialist.opening import opening
 from navigator_kernel.specialist.window import WORK, fitted, newest, units
+from navigator_kernel.values.allowed import left_out
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
@@ -120,10 +129,13 @@ class Loop(Struct, kw_only=True):
             self.tools.admit(self.work)
         except ConsentNeeded as needed:
             raise Waiting(progress, needed) from needed
+        offered = self.tools.offered(self.work)
+        if not progress.messages and (missing := left_out(self.work.allowed, {spec.name for spec in offered})):
+            self.emit(ToolsLeftOut(skill=self.work.skill, tools=missing), step=self.work.step)
         recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
         messages = (*opening(self.work), *recent)
         spare = not (self.work.workspace or self.work.tools)  # without these the skill's text is all that it works with
-        asked = Asked(messages=messages, tools=self.tools.offered(self.work), limit=limit, spare=spare)
+        asked = Asked(messages=messages, tools=offered, limit=limit, spare=spare)
         with_pieces = _Pieces(self.emit, self.work.step)
         done = await self.model.complete(asked, with_pieces)
         with_pieces.flush()

@@ -14,9 +14,9 @@ from msgspec import Struct
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
 from navigator_kernel.text import clean, visible
 from navigator_kernel.tools import reading, running, writing
-from navigator_kernel.tools.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
 from navigator_kernel.tools.places import Place, Places, refuse_closed
 from navigator_kernel.tools.specs import schema_of, specs
+from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.tool import EDITS
 from navigator_kernel.values.wording import say

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from navigator_kernel.errors import ConsentNeeded, KernelError
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import clean, cut_text, visible
-from navigator_kernel.tools.allowed import FETCH
+from navigator_kernel.values.allowed import FETCH
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.tool import Result, filled

@@ -14,9 +14,9 @@ from navigator_kernel.adapters.module_child import ModuleChild
 from navigator_kernel.adapters.web import Page, Target, get
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.text import clean, pattern, shorten
-from navigator_kernel.tools.allowed import FETCH
 from navigator_kernel.tools.search_child import is_binary
 from navigator_kernel.tools.specs import specs
+from navigator_kernel.values.allowed import FETCH
 from navigator_kernel.values.chat import ToolSpec
 from navigator_kernel.values.tool import Result
 
