@@ -150,6 +150,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
     "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
+    "tool.not_shown": (
+        "(The file itself is not shown here: do not guess what is in it.)",
+        "（此处不显示文件内容，请勿猜测其内容。）",
+    ),
     "tool.same": ("{path} is already like that; nothing was written", "{path} 已是如此，未写入"),
     "ask.read_project": (
         "let the skill {skill} read files of {folder} that you did not name, all but secrets",
