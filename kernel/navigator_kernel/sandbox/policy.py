@@ -31,7 +31,7 @@ WORDS: Mapping[Actor, str] = {
 }
 GIVEN: Mapping[Want, str] = {
     "network": "reach the network",
-    "packages": "use Python packages in an environment of its own",
+    "packages": "use packages in an environment of its own",
     "project": "read the project",
 }
 SAID: Mapping[Want, str] = {"network": "network: true", "packages": "dependencies", "project": "reads: project"}
