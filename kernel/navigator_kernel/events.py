@@ -25,6 +25,13 @@ class SkillActivated(Struct, frozen=True, kw_only=True):
     digest: str = ""
 
 
+class ToolsLeftOut(Struct, frozen=True, kw_only=True):
+    """`tools` are those that `allowed-tools` of the skill names and that are not offered to the model."""
+
+    skill: str
+    tools: tuple[str, ...]
+
+
 class RunContent(Struct, frozen=True, kw_only=True):
     text: str
 
@@ -157,6 +164,7 @@ class UnknownBody(Struct, frozen=True, kw_only=True):
 Body = (
     RunStarted
     | SkillActivated
+    | ToolsLeftOut
     | RunContent
     | ToolCallStarted
     | ToolCallCompleted

@@ -85,6 +85,14 @@ class Tools(Protocol):
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
 
 
+class BuiltIn(Tools, Protocol):
+    """Those for files, commands and pages of the web."""
+
+    def reaching(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+        """What the call would do where it reaches the network, which is asked about as such tools are; None for all
+        other calls. KernelErrors where it may not be done at all."""
+
+
 class Specialist(Protocol):
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
         """Phase 2: a model works on the prompt of a skill that is ready, or on a message without one; `wrong` says what

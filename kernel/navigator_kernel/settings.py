@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.errors import Damaged, UsageProblem
 from navigator_kernel.project_root import OWN_SERVERS_FILE, SERVERS_FILE
+from navigator_kernel.text import pattern
 from navigator_kernel.values.chat import Tooling
 
 if TYPE_CHECKING:
@@ -71,9 +72,11 @@ _OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # words of a project
 TABLES: Mapping[str, str] = {
     "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
     "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
-    "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none); user level",
+    "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none), vision "
+    "(true or false); user level",
     "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
-    "policy": "deny = [what nothing may do here], and the same for one skill in policy.skills.NAME; user level only",
+    "policy": "deny = [what nothing may do here], the same for one skill in policy.skills.NAME, and in policy.direct "
+    "for messages without one; fetch = [hosts that the tool fetch may ask]; user level only",
     "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
     "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only (navigator mcp add)",
 }
@@ -84,12 +87,14 @@ TOOLING: tuple[Tooling, ...] = get_args(Tooling)
 
 class ModelProvider(NamedTuple):
     """A service that speaks the protocol of the provider `kind`; `key` is the variable that holds its key, `tools` one
-    of `TOOLING`, or empty for what `navigator model test` found."""
+    of `TOOLING`, or empty for what `navigator model test` found; `vision` says whether its models see pictures, None
+    for what is known of the provider."""
 
     url: str
     kind: str = "openai"
     key: str = ""
     tools: str = ""
+    vision: bool | None = None
 
 
 class Models(NamedTuple):
@@ -113,12 +118,18 @@ class Models(NamedTuple):
 # And tool:NAME, which may have a star in it
 DENIABLE = ("mcp", "network", "packages", "project", "script", "shell", "skills")
 
+_HOST = pattern(  # with a port, or a network of addresses
+    r"(?:(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?|[0-9A-Fa-f:.]+/\d{1,3}"
+)
+
 
 class Policy(NamedTuple):
-    """What a person takes away: from everything, and from skills by their names (X-16)."""
+    """What a person takes away: from everything, and from skills by their names, "" for messages without one (X-16).
+    `fetch` are the hosts that the tool of that name may ask; without any there is no such tool."""
 
     deny: frozenset[str] = frozenset()
     skills: Mapping[str, frozenset[str]] = MappingProxyType({})
+    fetch: tuple[str, ...] = ()
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -293,8 +304,10 @@ def _provider(name: str, body: Any) -> ModelProvider:
     if not isinstance(body, dict) or not str(body.get("url", "")).startswith(("http://", "https://")):
         raise UsageProblem(f"model provider {name!r} has no url", hint=f'[models.providers.{name}] url = "https://…"')
     unknown = sorted({*body} - set(ModelProvider._fields))
-    if unknown or not all(isinstance(value, str) for value in body.values()):
-        raise UsageProblem(f"model provider {name!r} is not well written", hint="url, kind, key and tools, each a text")
+    kinds = {word: bool if word == "vision" else str for word in body}
+    if unknown or not all(isinstance(value, kinds[word]) for word, value in body.items()):
+        hint = "url, kind, key and tools, each a text; vision, true or false"
+        raise UsageProblem(f"model provider {name!r} is not well written", hint=hint)
     if body.get("tools", "") not in ("", *TOOLING):
         raise UsageProblem(
             f"{body['tools']!r} is not a value of 'models.providers.{name}.tools'", hint=f"one of: {', '.join(TOOLING)}"
@@ -312,20 +325,35 @@ def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
 def _policy(user: Mapping[str, Any]) -> Policy:
     """UsageProblem for a word that nothing is called: what is misspelled must not be allowed by that."""
     named = _table(user, "policy", "skills")
-    unknown = sorted({*_table(user, "policy")} - {"deny", "skills"})
+    unknown = sorted({*_table(user, "policy")} - {"deny", "direct", "fetch", "skills"})
     if unknown:
-        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint="deny, and tables in policy.skills")
+        hint = "deny, fetch, policy.direct, and tables in policy.skills"
+        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint=hint)
     return Policy(
         deny=_denied(_table(user, "policy"), "policy"),
-        skills={name: _denied(_table(named, name), f"policy.skills.{name}") for name in named},
+        skills={
+            **{name: _denied(_table(named, name), f"policy.skills.{name}") for name in named},
+            "": _denied(_table(user, "policy", "direct"), "policy.direct", ("mcp",)),
+        },
+        fetch=_hosts(_table(user, "policy").get("fetch", [])),
     )
 
 
-def _denied(table: Mapping[str, Any], where: str) -> frozenset[str]:
+def _hosts(named: Any) -> tuple[str, ...]:
+    hint = 'fetch = ["docs.example.org", "*.example.org", "localhost:8080", "10.0.0.0/8"]'
+    if not isinstance(named, list):
+        raise UsageProblem("'policy.fetch' is not a list of hosts", hint=hint)
+    for one in named:
+        if not isinstance(one, str) or not _HOST.fullmatch(one):
+            raise UsageProblem(f"{one!r} is not a host that 'policy.fetch' can name", hint=hint)
+    return tuple(one.lower() for one in named)
+
+
+def _denied(table: Mapping[str, Any], where: str, known: Sequence[str] = DENIABLE) -> frozenset[str]:
     held = table.get("deny", [])
     words = held if isinstance(held, list) else [held]
     for word in words:
-        if not isinstance(word, str) or (word not in DENIABLE and not word.startswith("tool:")):
-            hint = f"one of: {', '.join(DENIABLE)}, tool:NAME"
+        if not isinstance(word, str) or (word not in known and not word.startswith("tool:")):
+            hint = f"one of: {', '.join(known)}, tool:NAME"
             raise UsageProblem(f"{word!r} is nothing that [{where}] can deny", hint=hint)
     return frozenset(words)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.text import shorten
+from navigator_kernel.text import clean, shorten
 from navigator_kernel.values.wording import because_of, say
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ def told(event: Event) -> list[str]:
         held = data["decision"]
         why = because_of(held["reason"], "en", name=held["entity"] or "", confidence=f"{held['confidence']:.2f}")
         return [f"  decided    {held['kind']} {held['entity'] or ''} by {held['tier']}: {why}"]
+    if event.type == "ToolsLeftOut":
+        names = ", ".join(clean(name, lines=False) for name in data["tools"])
+        return [_shortened(f"  left out   {names}: {data['skill']} names these tools, and they are not offered here")]
     if event.type == "RunCompleted":
         return [_shortened(_ENDED.format(**data)), *_sections(data.get("sections", {}))]
     form = _FORMS.get(event.type)

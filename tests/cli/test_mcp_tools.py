@@ -103,6 +103,57 @@ def test_a_skill_that_does_not_declare_it_is_not_offered_it(here: Place, server:
     assert "there__echo" not in offered(server)
 
 
+def test_a_message_without_a_skill_gets_a_tool_that_only_reads_without_a_question(
+    here: Place, server: WireServer
+) -> None:
+    """The person agreed to the tool as the server describes it, and it reaches nobody else."""
+    here.said("mcp", "add", "there", "--", sys.executable, SERVER, "reads")
+    here.json("ask", "how far is the moon?")
+    assert "there__echo" not in offered(server)
+    here.said("mcp", "approve", "there")
+    server.requests.clear()
+    done = here.json("ask", "how far is the moon?")["report"]
+    assert (offered(server), done["state"], done["raw"]) == (
+        ["skill", "there__echo"],
+        "success",
+        "It said: from afar",
+    )
+
+
+@pytest.mark.requirement("X-43")
+def test_with_the_network_it_asks_in_a_session_in_which_data_was_read(here: Place) -> None:
+    here.said("mcp", "add", "there", "--network", "--", sys.executable, SERVER, "reads")
+    here.said("mcp", "approve", "there")
+    first = here.json("ask", "--session", "talk", "how far is the moon?")["report"]
+    assert (first["state"], first["raw"]) == ("success", "It said: from afar")
+    second = here.json("ask", "--session", "talk", "and how far is the sun?")["report"]
+    assert (second["state"], "may send them out" in second["summary"]) == ("pending", True)
+
+
+@pytest.mark.requirement("JIT-12")
+def test_a_message_without_a_skill_waits_before_a_tool_that_does_more(here: Place, server: WireServer) -> None:
+    here.said("mcp", "add", "there", "--", sys.executable, SERVER, "good")
+    here.said("mcp", "approve", "there")
+    asked = here.json("ask", "--session", "talk", "--yes", "how far is the moon?")["report"]
+    assert (asked["state"], "from afar" in asked["summary"]) == ("pending", True)
+    done = here.json("ask", "--session", "talk", "yes")["report"]
+    assert (done["state"], done["raw"]) == ("success", "It said: from afar")
+
+
+@pytest.mark.requirement("SAF-2")
+def test_the_persons_settings_turn_them_off_for_messages_without_a_skill(here: Place, server: WireServer) -> None:
+    here.said("mcp", "add", "there", "--", sys.executable, SERVER, "reads")
+    here.said("mcp", "approve", "there")
+    file = Path(os.environ["XDG_CONFIG_HOME"]) / "navigator" / "config.toml"
+    file.write_text(f'{file.read_text()}[policy.direct]\ndeny = ["mcp"]\n')
+    server.requests.clear()
+    here.run("ask", "how far is the moon?")
+    assert offered(server) == ["skill"]
+    server.requests.clear()
+    here.run("ask", "/echo-user please")
+    assert "there__echo" in offered(server)
+
+
 @pytest.mark.parametrize(
     "schema",
     [

@@ -37,7 +37,7 @@ DOCUMENTED = (
 )
 OURS = [
     *"StepStarted StepCompleted ApprovalRequested ApprovalResolved".split(),
-    *"ClarificationAsked Progress Usage RunCancelled".split(),
+    *"ClarificationAsked Progress Usage RunCancelled ToolsLeftOut".split(),
 ]
 FUNNEL = "SkillsOffered SkillsShortlisted SkillChosen SkillLoaded SkillUsed".split()
 

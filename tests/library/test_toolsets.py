@@ -17,6 +17,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from cli.support import Place
 from navigator_kernel import Approval, Kernel
 from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
+from person_state import accept
+from tools.picture_files import png
 
 SECRETS = "file of secrets"
 
@@ -101,6 +103,16 @@ def test_what_needs_a_yes_is_not_done_and_comes_back_as_an_approval(
     assert (told.approval.tool, told.approval.arguments) == ("write", given) and "+row" in told.approval.question
     assert kernel.approvals() == (told.approval,)
     assert (place.root / "notes.txt").read_text() == "one\ntwo\nthree\n"
+
+
+@pytest.mark.requirement("JIT-5")
+def test_a_picture_is_described_and_said_not_to_be_shown(
+    kernel: Kernel, agent_of: Callable[..., Call], place: Place
+) -> None:
+    (place.root / ".claude/skills/song-writer/boat.png").write_bytes(png())
+    accept(place.root, "song-writer")
+    told = agent_of(kernel, "song-writer")("read", file_path="boat.png")
+    assert told.text.startswith("boat.png is a picture (png), 4 x 3 pixels") and "is not shown here" in told.text
 
 
 @pytest.mark.requirement("JIT-12", "SAF-1")

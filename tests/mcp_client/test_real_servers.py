@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -17,10 +18,13 @@ from typing import Any
 import pytest
 
 from agents.conftest import Place
+from cli.support import place_in
+from models.wire_server import Said, serving
 from navigator_kernel.assembly.parts import open_sandbox
 from navigator_kernel.errors import ConnectionFailed, InputNeeded, PermissionDenied, ResourceNotFound
 from navigator_kernel.values.mcp import McpServer
 from processes import working_in
+from specialist.turns import settings
 
 pytest.importorskip("mcp")
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600), pytest.mark.requirement("AGT-4")]
@@ -108,6 +112,31 @@ def asked(place: Place, server: str, operation: str, progress: Any = None, **par
 
 def called(place: Place, server: str, tool: str, **args: Any) -> Any:
     return asked(place, server, "call", tool=tool, args=args)
+
+
+@pytest.mark.requirement("JIT-5", "JIT-12")
+def test_a_message_without_a_skill_gets_the_time_of_a_server_that_was_approved(
+    tmp_path: Path, home: Path, python: Path
+) -> None:
+    """As the server says of itself: without a question where it only reads, after a yes otherwise."""
+    asked_for = ("time__get_current_time", '{"timezone": "Asia/Tokyo"}')
+    with serving() as model:
+        file = home / ".config" / "navigator" / "config.toml"
+        file.parent.mkdir(parents=True)
+        file.write_text(f'router = "local_only"\n{settings(model)}')
+        model.scripts["worker"] = lambda messages, _number: (
+            Said(text=str(messages[-1]["content"])) if messages[-1]["role"] == "tool" else Said(calls=[asked_for])
+        )
+        cli = place_in(tmp_path)
+        cli.said("mcp", "add", "time", "--", str(python / "mcp-server-time"))
+        cli.said("mcp", "approve", "time")
+        told = cli.json("ask", "--session", "s", "what time is it in Tokyo right now?")["report"]
+        kept = json.loads((home / ".local/state/navigator/mcp-tools.json").read_text())
+        (tool,) = (one for one in kept["tools"] if one["name"] == "get_current_time")
+        only_reads = tool.get("more", {}).get("annotations", {}).get("read_only_hint") is True
+        assert (told["state"] == "success") == only_reads, told
+        told = told if only_reads else cli.json("ask", "--session", "s", "yes")["report"]
+    assert told["state"] == "success" and "Asia/Tokyo" in told["raw"]
 
 
 def test_the_time_server_tells_the_time(here: Place, python: Path) -> None:

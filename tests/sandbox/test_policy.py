@@ -8,6 +8,8 @@ import pytest
 
 from cli.support import Place, below, place_in, type_a
 from navigator_kernel.sandbox.contain import ContainedRunner
+from person_state import accept
+from skill_repositories import skill_text
 
 LOOKS = """import sys
 try:
@@ -69,6 +71,36 @@ def test_a_tool_is_told_by_what_the_manifest_lists(here: Place, tools: str, verd
     manifest = here.root / ".claude/skills/looker/SKILL.md"
     manifest.write_text(manifest.read_text().replace("description:", f"{tools}description:", 1))
     assert told(here, "looker", "write_file")["call write_file"][0] == verdict
+
+
+@pytest.mark.requirement("JIT-5")
+@pytest.mark.parametrize(
+    ("settings", "extra", "tool", "verdict", "rule"),
+    [
+        ("", "", "read", "allow", "built-in tool of prompt skills"),
+        ("", "", "run", "ask", "built-in tool of prompt skills"),
+        ("", "", "fetch", "deny", "your settings: [policy] names no hosts in fetch"),
+        ('fetch = ["example.org"]', "", "fetch", "ask", "built-in tool of prompt skills"),
+        ('fetch = ["example.org"]\ndeny = ["network"]', "", "fetch", "deny", "your settings: [policy] deny network"),
+        ('deny = ["tool:run"]', "", "run", "deny", "your settings: [policy] deny tool:run"),
+        ("", "allowed-tools: Read\n", "run", "deny", "its allowed-tools does not name it"),
+        ("", "tools: [boat_add]\n", "run", "deny", "its manifest names other tools, and has no allowed-tools"),
+    ],
+)
+def test_a_built_in_tool_is_told_as_it_is_offered(
+    here: Place, home: Path, settings: str, extra: str, tool: str, verdict: str, rule: str
+) -> None:
+    here.write({".claude/skills/painter/SKILL.md": skill_text("painter", "Paints pictures.", extra)})
+    accept(here.root, "painter")
+    file = home / ".config/navigator/config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"[policy]\n{settings}\n")
+    assert told(here, "painter", tool)[f"call {tool}"] == (verdict, rule)
+
+
+def test_a_prompt_that_nobody_accepts_has_no_built_in_tools(here: Place) -> None:
+    here.write({".claude/skills/painter/SKILL.md": skill_text("painter", "Paints pictures.")})
+    assert told(here, "painter", "read")["call read"] == ("deny", "you neither installed nor trust it")
 
 
 def test_without_a_sandbox_it_says_so(

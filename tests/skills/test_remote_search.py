@@ -17,25 +17,7 @@ import pytest
 from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
 from navigator_kernel.skills.remote import SIZE_LIMIT, install_command, offers, search_remote
 from skill_repositories import make_repo, skill_text
-
-# Of nobody, for localhost, until 2120.
-KEY_AND_CERTIFICATE = """\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgXXtsD/QJIN/TrjFP
-qSA2Lw78BKiufOuc1Myho7ebI6uhRANCAAQs+knytn43xj5JbahxycDBTN7w8lVn
-YJpN2XLgdAc77lTcx+nciiQ5fYNIgIDYBlaW7Mr6oBQsd7WMBI13X7Fw
------END PRIVATE KEY-----
------BEGIN CERTIFICATE-----
-MIIBYjCCAQegAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
-c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBQxEjAQBgNVBAMM
-CWxvY2FsaG9zdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABCz6SfK2fjfGPklt
-qHHJwMFM3vDyVWdgmk3ZcuB0BzvuVNzH6dyKJDl9g0iAgNgGVpbsyvqgFCx3tYwE
-jXdfsXCjSDBGMBQGA1UdEQQNMAuCCWxvY2FsaG9zdDAPBgNVHRMBAf8EBTADAQH/
-MB0GA1UdDgQWBBTO4KaYm6xsgl90ZBnxbkz9Q/PwejAKBggqhkjOPQQDAgNJADBG
-AiEA5KZGVd/Te0AcIK4x+Ql4sx0hzIxPoQUB13Xv4mPhLEkCIQCNR5olUAtcb64X
-sfgxHdSSgATvNjL+G1xCNdRV7Zhy2g==
------END CERTIFICATE-----
-"""
+from web_server import KEY_AND_CERTIFICATE
 
 ENTRIES = [
     {"name": "pdf", "description": "reads files", "repo": "anthropics/skills", "subpath": "document-skills/pdf"},

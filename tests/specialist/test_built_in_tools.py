@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from cli.terminals import terminal
 from models.wire_server import HELLO, Said, WireServer
 from person_state import accept
 from specialist.turns import of_phase_two, says, song
+from tools.picture_files import png
+from web_server import KEY_AND_CERTIFICATE, Reply, pages
 
 pytestmark = pytest.mark.ci
 
@@ -152,6 +156,16 @@ def test_one_that_asks_for_tools_gets_them_by_a_yes(writer: Place, server: WireS
     assert "read" in [one["function"]["name"] for one in of_phase_two(server)[0]["tools"]]
 
 
+@pytest.mark.requirement("JIT-5")
+def test_why_names_the_tools_that_a_skill_wants_and_that_are_not_there(writer: Place, server: WireServer) -> None:
+    writer.write({".claude/skills/song-writer/SKILL.md": song("allowed-tools: Read TodoWrite Task Bash(git:*)\n")})
+    accept(writer.root, "song-writer")
+    says(server, call("read", file_path="notes.txt"), HELLO)
+    asked(writer, "/song-writer a song about notes.txt")
+    (line,) = (line for line in writer.said("why").splitlines() if "left out" in line)
+    assert line == "  left out   TodoWrite, Task: song-writer names these tools, and they are not offered here"
+
+
 @pytest.mark.requirement("SAF-2")
 @pytest.mark.parametrize("rule", ["tool:run", "tool:*"])
 def test_the_persons_policy_takes_tools_away(writer: Place, mine: Path, server: WireServer, rule: str) -> None:
@@ -175,6 +189,43 @@ def test_a_command_that_may_only_read_offers_no_other_tool(writer: Place, server
     here_with(writer, "--read-only", "/song-writer look at notes.txt")
     names = [one["function"]["name"] for one in of_phase_two(server)[0]["tools"]]
     assert names == ["skill", "read", "list", "glob", "grep"]
+
+
+@pytest.mark.requirement("JIT-5")
+def test_a_picture_is_shown_and_only_its_digest_is_kept(writer: Place, mine: Path, server: WireServer) -> None:
+    """A yes lies between reading it and the next request: the order that waits does not hold its bytes either."""
+    mine.write_text(f"{mine.read_text()}vision = true\n")
+    data = png(300, 200)
+    (writer.root / "boat.png").write_bytes(data)
+    says(server, call("read", file_path="boat.png"), call("run", command="true"), HELLO)
+    waits = asked(writer, "/song-writer a song about boat.png")
+    assert waits["exit_code"] == 9, waits
+    assert asked(writer, "yes")["exit_code"] == 0
+    encoded = base64.b64encode(data).decode()
+    assert all(encoded in json.dumps(body) for body in of_phase_two(server)[1:])
+    homes = (writer.root, mine.parents[2])
+    kept = [path for home in homes for path in home.rglob("*") if path.is_file() and path.suffix != ".png"]
+    bytes_of = [path.read_bytes() for path in kept]
+    assert any(hashlib.sha256(data).hexdigest().encode() in held for held in bytes_of)
+    assert not any(encoded[40:100].encode() in held for held in bytes_of)
+
+
+@pytest.mark.requirement("JIT-5", "JIT-12")
+def test_a_page_of_a_named_host_is_fetched_after_a_yes(
+    writer: Place, mine: Path, server: WireServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = tmp_path / "tls.pem"
+    pem.write_text(KEY_AND_CERTIFICATE)
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    with pages(pem) as there:
+        there.replies["/boats"] = Reply(b"<h1>Boats</h1><p>They float.")
+        mine.write_text(f'{mine.read_text()}[policy]\nfetch = ["localhost:{there.port}"]\n')
+        says(server, call("fetch", url=f"{there.url}/boats"), call("fetch", url="https://example.net/"), HELLO)
+        waits = asked(writer, "/song-writer a song")
+        assert waits["exit_code"] == 9 and f"{there.url}/boats" in waits["report"]["summary"]
+        assert asked(writer, "yes")["exit_code"] == 0
+    page, refused = answers(server)
+    assert page.endswith("\n\n# Boats\n\nThey float.") and "is not a host that the person named" in refused
 
 
 def here_with(here: Place, option: str, message: str) -> dict[str, Any]:

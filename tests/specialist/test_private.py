@@ -10,6 +10,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.specialist.specialist import Specialist
 from navigator_kernel.values.chat import ChatMessage
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
+from navigator_kernel.values.request import Said
 from navigator_kernel.values.work import PROGRESS, Progress
 
 pytestmark = pytest.mark.requirement("X-43")
@@ -49,3 +50,17 @@ def test_the_text_of_another_skill_is_not_the_persons_data() -> None:
 @pytest.mark.parametrize("name", ["files", "memory", "previous"])
 def test_what_an_order_names_is_private(name: str) -> None:
     assert is_private(order(**{name: "x"}))
+
+
+@pytest.mark.parametrize(
+    ("read", "role", "private"), [(True, "assistant", True), (True, "user", False), (False, "assistant", False)]
+)
+def test_answers_of_a_session_in_which_data_was_read_are_private_to_a_message_without_a_skill(
+    read: bool, role: Any, private: bool
+) -> None:
+    nothing: Any = None
+    before = (Said(role=role, text="hunter2", run="run-1"),)
+    held = Specialist(
+        models=nothing, catalogue=nothing, tools=nothing, clock=SystemClock(), history=before, private=read
+    )
+    assert held.assigned(order(), None).private is private

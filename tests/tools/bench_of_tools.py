@@ -73,14 +73,17 @@ class Toolbox:
         return {str(path.relative_to(self.root)): path.read_bytes() for path in files}
 
 
-def toolbox(root: Path, *, allowed: tuple[str, ...] = (), named: tuple[str, ...] = ()) -> Toolbox:
+def toolbox(
+    root: Path, *, allowed: tuple[str, ...] = (), named: tuple[str, ...] = (), hosts: tuple[str, ...] = ()
+) -> Toolbox:
     for name, text in PROJECT.items() | {(f".claude/skills/painter/{name}", text) for name, text in FILES.items()}:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / "mybox").mkdir(exist_ok=True)
     accept(root, "painter")
     kernel = assemble(root, Settings())
-    tools = open_built_in(root, kernel.catalogue, kernel.agents["skills"].ports.sandbox, kernel.consents, kernel.audit)
+    sandbox = kernel.agents["skills"].ports.sandbox
+    tools = open_built_in(root, kernel.catalogue, sandbox, kernel.consents, kernel.audit, hosts)
     assert isinstance(tools, BuiltInTools)
     executor = kernel.catalogue.create_executor("skill:painter")
     work = Assignment(run="run-1", step=0, request="paint", language="en", skill="painter", digest=executor.digest)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.errors import ConsentNeeded
+from navigator_kernel.values.allowed import left_out
 from tools.bench_of_tools import Toolbox, toolbox
 
 
@@ -33,6 +34,21 @@ def offered(box: Toolbox) -> list[str]:
 )
 def test_allowed_tools_narrow_what_is_offered(tmp_path: Path, allowed: tuple[str, ...], tools: list[str]) -> None:
     assert offered(toolbox(tmp_path.resolve(), allowed=allowed)) == tools
+
+
+@pytest.mark.requirement("JIT-5")
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ((), ()),
+        (("*",), ()),
+        (("Read", "Bash(git:*)", "MultiEdit", "NotebookEdit"), ()),
+        (("TodoWrite", "Read", "Task", "TodoWrite"), ("TodoWrite", "Task")),
+        (("WebFetch", "mcp__notes__add(x)", "boat_add"), ("WebFetch", "mcp__notes__add")),
+    ],
+)
+def test_what_allowed_tools_names_and_nobody_has_is_left_out(words: tuple[str, ...], missing: tuple[str, ...]) -> None:
+    assert left_out(words, {"skill", "read", "edit", "run", "boat_add"}) == missing
 
 
 def test_a_file_is_read_by_its_lines_and_what_is_left_is_named(box: Toolbox) -> None:

@@ -111,6 +111,58 @@ def test_the_same_skill_and_policy_make_the_same_tools() -> None:
     assert [held.offered(work("sail", "row")) for _ in range(3)] == [held.offered(work("sail", "row"))] * 3
 
 
+def directly(*tools: Tool, policy: Policy | None = None, book: Book | None = None) -> Desk:
+    """A fence with the tools of servers for messages without a skill."""
+    return replace(desk(Tool("row"), policy=policy, book=book), direct=lambda: {tool.name: tool for tool in tools})
+
+
+@pytest.mark.requirement("JIT-5")
+def test_a_message_without_a_skill_has_the_tools_of_servers_and_no_plugins() -> None:
+    held = directly(Served("look"), Served("send", only_reads=False))
+    assert offered(held, WORK) == ["look_up", "look", "send"]
+    assert offered(held, work()) == ["look_up"]
+    assert call(held, WORK, "row").failed and call(held, work(), "look").failed
+
+
+@pytest.mark.requirement("JIT-12", "X-43")
+def test_there_a_tool_that_only_reads_asks_once_data_could_leave_with_the_call() -> None:
+    look, inside = Served("look", confirm="Call look?"), Served("inside", confirm="Call inside?", outward=False)
+    held = directly(look, inside)
+    assert not call(held, WORK, "look", at="sea").failed and not call(held, WORK, "inside").failed
+    for order in (WORK, replace(WORK, private=True)):
+        with pytest.raises(ConsentNeeded, match="send them out"):
+            call(held, order, "look", at="sky")
+    assert not call(held, WORK, "inside").failed and look.ran == [{"at": "sea"}]
+
+
+@pytest.mark.requirement("JIT-12")
+def test_there_every_other_tool_asks_each_time() -> None:
+    send, book = Served("send", confirm="Call send?", only_reads=False), Book()
+    held = directly(send, book=book)
+    with pytest.raises(ConsentNeeded) as caught:
+        call(held, WORK, "send", to="Ann")
+    book.allow("run-1", caught.value.data["subject"])
+    assert not call(held, WORK, "send", to="Ann").failed
+    with pytest.raises(ConsentNeeded):
+        call(held, WORK, "send", to="Bob")
+    assert send.ran == [{"to": "Ann"}]
+
+
+@pytest.mark.requirement("SAF-2")
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(skills={"": frozenset({"mcp"})}),
+        Policy(skills={"": frozenset({"tool:look"})}),
+        Policy(deny=frozenset({"mcp"})),
+        Policy(deny=frozenset({"tool:*"})),
+    ],
+)
+def test_the_persons_policy_takes_them_away(policy: Policy) -> None:
+    held = directly(Served("look"), policy=policy)
+    assert "look" not in offered(held, WORK) and call(held, WORK, "look").failed
+
+
 @pytest.mark.parametrize(
     "policy",
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.model_failures import UNKNOWN, failed_kind, own_words, reported, spent_on, taken
-from navigator_kernel.adapters.model_providers import EXTRA, Key, find_key, spelled_out, wire
+from navigator_kernel.adapters.model_files import contents
+from navigator_kernel.adapters.model_providers import EXTRA, Key, find_key, seen_by, spelled_out, wire
 from navigator_kernel.adapters.redaction import REDACTED
 from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut, UsageProblem
 from navigator_kernel.text import clean, shorten
@@ -114,7 +115,7 @@ class WireModel:
 
         try:
             settings, parameters = _settings(asked, self.models), _parameters(asked)
-            messages = list(_messages(asked.messages))
+            messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
             given: Any = {"model_settings": settings, "model_request_parameters": parameters}
             if held.told is None:
                 response = await model_request(opened.model, messages, **given)
@@ -268,25 +269,31 @@ def _parameters(asked: Asked) -> Any:
     return ModelRequestParameters(function_tools=tools, output_mode="native", output_object=shape)
 
 
-def _messages(messages: Sequence[ChatMessage]) -> Iterator[Any]:
+def _messages(messages: Sequence[ChatMessage], takes: Collection[str]) -> Iterator[Any]:
     """Answers of a model one by one; what lies between two of them is one request."""
     from pydantic_ai.messages import ModelRequest
 
-    for answered, group in groupby(messages, key=lambda message: message.role == "assistant"):
+    held = zip(messages, contents(messages, takes), strict=True)
+    for answered, group in groupby(held, key=lambda one: one[0].role == "assistant"):
         if answered:
-            yield from map(_answer, group)
+            yield from (_answer(message) for message, _ in group)
         else:
-            yield ModelRequest(parts=[_part(message) for message in group])
+            yield ModelRequest(parts=[_part(message, files) for message, files in group])
 
 
-def _part(message: ChatMessage) -> Any:
+def _part(message: ChatMessage, files: Sequence[Any]) -> Any:
     from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart
 
     if message.role == "system":
         return SystemPromptPart(content=message.text)
+    content: Any = message.text
+    if files:
+        texts = [message.text, *(one for one in files if isinstance(one, str))]
+        content = ["\n".join(texts), *(one for one in files if not isinstance(one, str))]
+        content = content if len(content) > 1 else content[0]
     if message.role == "tool":
-        return ToolReturnPart(tool_name=message.name, content=message.text, tool_call_id=message.call)
-    return UserPromptPart(content=message.text)
+        return ToolReturnPart(tool_name=message.name, content=content, tool_call_id=message.call)
+    return UserPromptPart(content=content)
 
 
 def _answer(message: ChatMessage) -> Any:

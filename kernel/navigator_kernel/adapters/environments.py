@@ -1,4 +1,4 @@
-"""Virtual environments of binary wheels, each made once by uv, and there only when it is whole."""
+"""Environments of packages, each made once, and there only when it is whole; Python's hold wheels, made by uv."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ DISK = 2 * 1024 * 1024 * 1024  # bytes of one environment
 LOCK = "requirements.lock"
 MARKER = "made.json"
 
+MODULES = "node_modules"
 _VENV, _BYTECODE, _CACHE, _WORK = "venv", "bytecode", "cache", "work"
 _LOCK_LIMIT = 16 * 1024 * 1024  # bytes
 _NAME = pattern(r"[0-9a-f]{64}")
@@ -57,8 +58,8 @@ _CAUSES = (
 
 class Environments:
     """Each lies in a folder of its own below `folder`, by its fingerprint: `venv`, `requirements.lock` and the
-    bytecode of its modules. `writer` may write to `folder`, which lies outside every project: what is in it counts as
-    agreed to. A `writer` of somebody else's must know it as it really lies."""
+    bytecode of its modules for Python. `writer` may write to `folder`, which lies outside every project: what is in it
+    counts as agreed to. A `writer` of somebody else's must know it as it really lies."""
 
     def __init__(
         self, folder: Path, writer: Writer | None = None, *, timeout: float = TIMEOUT, disk: int = DISK
@@ -72,20 +73,29 @@ class Environments:
         found = self._named(fingerprint)
         try:
             marker = json.loads(read_bounded(found / MARKER, 1024))
-            whole = marker == {"fingerprint": fingerprint, "seal": _seal(found)} and python_of(found).is_file()
+            whole = marker == {"fingerprint": fingerprint, "seal": _seal(found)} and self.main(found).exists()
         except (OSError, ValueError, KernelError):
             return None
         return found if whole else None
+
+    def main(self, place: Path) -> Path:
+        """What an environment cannot be without."""
+        return python_of(place)
+
+    def build(self, place: Path, end: float) -> Build:
+        """What makes one in `place`; NotLoadable without its program."""
+        return Build(place, _program(), self._writer, end, self._disk)
 
     def make(self, fingerprint: str, requirements: Sequence[str]) -> Path:
         """The environment that holds `requirements`, made where there is none: every package a wheel, pinned in
         `requirements.lock` with its hashes, nothing of it run.
 
-        NotLoadable without uv; FetchFailed, with a `reason`, for what cannot be had; IntegrityMismatch for bytes that
-        are not those that were named; Refused for more than the disk it may use; Busy where another process needs
-        all the time to make it.
+        NotLoadable without its program; FetchFailed, with a `reason`, for what cannot be had; IntegrityMismatch for
+        bytes that are not those that were named; Refused for more than the disk it may use; Busy where another process
+        needs all the time to make it.
         """
-        target, uv, end = self._named(fingerprint), _program(), monotonic() + self._timeout
+        target, end = self._named(fingerprint), monotonic() + self._timeout
+        self.build(target, end)
         self._prepare()
         with locked(self._lock(fingerprint), self._timeout):
             self._sweep(fingerprint)
@@ -93,10 +103,10 @@ class Environments:
                 return found
             place = self._folder / f"building-{fingerprint}-{os.urandom(4).hex()}"
             try:
-                _Build(place, uv, self._writer, end, self._disk).fetch(requirements)
+                self.build(place, end).fetch(requirements)
                 self._writer.remove(target)
                 self._writer.move(place, target)
-                _Build(target, uv, self._writer, end, self._disk).finish()
+                self.build(target, end).finish()
             except BaseException:
                 for left in (place, target):
                     self._discard(left)
@@ -157,19 +167,19 @@ def python_of(env: Path) -> Path:
     return env / _VENV / "bin" / "python"
 
 
-class _Build(Struct, frozen=True):
-    """One environment on its way, in `place`; `end` is of `monotonic()`, `disk` the bytes that it may take."""
+class Build(Struct, frozen=True):
+    """One environment on its way, in `place`, made by `program`; `end` is of `monotonic()`, `disk` the bytes that it
+    may take."""
 
     place: Path
-    uv: str
+    program: str
     writer: Writer
     end: float
     disk: int
 
     def fetch(self, requirements: Sequence[str]) -> None:
         """Everything but the bytecode. The cache is its own: what a person built from source before is not taken."""
-        for name in (_WORK, _CACHE):
-            self.writer.make_folder(self.place / name)
+        self.begin()
         named, lock = self.place / _WORK / "requirements.in", self.place / LOCK
         self.writer.write(named, "".join(f"{one.partition(' --hash=')[0]}\n" for one in requirements).encode())
         found = self.place / _WORK / LOCK
@@ -190,17 +200,25 @@ class _Build(Struct, frozen=True):
         beside a skill's files. Not uv's way, which starts the new environment, and so what its packages say."""
         prefix, lib = self.place / _BYTECODE, self.place / _VENV / "lib"
         words = ("-m", "compileall", "-q", "-f", "-j0", "--invalidation-mode=unchecked-hash", str(lib))
-        self._run((sys.executable, "-I", "-S", f"-Xpycache_prefix={prefix}", *words), {})
+        self.run((sys.executable, "-I", "-S", f"-Xpycache_prefix={prefix}", *words), {})
+        self.tidy()
+
+    def begin(self) -> None:
+        for name in (_WORK, _CACHE):
+            self.writer.make_folder(self.place / name)
+
+    def tidy(self) -> None:
+        """Removes what is not needed any more."""
         for name in (_WORK, _CACHE):
             self.writer.remove(self.place / name)
 
     def _uv(self, *words: str) -> None:
         env = _environment()
-        outcome = self._run((self.uv, *_OPTIONS, f"--cache-dir={self.place / _CACHE}", *words), env)
+        outcome = self.run((self.program, *_OPTIONS, f"--cache-dir={self.place / _CACHE}", *words), env)
         if outcome.exit_code:
             raise _failure(outcome.stderr.decode("utf-8", "replace"), env)
 
-    def _run(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Outcome:
+    def run(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Outcome:
         """Nothing of it is left on return. FetchFailed where time ran out, Refused where it took too much disk."""
         from navigator_kernel.adapters.process import Contained, execute
         from navigator_kernel.values.job import Job
@@ -208,7 +226,14 @@ class _Build(Struct, frozen=True):
         left = max(0.0, self.end - monotonic())
         cwd = self.place / _WORK
         job = Job(
-            actor="script", subject="uv", digest="", run=self.place.name, argv=argv, cwd=cwd, timeout=left, env=env
+            actor="script",
+            subject=Path(self.program).name,
+            digest="",
+            run=self.place.name,
+            argv=argv,
+            cwd=cwd,
+            timeout=left,
+            env=env,
         )
         outcome = execute(job, contained=Contained(argv, (), lambda _: None, lambda: "disk" if self._is_over() else ""))
         if outcome.timed_out:
@@ -223,7 +248,7 @@ class _Build(Struct, frozen=True):
         """The cache and what is installed from it are the same bytes, by hard links."""
         from navigator_kernel.adapters.tree import disk_used
 
-        return any(disk_used(self.place / name, self.disk) > self.disk for name in (_CACHE, _VENV, _BYTECODE))
+        return any(disk_used(self.place / name, self.disk) > self.disk for name in (_CACHE, _VENV, _BYTECODE, MODULES))
 
 
 def _program() -> str:
@@ -238,6 +263,10 @@ def _program() -> str:
         return found
     hint = "pip install 'navigator-kernel[env]'"
     raise NotLoadable("packages of skills need uv, which is not installed", hint=hint, reason="no-uv")
+
+
+def cache_of(place: Path) -> Path:
+    return place / _CACHE
 
 
 def _environment() -> dict[str, str]:
@@ -273,7 +302,7 @@ def _package(requirement: str) -> str:
 
 
 def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
-    text = clean(_without_secrets(complaint, env))
+    text = clean(hidden(complaint, env))
     said = re.sub(r"\n\s*cause: ", ": ", text.partition("\nhint:")[0])
     cause = shorten(said.removeprefix("error: "), 500).rstrip(".")
     hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if re.search(form, text, re.IGNORECASE))
@@ -281,7 +310,7 @@ def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
     return kind(f"the skill's packages cannot be had: {cause or 'uv gave no reason'}", hint=hint, reason=reason)
 
 
-def _without_secrets(text: str, env: Mapping[str, str]) -> str:
+def hidden(text: str, env: Mapping[str, str]) -> str:
     """Without what logs in to an index, however it is spelled: a password may have an `@` of its own."""
     known = [word for value in env.values() for word in re.findall(r"://([^\s/]+)@", value)]
     known += [word.partition(":")[2] for word in known]

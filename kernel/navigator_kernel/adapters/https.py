@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from navigator_kernel import __version__
@@ -15,25 +15,34 @@ if TYPE_CHECKING:
     from http.client import HTTPMessage
     from urllib.request import OpenerDirector, Request
 
+Asked = TypeVar("Asked")
+
 
 def fetched_within(seconds: float, url: str, limit: int) -> bytes:
     """The answer of the server at `url`, at most `limit` bytes, in so many seconds, finding its address included:
     sockets have no such limit. FetchFailed where it has none."""
-    held: list[bytes | BaseException] = []
+    late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
+    return within(seconds, lambda: _asked(url, seconds, limit), late)
 
-    def ask() -> None:
+
+def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
+    """What `ask` returns or raises; `late` is raised where that takes longer."""
+    held: list[Asked] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
         try:
-            held.append(_asked(url, seconds, limit))
+            held.append(ask())
         except BaseException as error:  # noqa: BLE001 - told to the thread that waits
-            held.append(error)
+            failed.append(error)
 
-    asking = threading.Thread(target=ask, daemon=True)
+    asking = threading.Thread(target=work, daemon=True)
     asking.start()
     asking.join(seconds)
+    if failed:
+        raise failed[0]
     if not held:
-        raise FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
-    if isinstance(held[0], BaseException):
-        raise held[0]
+        raise late
     return held[0]
 
 

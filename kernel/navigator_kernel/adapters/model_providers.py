@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from navigator_kernel.errors import KernelError, NotFound, NotLoadable, UsageProblem
 from navigator_kernel.settings import ModelProvider, Models
+from navigator_kernel.values.chat import PDF
 
 SERVICE = "navigator"  # under which the system's keyring keeps keys
 EXTRA = "pip install 'navigator-kernel[llm]'"
@@ -23,6 +24,9 @@ LOCAL: Mapping[str, ModelProvider] = {
 }
 # Providers without a server here that are well known, for `model list`
 HOSTED = ("anthropic", "deepseek", "google", "groq", "mistral", "moonshotai", "openai", "openai-chat", "openrouter")
+# Those whose models see pictures, and read PDFs, where nothing else is set
+SEEING = frozenset({"anthropic", "google", "google-gla", "google-vertex", "openai", "openai-chat", "openai-responses"})
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class Key(NamedTuple):
@@ -64,6 +68,15 @@ def check_provider(provider: str, models: Models) -> None:
         known = ", ".join(HOSTED)
         hint = f"one of {known}, or a table [models.providers.{provider}] with its url (navigator config path)"
         raise UsageProblem(f"no provider is called {provider!r}", hint=hint) from error
+
+
+def seen_by(provider: str, models: Models) -> frozenset[str]:
+    """The media types of files that its models take. Of a service of the person's own nothing is known without
+    `vision`; one that only speaks like OpenAI's takes no PDFs."""
+    held = served(provider, models)
+    sees = provider in SEEING if held is None else bool(held.vision)
+    reads = provider in SEEING if held is None else held.kind in SEEING - {"openai"}
+    return (PICTURES | {PDF} if reads else PICTURES) if sees else frozenset()
 
 
 def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None) -> Key:

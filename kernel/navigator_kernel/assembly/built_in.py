@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from navigator_kernel.adapters.changes import Changes
-    from navigator_kernel.model_ports import Tools
+    from navigator_kernel.model_ports import BuiltIn
     from navigator_kernel.ports import Audit, Catalogue, Consents, Sandbox
     from navigator_kernel.tools.writing import Change
     from navigator_kernel.values.resource import SkillDef
 
 
-def open_built_in(root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: Consents, audit: Audit) -> Tools:
-    """Nothing is written before a tool is called."""
+def open_built_in(
+    root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: Consents, audit: Audit, hosts: tuple[str, ...] = ()
+) -> BuiltIn:
+    """Nothing is written before a tool is called; `hosts` are those that `fetch` may ask."""
     from navigator_kernel.tools.built_in import BuiltInTools
 
     return BuiltInTools(
@@ -33,6 +35,7 @@ def open_built_in(root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: 
         writer=lambda folder: BoxWriter([folder], root),
         change=partial(_change, root),
         needed=_needed,
+        hosts=hosts,
     )
 
 

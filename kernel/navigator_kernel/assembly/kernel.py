@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -50,6 +51,7 @@ from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.packages import PackagedRunner
 from navigator_kernel.settings import user_state
 from navigator_kernel.tape.doors import TapedClock, TapedShelf, TapedTools, taped
+from navigator_kernel.values.job import NPM
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
@@ -151,7 +153,8 @@ def _desk(
 ) -> Callable[[Tools], Tools]:
     """What hands out the tools of skills, given those that every skill has."""
     more = partial(_of_servers, settings, consents, ports)
-    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit)
+    hosts = settings.policy.fetch
+    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit, hosts)
     return partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
 
 
@@ -242,11 +245,15 @@ def _agents(extensions: Extensions, ports: AgentPorts) -> Mapping[str, Agent]:
 
 
 def _made(requirements: Sequence[str]) -> Path:
-    """The environment with these packages, kept outside every project: what is in it counts as agreed to."""
+    """The environment with these packages, all of Python or all of Node. It is kept outside every project: what is in
+    it counts as agreed to."""
     from navigator_kernel.adapters.environments import Environments  # only where packages are declared
+    from navigator_kernel.adapters.node_environments import NodeEnvironments
     from navigator_kernel.skills.dependencies import fingerprint
 
-    held, name = Environments(user_state() / "cache" / "environments"), fingerprint(requirements)
+    is_node, folder = requirements[0].startswith(NPM), user_state() / "cache" / "environments"
+    held = NodeEnvironments(folder) if is_node else Environments(folder)
+    name = fingerprint(requirements, ("node", sys.platform, os.uname().machine) if is_node else ())
     return held.path(name) or held.make(name, requirements)
 
 

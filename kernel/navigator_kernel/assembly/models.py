@@ -13,13 +13,15 @@ from navigator_kernel.settings import user_state
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from navigator_kernel.model_ports import ChatModel, Judge, Specialist, Tool, Tools
+    from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools
     from navigator_kernel.model_ports import ModelShelf as Shelf
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, Redact
     from navigator_kernel.settings import Models, Settings
     from navigator_kernel.values.chat import Spent, Tooling
     from navigator_kernel.values.request import Session
+
+DIRECT = 64  # tools of servers that a message without a skill is offered
 
 
 class ModelShelf(Struct, frozen=True):
@@ -148,7 +150,7 @@ def open_desk(
     audit: Audit,
     settings: Settings,
     more: Callable[[], Sequence[Tool]],
-    built_in: Callable[[], Tools],
+    built_in: Callable[[], BuiltIn],
     always: Tools,
 ) -> Tools:
     """The built-in tools, those of plugins, and `more`, behind the fence; anything else is named as a failure."""
@@ -171,4 +173,18 @@ def open_desk(
             found.setdefault(own.name, own)
         return found
 
-    return Desk(tools=tools, always=always, built_in=built_in(), consents=consents, audit=audit, policy=settings.policy)
+    @cache
+    def direct() -> Mapping[str, Tool]:
+        """What only reads comes first, so that it is not what is left out."""
+        held = sorted(more(), key=lambda tool: bool(tool.effects))
+        return {tool.name: tool for tool in held[:DIRECT]}
+
+    return Desk(
+        tools=tools,
+        direct=direct,
+        always=always,
+        built_in=built_in(),
+        consents=consents,
+        audit=audit,
+        policy=settings.policy,
+    )

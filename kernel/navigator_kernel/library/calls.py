@@ -103,7 +103,7 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
         call = ToolCall(id=key, name=name, arguments=json.dumps(given, ensure_ascii=False))
         answer = await self.tools().call(work, call, given)
         text = answer.text if name != SKILL or answer.failed else suffix(replace(work, guide=answer.text))
-        return Called(text, run, answer.failed)
+        return Called(f"{text}\n{say('tool.not_shown', 'en')}" if answer.files else text, run, answer.failed)
 
     def _skill_of(self, tool: str, given: dict[str, Any]) -> str:
         """The skill that a call is for, which is taken out of its arguments."""

@@ -62,9 +62,9 @@ TABLE: tuple[Right, ...] = (
         actor="tool",
         reads="its skill's folder, files that the person named, the workspace; the project after one yes a session",
         writes=("mybox/workspace/<run>", "files of the project, each after its diff was agreed to"),
-        network="none",
-        consent="a script of the skill once a session; any other command, and each change in the project, every time; "
-        "--yes is not enough",
+        network="none; `fetch` asks hosts that the policy names",
+        consent="a script of the skill, and a host of `fetch`, once a session; any other command, each change in the "
+        "project, and each page after data of yours was read, every time; --yes is not enough",
     ),
     Right(
         actor="shell",

@@ -1,4 +1,4 @@
-"""Gives a job the Python packages that it declares, out of an environment that is made when it is first needed."""
+"""Gives a job the packages that it declares, out of environments that are made when they are first needed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+from navigator_kernel.values.job import NPM
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Sandbox
@@ -22,14 +24,22 @@ class PackagedRunner(Struct, frozen=True):
     made: Callable[[Sequence[str]], Path]
 
     async def run(self, job: Job) -> Outcome:
-        """NotLoadable without uv, FetchFailed for packages that cannot be had, and what the inner one raises."""
+        """NotLoadable without uv or npm, FetchFailed for packages that cannot be had, and what the inner one raises."""
         return await self.inner.run(await self._equipped(job) if job.packages else job)
 
     async def _equipped(self, job: Job) -> Job:
         import asyncio
 
         from navigator_kernel.adapters.environments import activated, argv_in
+        from navigator_kernel.adapters.node_environments import node_activated
 
-        place = await asyncio.to_thread(self.made, job.packages)
-        env = {**job.env, **activated(place)}
-        return replace(job, argv=argv_in(place, job.argv), reads=(*job.reads, place), env=env)
+        node = [one for one in job.packages if one.startswith(NPM)]
+        python = [one for one in job.packages if not one.startswith(NPM)]
+        if python:
+            place = await asyncio.to_thread(self.made, python)
+            env = {**job.env, **activated(place)}
+            job = replace(job, argv=argv_in(place, job.argv), reads=(*job.reads, place), env=env)
+        if node:
+            place = await asyncio.to_thread(self.made, node)
+            job = replace(job, reads=(*job.reads, place), env={**job.env, **node_activated(place)})
+        return job

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from navigator_kernel.adapters.process import PASSED_ON
 from navigator_kernel.sandbox.authority import TABLE, Right
 from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCESSES
+from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, allowed_tools
 from navigator_kernel.values.job import ASKED, OUTPUT_LIMIT, Want
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ WORDS: Mapping[Actor, str] = {
 }
 GIVEN: Mapping[Want, str] = {
     "network": "reach the network",
-    "packages": "use Python packages in an environment of its own",
+    "packages": "use packages in an environment of its own",
     "project": "read the project",
 }
 SAID: Mapping[Want, str] = {"network": "network: true", "packages": "dependencies", "project": "reads: project"}
@@ -68,8 +69,31 @@ def refusal(policy: Policy, actor: Actor, name: str, wants: Collection[Want]) ->
 
 def explained(executor: Executor, standing: Standing, policy: Policy, tool: str = "") -> tuple[Decision, ...]:
     """In the order in which they are made; the first that denies what the skill wants ends a run."""
-    decisions = list(_of_command(executor, standing, policy)) if executor.skill.command else [_PROMPT]
-    return (*decisions, *([of_tool(tool, executor.skill.name, executor.skill.tools, policy)] if tool else ()))
+    skill = executor.skill
+    if not tool:
+        return tuple(_of_command(executor, standing, policy)) if skill.command else (_PROMPT,)
+    if tool in EVERY and not skill.command and tool not in (skill.tools or ()):
+        return _PROMPT, of_built_in(tool, executor, policy)
+    decisions = _of_command(executor, standing, policy) if skill.command else (_PROMPT,)
+    return (*decisions, of_tool(tool, skill.name, skill.tools, policy))
+
+
+def of_built_in(tool: str, executor: Executor, policy: Policy) -> Decision:
+    """Whether a model that works on a prompt skill may call the built-in tool."""
+    what, skill = f"call {tool}", executor.skill
+    words = (f"tool:{tool}", "network") if tool == FETCH else (f"tool:{tool}",)
+    if rule := next(filter(None, (_denial(policy, skill.name, word) for word in words)), ""):
+        return Decision(what, "deny", rule)
+    if tool == FETCH and not policy.fetch:
+        return Decision(what, "deny", "your settings: [policy] names no hosts in fetch")
+    if not skill.allowed_tools and skill.tools is not None:
+        return Decision(what, "deny", "its manifest names other tools, and has no allowed-tools")
+    if not skill.allowed_tools and executor.standing == "unknown":
+        return Decision(what, "deny", "you neither installed nor trust it")
+    if tool not in allowed_tools(skill.allowed_tools).tools:
+        return Decision(what, "deny", "its allowed-tools does not name it")
+    hosts = f"only from {', '.join(policy.fetch)}" if tool == FETCH else ""
+    return Decision(what, "allow" if tool in LOOKING else "ask", "built-in tool of prompt skills", hosts)
 
 
 def of_tool(tool: str, name: str, listed: tuple[str, ...] | None, policy: Policy) -> Decision:

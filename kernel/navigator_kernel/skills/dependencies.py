@@ -24,6 +24,7 @@ FILE = "requirements.txt"
 BYTES_LIMIT = 64 * 1024  # of the file, or of what a script says of itself
 SCRIPT_LIMIT = 1024 * 1024  # bytes of a script that is looked at
 COUNT_LIMIT = 200
+NODE = frozenset({".js", ".mjs", ".cjs"})  # ends of the names of Node's scripts
 LENGTH_LIMIT = 1024  # characters of one requirement without its hashes
 
 _LAYOUT = 1  # of an environment; another one has another name
@@ -74,11 +75,17 @@ def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
 
 def needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
     """The requirements of one command of a prompt skill: what the skill declares, what its `script` says of itself
-    (PEP 723), and those that were `named` for it. The errors are those of `declared`."""
+    (PEP 723), the Node packages of the `package.json` beside it, and those that were `named` for it. The errors are
+    those of `declared`."""
     found = [*declared(skill)]
     if script is not None and script.suffix == ".py" and not found:
         found += [_requirement(word, skill.name) for word in _of_script(script, skill.name)]
-    return tuple(dict.fromkeys([*found, *(_requirement(word, skill.name) for word in named)]))
+    found += [_requirement(word, skill.name) for word in named]
+    if script is not None and script.suffix in NODE:
+        from navigator_kernel.skills.node_dependencies import node_packages  # few skills have such a script
+
+        found += node_packages(skill, script)
+    return tuple(dict.fromkeys(found))
 
 
 def fingerprint(requirements: Iterable[str], python: Sequence[str] = ()) -> str:

@@ -11,12 +11,21 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
-from navigator_kernel.events import Emit, RunContent, ToolCallCompleted, ToolCallStarted, UICommand, Usage
+from navigator_kernel.events import (
+    Emit,
+    RunContent,
+    ToolCallCompleted,
+    ToolCallStarted,
+    ToolsLeftOut,
+    UICommand,
+    Usage,
+)
 from navigator_kernel.events import Progress as Told
 from navigator_kernel.specialist.continuation import goes_on
 from navigator_kernel.specialist.opening import opening
 from navigator_kernel.specialist.window import WORK, fitted, newest, units
 from navigator_kernel.text import Language
+from navigator_kernel.values.allowed import left_out
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Spent, ToolCall, tried_of, usage_facts
 from navigator_kernel.values.model_failure import failure_text
 from navigator_kernel.values.wording import say
@@ -121,11 +130,13 @@ class Loop(Struct, kw_only=True):
             self.tools.admit(self.work)
         except ConsentNeeded as needed:
             raise Waiting(progress, needed) from needed
+        offered = self.tools.offered(self.work)
+        if not progress.messages and (missing := left_out(self.work.allowed, {spec.name for spec in offered})):
+            self.emit(ToolsLeftOut(skill=self.work.skill, tools=missing), step=self.work.step)
         recent = newest(progress.messages, WORK) or fitted(units(progress.messages)[-1:], WORK)
         messages = (*opening(self.work), *recent)
         spare = not (self.work.workspace or self.work.tools)  # without these the skill's text is all that it works with
-        tools = self.tools.offered(self.work)
-        asked = Asked(messages=messages, tools=tools, limit=limit, spare=spare, waits=self._waits)
+        asked = Asked(messages=messages, tools=offered, limit=limit, spare=spare, waits=self._waits)
         with_pieces, self.progress = _Pieces(self.emit, self.work.step), progress
         try:
             done = await self.model.complete(asked, with_pieces)
@@ -179,7 +190,7 @@ class Loop(Struct, kw_only=True):
                 answer = self._left_out(call) if late else await self._answered(call)
             except ConsentNeeded as asked:
                 raise Waiting(self.progress, asked) from asked
-            told = ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name)
+            told = ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name, files=answer.files)
             failures = self.progress.failures + 1 if answer.failed else 0
             self.progress = replace(self.progress, messages=(*self.progress.messages, told), failures=failures)
         return replace(self.progress, rounds=progress.rounds + 1)

@@ -76,7 +76,13 @@ class Specialist(Struct, kw_only=True):
     def assigned(self, packet: Packet, prepared: Report | None) -> Assignment:
         """What is to be worked on; KernelErrors where the skill is not there any more."""
         plain = self._plain(packet)
-        return plain if prepared is None else self._of_skill(plain, packet, prepared)
+        if prepared is None:
+            return replace(plain, private=plain.private or self._recalls(plain.history))
+        return self._of_skill(plain, packet, prepared)
+
+    def _recalls(self, history: Sequence[ChatMessage]) -> bool:
+        """Whether what was said before holds answers of a session in which private data was read."""
+        return self.private and any(one.role == "assistant" for one in history)
 
     def loop(self, work: Assignment, emit: Emit) -> Loop:
         """What works on it, within what is left of the turn's budget; NotFound for no model."""
@@ -123,7 +129,7 @@ class Specialist(Struct, kw_only=True):
             guide=guide,
             tools=skill.tools or (),
             history=history,
-            private=base.private or (self.private and any(one.role == "assistant" for one in history)),
+            private=base.private or self._recalls(history),
             model=backend,
             **self._tools(executor, packet),
             unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",

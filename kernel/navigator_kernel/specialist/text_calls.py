@@ -130,7 +130,7 @@ def _form(**properties: Any) -> dict[str, Any]:
 
 def _as_text(message: ChatMessage) -> ChatMessage:
     if message.role == "tool":
-        return ChatMessage(role="user", text=_json(result_of=message.name, text=message.text))
+        return ChatMessage(role="user", text=_json(result_of=message.name, text=message.text), files=message.files)
     return ChatMessage(role="assistant", text="\n".join(_forms(message))) if message.role == "assistant" else message
 
 

@@ -7,19 +7,24 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from navigator_kernel.values.chat import PDF
+
 if TYPE_CHECKING:
     from navigator_kernel.values.chat import ChatMessage
 
 HISTORY = 8_000  # tokens of what was said in turns before
 WORK = 48_000  # tokens of what this turn has come to so far
 TURNS = 10  # of the conversation (JIT-4)
+PICTURE = 1_600  # tokens, about
+PDF_BYTES = 50  # of a PDF that are a token, about
 
 
 def tokens(message: ChatMessage) -> int:
-    """Roughly: a token for four letters, one for each other character, four for the message itself."""
+    """Roughly: a token for four letters, one for each other character, four for the message itself, and its files."""
     text = message.text + message.wire + "".join(call.name + call.arguments for call in message.calls)
     wide = sum(not letter.isascii() for letter in text)
-    return 4 + wide + (len(text) - wide + 3) // 4
+    shown = sum(max(file.size // PDF_BYTES, PICTURE) if file.kind == PDF else PICTURE for file in message.files)
+    return 4 + wide + (len(text) - wide + 3) // 4 + shown
 
 
 def units(messages: Iterable[ChatMessage]) -> list[tuple[ChatMessage, ...]]:

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, UICommand
 from navigator_kernel.tape.tape import Form, Tape
-from navigator_kernel.values.chat import ChatMessage, Completion, Spent, tried_of
+from navigator_kernel.values.chat import ChatMessage, Completion, ShownFile, Spent, tried_of
 from navigator_kernel.values.context import Memory
 from navigator_kernel.values.report import Report, report_of, report_to_dict
 from navigator_kernel.values.work import ToolAnswer
@@ -33,7 +33,8 @@ def _completion(held: Mapping[str, Any]) -> Completion:
 
 def _tool_answer(held: Mapping[str, Any]) -> ToolAnswer:
     commands = tuple(UICommand(**one) for one in held["commands"])
-    return ToolAnswer(text=held["text"], failed=held["failed"], commands=commands, changed=held["changed"])
+    files = tuple(ShownFile(*one) for one in held.get("files", ()))
+    return ToolAnswer(text=held["text"], failed=held["failed"], commands=commands, changed=held["changed"], files=files)
 
 
 REPORT = Form(report_to_dict, report_of)
@@ -41,7 +42,7 @@ JOURNAL = "journal"
 NOTHING = Form(lambda _: None, lambda _: None)
 FILE = Form(lambda found: [str(found[0]), found[1]], lambda held: (Path(held[0]), held[1]))
 MEMORIES = Form(lambda found: [asdict(one) for one in found], lambda held: tuple(Memory(**one) for one in held))
-TOOL_ANSWER = Form(asdict, _tool_answer)
+TOOL_ANSWER = Form(lambda held: {**asdict(held), "files": [list(one) for one in held.files]}, _tool_answer)
 COMPLETION = Form(
     lambda done: {
         "message": done.message.to_dict(), "model": done.model, "finish": done.finish, "spent": asdict(done.spent),

@@ -1,4 +1,4 @@
-"""The built-in tools of a prompt skill: read, list, glob, grep, write, edit and run, each within its bounds."""
+"""The built-in tools of a prompt skill: read, list, glob, grep, write, edit, run and fetch, each within its bounds."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from msgspec import Struct
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
 from navigator_kernel.text import clean, visible
 from navigator_kernel.tools import reading, running, writing
-from navigator_kernel.tools.allowed import EDIT, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
 from navigator_kernel.tools.places import Place, Places, refuse_closed
-from navigator_kernel.tools.specs import specs
+from navigator_kernel.tools.specs import schema_of, specs
+from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.tool import EDITS
 from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, ToolAnswer
 
 if TYPE_CHECKING:
+    from navigator_kernel.model_ports import Tool
     from navigator_kernel.ports import Audit, Catalogue, Consents, Executor, Sandbox, Writer
     from navigator_kernel.tools.writing import Change
 
 DIFF, LINE = 24_000, 200  # characters of a diff, which a person is shown whole or not asked about, and of one line
 _PATHS = {READ: "file_path", WRITE: "file_path", EDIT: "file_path"}
-_LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], str]] = {
+_LOOKS: Mapping[str, Callable[[Place, Mapping[str, Any]], reading.Found]] = {
     READ: reading.read,
     LIST: reading.listed,
     GLOB: reading.globbed,
@@ -38,9 +39,9 @@ _PLANS: Mapping[str, Callable[[Place, Mapping[str, Any]], Any]] = {WRITE: writin
 
 
 class BuiltInTools(Struct, frozen=True, kw_only=True):
-    """Implements `model_ports.Tools` for assignments that have a workspace. `writer` writes to one, and `change` writes
-    a file of the project, with what it was before kept for the run; `needed` says which Python packages a command
-    needs."""
+    """Implements `model_ports.BuiltIn` for assignments that have a workspace. `writer` writes to one, and `change`
+    writes a file of the project, with what it was before kept for the run; `needed` says which Python packages a
+    command needs; `hosts` are those that `fetch` may ask, and without any there is no `fetch`."""
 
     root: Path
     catalogue: Catalogue
@@ -50,6 +51,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     writer: Callable[[Path], Writer]
     change: Callable[[str, Change], None]
     needed: running.Needed
+    hosts: tuple[str, ...] = ()
 
     def admit(self, _work: Assignment) -> None:
         """What a skill needs a yes for is asked when it is called."""
@@ -58,7 +60,24 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if not work.workspace:
             return ()
         names = _allowed(work).tools
-        return tuple(spec for spec in specs(work.language) if spec.name in names)
+        return tuple(spec for spec in specs(work.language, self.hosts) if spec.name in names)
+
+    def reaching(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+        """Refused for a page that `fetch` may not get, before anybody is asked."""
+        if call.name != FETCH:
+            return None
+        from navigator_kernel.adapters.web import target_of
+        from navigator_kernel.tools.fetching import Fetching
+
+        _check(call.name, arguments)
+        self._executor(work)
+        target = target_of(str(arguments["url"]), self.hosts)
+        question = say("ask.fetch", work.language, skill=visible(work.skill), host=f"{target.host}:{target.port}")
+
+        def keep(suffix: str, data: bytes) -> str:
+            return self._kept(self._places(work), f"page-{_short(call.id)}{suffix}", data)
+
+        return Fetching(target=target, hosts=self.hosts, keep=keep, question=question)
 
     async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
@@ -88,8 +107,8 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if place.zone == "project" and call.name != WRITE:
             self._ask_to_read(work, executor)
         if call.name in _LOOKS:
-            text = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
-            return ToolAnswer(text=clean(text))
+            found = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
+            return ToolAnswer(text=clean(found.text), files=found.files)
         change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
         return self._write(work, call, change, executor)
 
@@ -165,17 +184,23 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         outcome = await self.sandbox.run(job)
 
         def keep(text: str) -> str:
-            path = places.workspace / f"output-{hashlib.sha256(call.id.encode()).hexdigest()[:8]}.txt"
-            self.writer(places.workspace).write(path, text.encode("utf-8", "replace"))
-            return str(path)
+            return self._kept(places, f"output-{_short(call.id)}.txt", text.encode("utf-8", "replace"))
 
         failed = outcome.exit_code is None  # what a command that ran says is for the model to judge
         return ToolAnswer(text=clean(running.described(outcome, keep)), failed=failed)
+
+    def _kept(self, places: Places, name: str, data: bytes) -> str:
+        self.writer(places.workspace).write(places.workspace / name, data)
+        return str(places.workspace / name)
 
 
 def _folders(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
     """The folder of a file, and those around it, the project the last."""
     return [parts[:count] for count in reversed(range(len(parts)))]
+
+
+def _short(call: str) -> str:
+    return hashlib.sha256(call.encode()).hexdigest()[:8]
 
 
 def _allowed(work: Assignment) -> Allowed:
@@ -184,7 +209,7 @@ def _allowed(work: Assignment) -> Allowed:
 
 def _check(name: str, arguments: Mapping[str, Any]) -> None:
     """UsageProblem for arguments that do not fit the schema: absent, unknown, or of another type."""
-    schema = next(spec.schema for spec in specs("en") if spec.name == name)
+    schema = schema_of(name)
     fields: Mapping[str, Any] = schema["properties"]
     absent = [one for one in schema["required"] if one not in arguments]
     unknown = [visible(one) for one in arguments if one not in fields]

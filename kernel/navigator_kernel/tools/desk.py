@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.errors import ConsentNeeded
+from navigator_kernel.errors import ConsentNeeded, KernelError
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import clean, cut_text, visible
+from navigator_kernel.values.allowed import FETCH
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.tool import Result, filled
@@ -20,7 +21,7 @@ from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, ToolAnswer
 
 if TYPE_CHECKING:
-    from navigator_kernel.model_ports import Tool, Tools
+    from navigator_kernel.model_ports import BuiltIn, Tool, Tools
     from navigator_kernel.ports import Audit, Consents
     from navigator_kernel.settings import Policy
 
@@ -31,6 +32,7 @@ SHOWN = 2_000  # characters of the arguments that a person is asked about
 class Desk(Struct, frozen=True, kw_only=True):
     """Implements `model_ports.Tools`. `always` are tools that every skill has and that change nothing, `built_in` those
     for files and commands; `tools` gives those that plugins bring, which is asked only for a skill that declares any.
+    `direct` are those for a message without a skill: tools of MCP servers, each of which the person agreed to.
     """
 
     tools: Callable[[], Mapping[str, Tool]]
@@ -38,7 +40,8 @@ class Desk(Struct, frozen=True, kw_only=True):
     consents: Consents
     audit: Audit
     policy: Policy
-    built_in: Tools | None = None
+    built_in: BuiltIn | None = None
+    direct: Callable[[], Mapping[str, Tool]] = dict
     _used: set[str] = field(default_factory=set)
     _private: set[str] = field(default_factory=set)  # runs whose model was given private data by a tool
 
@@ -60,7 +63,7 @@ class Desk(Struct, frozen=True, kw_only=True):
         kernels = (*self.always.offered(work), *(self.built_in.offered(work) if self.built_in else ()))
         offered = [spec for spec in kernels if not self._denied(spec.name, work)]
         taken = {spec.name for spec in offered}
-        return (*offered, *(self.tools()[name].spec for name in self._allowed(work) if name not in taken))
+        return (*offered, *(self._known(work)[name].spec for name in self._allowed(work) if name not in taken))
 
     async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
@@ -70,19 +73,38 @@ class Desk(Struct, frozen=True, kw_only=True):
             return await self.always.call(work, call, arguments)
         held = self.built_in
         if held and name in {spec.name for spec in held.offered(work)} and not self._denied(name, work):
-            answer = await held.call(work, call, arguments)
-            self._private.add(work.run)
-            return answer
+            return await self._built_in(held, work, call, arguments)
         if name not in self._allowed(work):
             self.audit.record("refused", run=work.run, subject=f"tool:{name}", skill=work.skill, why="not declared")
             offered = ", ".join(spec.name for spec in self.offered(work))
             return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=offered), failed=True)
-        tool = self.tools()[name]
+        return await self._asked(self._known(work)[name], work, call, arguments)
+
+    async def _built_in(
+        self, held: BuiltIn, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]
+    ) -> ToolAnswer:
+        try:
+            reaching = held.reaching(work, call, arguments)
+        except KernelError as error:
+            why = f"{error.message}{f' ({error.hint})' if error.hint else ''}"
+            facts = {"why": visible(error.message), "reason": error.data.get("reason", error.code)}
+            self.audit.record("refused", run=work.run, subject=f"tool:{call.name}", skill=work.skill, **facts)
+            return ToolAnswer(text=say("tool.failed", work.language, error=clean(why)), failed=True)
+        if reaching is not None:
+            return await self._asked(reaching, work, call, arguments)
+        answer = await held.call(work, call, arguments)
+        self._private.add(work.run)
+        return answer
+
+    async def _asked(self, tool: Tool, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """What it comes to, once the person has agreed where that is needed."""
         subject = subject_of(call, arguments, tool, work)
         leaks = self._leaks(tool, work)
-        if tool.confirm or leaks:
+        # Without a skill the person's agreement to a tool that only reads is enough, until data could leave with a call
+        if leaks or (tool.confirm and (work.skill or not getattr(tool, "only_reads", False))):
             self._ask(tool, subject, arguments, work, leaks=leaks)
-        self.audit.record("started", run=work.run, actor="tool", subject=subject, skill=work.skill)
+        facts = getattr(tool, "facts", {})
+        self.audit.record("started", run=work.run, actor="tool", subject=subject, skill=work.skill, **facts)
         result = await _result(tool, arguments)
         self.audit.record("ended", run=work.run, subject=subject, how="error" if result.error else "done")
         if not result.error:
@@ -114,14 +136,20 @@ class Desk(Struct, frozen=True, kw_only=True):
 
     def _allowed(self, work: Assignment) -> tuple[str, ...]:
         """What the manifest names and nothing denies; a name that no tool has is none."""
-        if not work.tools:
+        named = work.tools if work.skill else tuple(self._known(work))
+        if not named:
             return ()
-        known = self.tools()
-        return tuple(name for name in dict.fromkeys(work.tools) if name in known and not self._denied(name, work))
+        known = self._known(work)
+        return tuple(name for name in dict.fromkeys(named) if name in known and not self._denied(name, work))
+
+    def _known(self, work: Assignment) -> Mapping[str, Tool]:
+        if work.skill:
+            return self.tools()
+        return {} if "mcp" in (self.policy.deny | self.policy.skills.get("", frozenset())) else self.direct()
 
     def _denied(self, name: str, work: Assignment) -> bool:
         denied = (*self.policy.deny, *self.policy.skills.get(work.skill, ()))
-        return any(fnmatchcase(f"tool:{name}", one) for one in denied)
+        return any(fnmatchcase(f"tool:{name}", one) or (name == FETCH and one == "network") for one in denied)
 
 
 def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: Assignment) -> str:

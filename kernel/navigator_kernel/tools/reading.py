@@ -1,19 +1,22 @@
-"""The tools that read: a file by its lines, a folder, names by a pattern, and text by a regular expression."""
+"""The tools that read: a file, a folder, names by a pattern, and text by a regular expression."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from navigator_kernel.adapters.inside import Inner, opened_inside, read_inside, walk_inside
 from navigator_kernel.adapters.module_child import ModuleChild
 from navigator_kernel.adapters.project_files import holds_secrets
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.text import visible
+from navigator_kernel.tools.pictures import described, kind_of
 from navigator_kernel.tools.places import CLOSED, Place
 from navigator_kernel.tools.search_child import LARGEST, is_binary
+from navigator_kernel.values.chat import ShownFile
 
 LINES = 2_000  # of a file that one call shows
 WIDTH = 2_000  # characters of a line
@@ -25,15 +28,29 @@ SEARCH = "navigator_kernel.tools.search_child"
 SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", ".git"})
 
 
-def read(place: Place, arguments: Mapping[str, Any]) -> str:
-    """The lines `offset` to `offset + limit` of a text file, each with its number; what stays is named with the offset
-    to go on from."""
+class Found(NamedTuple):
+    """What a model is told, and the files that it is shown."""
+
+    text: str
+    files: tuple[ShownFile, ...] = ()
+
+
+def read(place: Place, arguments: Mapping[str, Any]) -> Found:
+    """A picture or a PDF as it is, a text file by its lines."""
     data = read_inside(place.root, place.parts, LARGEST)
+    if kind := kind_of(data):
+        words = described(visible(place.path.name), kind, data)
+        digest = hashlib.sha256(data).hexdigest()
+        return Found(words, (ShownFile(str(place.path), kind, len(data), digest),))
     if is_binary(data):
-        kind = _kind(data)
-        raise UsageProblem(
-            f"{place.path.name} is {kind} of {len(data):,} bytes, not text", hint="open it with a script"
-        )
+        message = f"{place.path.name} is a binary file of {len(data):,} bytes, not text"
+        raise UsageProblem(message, hint="open it with a script")
+    return Found(_lines(place, arguments, data))
+
+
+def _lines(place: Place, arguments: Mapping[str, Any], data: bytes) -> str:
+    """The lines `offset` to `offset + limit`, each with its number; what stays is named with the offset to go on
+    from."""
     lines = data.decode("utf-8", "replace").splitlines()
     first = max(int(arguments.get("offset") or 1), 1)
     wanted = min(max(int(arguments.get("limit") or LINES), 1), LINES)
@@ -54,21 +71,21 @@ def read(place: Place, arguments: Mapping[str, Any]) -> str:
     return "\n".join(shown) + more
 
 
-def listed(place: Place, _arguments: Mapping[str, Any]) -> str:
+def listed(place: Place, _arguments: Mapping[str, Any]) -> Found:
     """The entries of a folder, folders first."""
     found = [one for one in walk_inside(place.root, place.parts, deep=False) if _is_open(place, one.path)]
     lines = [f"{visible(one.path)}/" if one.is_folder else f"{visible(one.path)} ({one.size:,} bytes)" for one in found]
-    return _cut(lines, "entries") or "(the folder is empty)"
+    return Found(_cut(lines, "entries") or "(the folder is empty)")
 
 
-def globbed(place: Place, arguments: Mapping[str, Any]) -> str:
+def globbed(place: Place, arguments: Mapping[str, Any]) -> Found:
     """The files below a folder whose path matches the pattern; `**` stands for any folders."""
     wanted = _matcher(str(arguments["pattern"]))
     found = sorted(one.path for one in _files(place) if wanted(one.path))
-    return _cut([visible(path) for path in found], "files") or "(no file matches)"
+    return Found(_cut([visible(path) for path in found], "files") or "(no file matches)")
 
 
-def searched(place: Place, arguments: Mapping[str, Any]) -> str:
+def searched(place: Place, arguments: Mapping[str, Any]) -> Found:
     """`path:line: text` of each line that the regular expression matches, or the files with
     `output_mode=files_with_matches`. The expression runs in a process with limits of its own (CWE-1333)."""
     try:
@@ -89,7 +106,7 @@ def searched(place: Place, arguments: Mapping[str, Any]) -> str:
     finally:
         child.close()
     more = "\n… there are more matches; narrow the pattern or the path" if answer["cut"] else ""
-    return "\n".join(map(visible, answer["found"])) + more or "(nothing matches)"
+    return Found("\n".join(map(visible, answer["found"])) + more or "(nothing matches)")
 
 
 def _targets(place: Place, wanted: Any) -> list[str]:
@@ -145,8 +162,3 @@ def _matches(parts: Sequence[str], wanted: Sequence[str]) -> bool:
 def _cut(lines: list[str], what: str) -> str:
     more = f"\n… {len(lines) - ENTRIES} more {what}" if len(lines) > ENTRIES else ""
     return "\n".join(lines[:ENTRIES]) + more
-
-
-def _kind(data: bytes) -> str:
-    begins = ((b"%PDF", "a PDF"), (b"\x89PNG", "a picture"), (b"\xff\xd8", "a picture"), (b"GIF8", "a picture"))
-    return next((kind for head, kind in begins if data.startswith(head)), "a binary file")

@@ -22,7 +22,7 @@ from navigator_kernel.values.job import Job
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor
-    from navigator_kernel.tools.allowed import Allowed
+    from navigator_kernel.values.allowed import Allowed
     from navigator_kernel.values.job import Outcome, Want
     from navigator_kernel.values.resource import SkillDef
 

@@ -30,17 +30,23 @@ _ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Map
     "write": ({"file_path": TEXT, "content": TEXT}, {}),
     "edit": ({"file_path": TEXT, "old_string": TEXT, "new_string": TEXT}, {"replace_all": FLAG}),
     "run": ({}, {"command": TEXT, "argv": WORDS, "timeout": NUMBER, "packages": WORDS}),
+    "fetch": ({"url": TEXT}, {}),
 }
 
 
 @cache
-def specs(language: Language) -> tuple[ToolSpec, ...]:
-    """All of them, in one order (X-40)."""
-    return tuple(_spec(name, language) for name in _ARGUMENTS)
+def specs(language: Language, hosts: tuple[str, ...] = ()) -> tuple[ToolSpec, ...]:
+    """All of them, in one order (X-40); `fetch` only with `hosts` that it may ask."""
+    told = {"fetch": {"hosts": ", ".join(hosts)}}
+    return tuple(
+        ToolSpec(name=name, description=say(f"tool.{name}", language, **told.get(name, {})), schema=schema_of(name))
+        for name in _ARGUMENTS
+        if hosts or name not in told
+    )
 
 
-def _spec(name: str, language: Language) -> ToolSpec:
+def schema_of(name: str) -> Mapping[str, Any]:
+    """The JSON schema of the arguments of the tool `name`."""
     needed, others = _ARGUMENTS[name]
     fields = {one: dict(kind) for one, kind in (*needed.items(), *others.items())}
-    schema = {"type": "object", "properties": fields, "required": list(needed), "additionalProperties": False}
-    return ToolSpec(name=name, description=say(f"tool.{name}", language), schema=schema)
+    return {"type": "object", "properties": fields, "required": list(needed), "additionalProperties": False}

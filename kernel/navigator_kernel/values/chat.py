@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, field
 
@@ -23,9 +23,22 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     arguments: str = "{}"
 
 
+PDF = "application/pdf"
+
+
+class ShownFile(NamedTuple):
+    """A picture or a PDF that a tool shows: where its bytes lie, its media type, its size in bytes and its digest."""
+
+    path: str
+    kind: str
+    size: int
+    sha256: str
+
+
 class ChatMessage(Struct, frozen=True, kw_only=True):
     """One message. `call` and `name` say which call a tool's answer belongs to; `wire` is what a provider wants to see
-    again as it was, its reasoning among it, as JSON (RTE-33)."""
+    again as it was, its reasoning among it, as JSON (RTE-33). `files` are what the answer shows beside its text; their
+    bytes are read when a model is asked, and are kept nowhere."""
 
     role: Role
     text: str = ""
@@ -33,16 +46,19 @@ class ChatMessage(Struct, frozen=True, kw_only=True):
     call: str = ""
     name: str = ""
     wire: str = ""
+    files: tuple[ShownFile, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         base: dict[str, Any] = {"role": self.role, "text": self.text}
         base |= {"calls": [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in self.calls]}
+        base |= {"files": [list(one) for one in self.files]} if self.files else {}
         return {**base, "call": self.call, "name": self.name, "wire": self.wire}
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> ChatMessage:
         calls = tuple(ToolCall(**one) for one in held.get("calls", ()))
-        return cls(**{**held, "calls": calls})
+        files = tuple(ShownFile(*one) for one in held.get("files", ()))
+        return cls(**{**held, "calls": calls, "files": files})
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ ASKED: tuple[Want, ...] = ("network", "packages")  # of these, what a person is 
 Exceeded = Literal["", "disk"]  # a limit that ends a process although its time is not over
 
 OUTPUT_LIMIT = 1024 * 1024  # bytes kept of each stream
+NPM = "npm:"  # before a package of Node: npm:NAME@VERSION
 
 
 class Job(Struct, frozen=True, kw_only=True):

@@ -125,8 +125,8 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "读取另一个已安装技能的行为指南；仅在当前指南不能满足需求时使用。",
     ),
     "tool.read": (
-        "Reads a text file, with a number before each line. file_path is relative to the workspace or to the skill's folder, or absolute.",
-        "读取文本文件，每行前有行号。file_path 相对于工作区或技能目录，也可以是绝对路径。",
+        "Reads a text file, with a number before each line, or shows a picture or a PDF. file_path is relative to the workspace or to the skill's folder, or absolute.",
+        "读取文本文件（每行前有行号），或显示图片、PDF。file_path 相对于工作区或技能目录，也可以是绝对路径。",
     ),
     "tool.list": ("Lists a folder; by default the skill's own.", "列出目录内容；默认是技能自己的目录。"),
     "tool.glob": (
@@ -150,8 +150,16 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "$SKILL_ROOT is the skill's folder. Name the Python packages that it needs in packages.",
         "在没有网络的沙箱中运行命令；当前目录是工作区，只能写入这里。$SKILL_ROOT 是技能目录。需要的 Python 包写在 packages 中。",
     ),
+    "tool.fetch": (
+        "Gets a page of the web as text, and keeps what is long or not text as a file in the workspace. Only from these hosts: {hosts}.",
+        "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
+    ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
     "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
+    "tool.not_shown": (
+        "(The file itself is not shown here: do not guess what is in it.)",
+        "（此处不显示文件内容，请勿猜测其内容。）",
+    ),
     "tool.same": ("{path} is already like that; nothing was written", "{path} 已是如此，未写入"),
     "ask.read_project": (
         "let the skill {skill} read files of {folder} that you did not name, all but secrets",
@@ -173,6 +181,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "Runs the command of a skill in a sandbox and returns its output. arguments is its command line, without the name:",
         "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
     ),
+    "ask.fetch": ("let the skill {skill} get a page from {host}:", "允许技能 {skill} 从 {host} 获取网页："),
     "ask.change": ("let the skill {skill} change {path}:\n{diff}", "允许技能 {skill} 修改 {path}：\n{diff}"),
     "tool.failed": ("failed: {error}", "操作失败: {error}"),
     "tool.done": ("done", "操作成功"),

@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import Language
-from navigator_kernel.values.chat import ChatMessage, Finish, Spent, ToolCall
+from navigator_kernel.values.chat import ChatMessage, Finish, ShownFile, Spent, ToolCall
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.standing import Standing
@@ -147,10 +147,11 @@ def with_refusal(packet: Packet, why: str) -> Packet | None:
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
-    """What a call came to: text for the model, whether it failed, `commands` for a user interface, and whether it
-    `changed` anything."""
+    """What a call came to: text for the model and `files` that it is shown, whether it failed, `commands` for a user
+    interface, and whether it `changed` anything."""
 
     text: str
     failed: bool = False
     commands: tuple[UICommand, ...] = ()
     changed: bool = False
+    files: tuple[ShownFile, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
@@ -10,7 +10,8 @@ from msgspec import Struct
 from navigator_kernel.text import pattern
 
 READ, LIST, GLOB, GREP, WRITE, EDIT, RUN = "read", "list", "glob", "grep", "write", "edit", "run"
-EVERY = (READ, LIST, GLOB, GREP, WRITE, EDIT, RUN)
+FETCH = "fetch"
+EVERY = (READ, LIST, GLOB, GREP, WRITE, EDIT, RUN, FETCH)
 LOOKING = frozenset({READ, LIST, GLOB, GREP})
 
 # The names that Claude Code, Codex, Gemini CLI, Cursor and others have for them, in lower case without separators
@@ -28,6 +29,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
         "run", "bash", "shell", "exec", "execute", "execcommand", "localshell", "runshellcommand", "runterminalcmd",
         "runterminalcommand", "runinterminal", "executecommand", "terminal", "python", "codeinterpreter",
     ),
+    FETCH: ("fetch", "webfetch", "fetchurl", "readurl", "fetchwebpage", "urlfetch"),
 }  # fmt: skip
 _BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
 _WORD = pattern(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
@@ -55,10 +57,9 @@ def allowed_tools(words: Iterable[str]) -> Allowed:
     free = False
     for word in words:
         hit = _WORD.fullmatch(word.strip())
-        name = "".join(letter for letter in (hit["name"] if hit else word).casefold() if letter.isalnum())
         if word.strip() == "*":
             found |= dict.fromkeys(EVERY)
-        elif (tool := _BY_NAME.get(name)) is None:
+        elif not (tool := _meant(hit["name"] if hit else word)):
             other.append(word)
         else:
             found[tool] = None
@@ -70,6 +71,18 @@ def allowed_tools(words: Iterable[str]) -> Allowed:
         return Allowed(EVERY)
     tools = tuple(tool for tool in EVERY if tool in found or tool in LOOKING)
     return Allowed(tools, () if free else tuple(commands), tuple(other))
+
+
+def left_out(words: Iterable[str], offered: Collection[str]) -> tuple[str, ...]:
+    """The names among the words of `allowed-tools` that mean none of the tools that are `offered`, in their order."""
+    named = ((_WORD.fullmatch(word.strip()), word.strip()) for word in words)
+    names = dict.fromkeys(hit["name"].strip() if hit else word for hit, word in named)
+    return tuple(name for name in names if name != "*" and not {name, _meant(name)} & set(offered))
+
+
+def _meant(name: str) -> str:
+    """The built-in tool that a coding agent's name means; empty for none."""
+    return _BY_NAME.get("".join(letter for letter in name.casefold() if letter.isalnum()), "")
 
 
 def _fits(command: str, rule: str) -> bool:

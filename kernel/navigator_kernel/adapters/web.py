@@ -1,0 +1,216 @@
+"""Gets one page of the web from a host that the person named, and from no other, whatever a name resolves to."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import NamedTuple
+from urllib.parse import quote, urljoin, urlsplit
+
+from navigator_kernel import __version__
+from navigator_kernel.adapters.https import within
+from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
+from navigator_kernel.text import clean, visible
+
+PORTS = {"https": 443, "http": 80}
+LONGEST = 1_500  # characters of an address, so that the person is shown all of it
+HOPS = 5
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_SAFE = "%/:=&?~#+!$,;'@()*[]"  # what an address may hold as it is
+_IN_IPV4 = ipaddress.ip_network("64:ff9b::/96")  # stands for the IPv4 address in its last 32 bits (RFC 6052)
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Target(NamedTuple):
+    """What to ask whom; `path` has the query with it."""
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+
+class Page(NamedTuple):
+    """The answer of the server at `url`, which may be another one than was asked for; `kind` is its content type
+    without parameters, `charset` empty where it names none."""
+
+    url: str
+    kind: str
+    charset: str
+    data: bytes
+
+
+def target_of(url: str, named: Sequence[str]) -> Target:
+    """Refused, with a `reason`, for an address that is not allowed; UsageProblem for what is not one. `named` are
+    hosts of the person's: `docs.example.org`, `*.example.org`, `example.org:8443`, `10.0.0.0/8`."""
+    if len(url) > LONGEST or not url.isprintable() or " " in url:
+        raise UsageProblem("the address is not well formed", hint=f"at most {LONGEST:,} characters, without blanks")
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip(".").encode("idna").decode(), parts.port
+    except (ValueError, UnicodeError) as error:
+        raise UsageProblem(f"{url[:200]!r} is not an address", hint="https://HOST/PATH") from error
+    if parts.scheme not in PORTS or not host:
+        raise Refused(f"{parts.scheme or 'no scheme'!r} is not fetched", hint="https://HOST/PATH", reason="scheme")
+    if "@" in parts.netloc:
+        raise Refused("the address holds a user or a password", hint="leave it out", reason="credentials")
+    port = port or PORTS[parts.scheme]
+    if not any(_fits(one, host, port, PORTS[parts.scheme]) for one in named):
+        hint = f"the person's settings name these hosts in [policy] fetch: {', '.join(named) or 'none'}"
+        raise Refused(f"{visible(host)}:{port} is not a host that the person named", hint=hint, reason="not-named")
+    if parts.scheme == "http" and not _is_local(host):
+        raise Refused("http is for this machine only", hint="ask for it over https", reason="scheme")
+    path = quote(f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}", safe=_SAFE)
+    return Target(url, parts.scheme, host, port, path)
+
+
+def get(url: str, named: Sequence[str], seconds: float, limit: int) -> Page:
+    """The page at `url`, at most `limit` bytes, in so many seconds, redirects to named hosts included. No proxy is
+    asked: it connects to the very address that it has checked.
+
+    What `target_of` raises; Refused for a name that stands for an address inside a network, unless that is named, too;
+    FetchFailed where there is no page.
+    """
+    late = FetchFailed(f"{url!r} did not answer in {seconds:g} s", hint="try again later", reason="timeout")
+    return within(seconds, lambda: _followed(target_of(url, named), named, seconds, limit), late)
+
+
+def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) -> Page:
+    addresses = _addresses(target, named)
+    # A page of the open web leads to no address inside, even one that is named: the person agreed to the first host
+    inner = named if not addresses[0].is_global else ()
+    for _ in range(HOPS):
+        with closing(_connected(target, addresses, seconds)) as connection:
+            found = _asked(connection, target, limit)
+        if isinstance(found, Page):
+            return found
+        try:
+            target = _next(target, found, named)
+            addresses = _addresses(target, inner)
+        except (Refused, UsageProblem) as error:
+            message = f"{target.host} leads to {visible(found[:200])}: {error.message}"
+            raise Refused(message, hint=error.hint, reason="redirect") from error
+    raise FetchFailed(f"{target.host} leads on more than {HOPS} times", hint="ask for another page")
+
+
+def _next(target: Target, found: str, named: Sequence[str]) -> Target:
+    there = target_of(urljoin(target.url, found), named)
+    if there.scheme != target.scheme:
+        raise Refused("that is another scheme", hint="ask for it by itself", reason="scheme")
+    return there
+
+
+def _addresses(target: Target, named: Sequence[str]) -> list[Address]:
+    """All that the name stands for; Refused where one of them lies inside a network and is not named."""
+    try:
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise FetchFailed(f"{target.host} is not known: {error.strerror}", hint="check the address") from error
+    addresses = [ipaddress.ip_address(str(one[4][0]).partition("%")[0]) for one in found]
+    for address in addresses:
+        if not _is_open(address, target, named):
+            hint = "only the person can name that address in [policy] fetch"
+            message = f"{target.host} stands for {address}, an address that is not public"
+            raise Refused(message, hint=hint, reason="private-address")
+    return addresses
+
+
+def _is_open(address: Address, target: Target, named: Sequence[str]) -> bool:
+    meant = _meant(address)
+    if meant.is_global and not meant.is_multicast:
+        return True
+    if target.host == "localhost" and meant.is_loopback:
+        return bool(named)
+    return any(_fits(one, str(address), target.port, target.port) for one in named)
+
+
+def _meant(address: Address) -> Address:
+    """The IPv4 address that an IPv6 one stands for."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    inner = address.ipv4_mapped or address.sixtofour
+    return inner or (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _IN_IPV4 else address)
+
+
+def _fits(entry: str, host: str, port: int, usual: int) -> bool:
+    """Whether `entry` of the person's settings names the host, which is a name or an address."""
+    if "/" in entry:
+        try:
+            return port == usual and ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
+        except ValueError:
+            return False
+    parts = urlsplit(f"//{entry}")
+    if port != (parts.port or usual):
+        return False
+    name = parts.hostname or ""
+    return host.endswith(name[1:]) if name.startswith("*.") else host == name
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _connected(target: Target, addresses: Sequence[Address], seconds: float) -> HTTPConnection:
+    """To an address that was checked; the name is not looked up a second time."""
+    from ssl import create_default_context
+
+    connection = HTTPConnection(target.host, target.port, timeout=seconds)
+    connection.default_port = PORTS[target.scheme]
+    problem: OSError | None = None
+    for address in addresses:
+        try:
+            made = socket.create_connection((str(address), target.port), timeout=seconds)
+        except OSError as error:
+            problem = error
+            continue
+        try:
+            secure = target.scheme == "https"
+            connection.sock = (
+                create_default_context().wrap_socket(made, server_hostname=target.host) if secure else made
+            )
+        except OSError as error:
+            made.close()
+            problem = error
+            continue
+        return connection
+    raise _unread(target, problem or OSError("it has no address"))
+
+
+def _asked(connection: HTTPConnection, target: Target, limit: int) -> Page | str:
+    """The page, or where it leads."""
+    headers = {"User-Agent": f"navigator/{__version__}", "Accept": "text/html, text/plain, */*"}
+    try:
+        connection.request("GET", target.path, headers=headers)
+        with connection.getresponse() as answer:
+            if answer.status in _MOVED and (there := answer.headers.get("Location")):
+                return str(there)
+            data = answer.read(limit + 1) if answer.status == 200 else b""
+    except (OSError, HTTPException, ValueError) as error:
+        raise _unread(target, error) from error
+    if answer.status != 200:
+        reason = clean(answer.reason, lines=False)[:100]
+        raise FetchFailed(f"{target.host} answers {answer.status} {reason}", hint="ask for another page")
+    if len(data) > limit:
+        message = f"the page is over {limit // 1024**2} MiB"
+        raise Refused(message, hint="ask for a smaller one", reason="too-large")
+    return _page(answer, target, data)
+
+
+def _page(answer: HTTPResponse, target: Target, data: bytes) -> Page:
+    if (coding := answer.headers.get("Content-Encoding", "identity").strip().lower()) not in {"identity", ""}:
+        raise FetchFailed(f"{target.host} answers in {visible(coding)[:40]}", hint="ask for another page")
+    held = answer.headers
+    return Page(target.url, held.get_content_type(), held.get_content_charset("") or "", data)
+
+
+def _unread(target: Target, error: Exception) -> FetchFailed:
+    why = clean(str(error), lines=False)[:300]
+    return FetchFailed(f"cannot read {target.host}: {why}", hint="check the address and the network")

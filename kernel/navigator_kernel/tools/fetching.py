@@ -1,0 +1,110 @@
+"""The tool that gets a page of the web, from hosts that the person's policy names and no others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.module_child import ModuleChild
+from navigator_kernel.adapters.web import Page, Target, get
+from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.text import clean, pattern, shorten
+from navigator_kernel.tools.search_child import is_binary
+from navigator_kernel.tools.specs import specs
+from navigator_kernel.values.allowed import FETCH
+from navigator_kernel.values.chat import ToolSpec
+from navigator_kernel.values.tool import Result
+
+SECONDS = 30.0  # that a page may take
+LARGEST = 8 * 1024 * 1024  # bytes of a page
+SHOWN = 15_000  # characters of it that a model is given
+READING, MEMORY = 20, 1024**3  # seconds, and bytes, that making text of a page may take
+READER = "navigator_kernel.tools.html_child"
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT = pattern(r"text/.*|application/(?:.*\+)?(?:json|xml|javascript|yaml|toml)")
+_SUFFIX = pattern(r"\.\w{1,8}")
+_META = pattern(r"<meta[^>]{0,200}charset=[\"']?([\w-]{1,40})")
+
+
+class Fetching(Struct, frozen=True, kw_only=True):
+    """Implements `model_ports.Tool` for one call. `keep` stores a file in the workspace under a suffix and says where
+    it lies; `question` is what the person is asked."""
+
+    target: Target
+    hosts: tuple[str, ...]
+    keep: Callable[[str, bytes], str]
+    question: str
+    name: str = FETCH
+    effects: tuple[str, ...] = ()
+    outward: bool = True
+    only_reads: bool = True  # one yes covers a host for a session, until the model was given private data
+
+    @property
+    def identity(self) -> str:
+        return f"{FETCH} {self.target.scheme}://{self.target.host}:{self.target.port}"
+
+    @property
+    def confirm(self) -> str:
+        return self.question
+
+    @property
+    def spec(self) -> ToolSpec:
+        return next(one for one in specs("en", self.hosts) if one.name == FETCH)
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What goes on record beside the call."""
+        return {"url": self.target.url}
+
+    async def run(self, _arguments: Mapping[str, Any]) -> Result:
+        """The page as text, what is over the limit or not text as a file."""
+        try:
+            return Result(await asyncio.to_thread(self._page))
+        except KernelError as error:
+            return Result(error=f"{error.message}{f' ({error.hint})' if error.hint else ''}")
+
+    def _page(self) -> str:
+        page = get(self.target.url, self.hosts, SECONDS, LARGEST)
+        head = f"{page.url} ({page.kind}, {len(page.data):,} bytes)"
+        if not (page.kind in _PAGES or _TEXT.fullmatch(page.kind)) or is_binary(page.data):
+            return f"{head}\nit is not text, and is kept in {self.keep(_suffix(page), page.data)}"
+        text, title = _decoded(page), ""
+        if page.kind in _PAGES:
+            text, title = _readable(page.url, text)
+        text = clean(text)
+        if len(text) > SHOWN:
+            where = self.keep(".txt", text.encode("utf-8", "replace"))
+            text = f"{text[:SHOWN]}\n… the whole text, {len(text):,} characters, is in {where}"
+        return "\n".join([head, *([title] if title else []), "", text or "(the page has no text)"])
+
+
+def _readable(url: str, html: str) -> tuple[str, str]:
+    """The text and the title."""
+    child = ModuleChild(READER, memory=MEMORY)
+    try:
+        held = child.ask({"html": html, "url": url}, seconds=READING)
+    except KernelError as error:
+        raise UsageProblem(f"the page cannot be read: {error.message}", hint="ask for another page") from error
+    finally:
+        child.close()
+    return str(held["text"]), shorten(str(held["title"]), 200)
+
+
+def _decoded(page: Page) -> str:
+    said = _META.search(page.data[:2048].decode("ascii", "replace").lower()) if page.kind in _PAGES else None
+    for charset in (page.charset, said[1] if said else ""):
+        try:
+            return page.data.decode(charset or "utf-8", "replace" if charset else "strict")
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return page.data.decode("utf-8", "replace")
+
+
+def _suffix(page: Page) -> str:
+    found = PurePosixPath(urlsplit(page.url).path).suffix
+    return found if _SUFFIX.fullmatch(found) else ".bin"
