@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.project_state import BoxWriter
 from navigator_kernel.assembly.parts import state_writer
-from navigator_kernel.assembly.places import project_state
+from navigator_kernel.assembly.places import box_of, project_state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from navigator_kernel.adapters.changes import Changes
     from navigator_kernel.model_ports import Tools
@@ -20,12 +20,20 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 
-def open_built_in(root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: Consents, audit: Audit) -> Tools:
+def open_built_in(
+    root: Path,
+    catalogue: Catalogue,
+    sandbox: Sandbox,
+    consents: Consents,
+    audit: Audit,
+    intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None,
+) -> Tools:
     """Nothing is written before a tool is called."""
     from navigator_kernel.tools.built_in import BuiltInTools
 
     return BuiltInTools(
         root=root,
+        box=box_of(root) / "workspace",
         catalogue=catalogue,
         sandbox=sandbox,
         consents=consents,
@@ -33,6 +41,7 @@ def open_built_in(root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: 
         writer=lambda folder: BoxWriter([folder], root),
         change=partial(_change, root),
         needed=_needed,
+        intend=intend,
     )
 
 

@@ -28,6 +28,7 @@ from navigator_kernel.assembly.parts import (
     open_redaction,
     open_run_log,
     open_sandbox,
+    open_underway,
     state_writer,
     writer_for,
 )
@@ -53,7 +54,7 @@ from navigator_kernel.tape.doors import TapedClock, TapedShelf, TapedTools, tape
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.files import FolderWriter
-    from navigator_kernel.model_ports import ModelShelf, Tool, Tools
+    from navigator_kernel.model_ports import ModelShelf, Tool, Tools, Underway
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Redact
     from navigator_kernel.sandbox.consents import ConsentBook
@@ -86,7 +87,8 @@ def assemble(
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
     plugins.add(_planner(root, own), "planner")
-    desk = _desk(root, plugins, consents, audit, settings, ports)
+    underway = open_underway(root, redact)
+    desk = _desk(root, plugins, consents, audit, settings, ports, underway)
     kernel = Kernel(
         root=root,
         settings=settings,
@@ -109,7 +111,8 @@ def assemble(
         **_hooks(extensions),
         redact=redact,
         audit=audit,
-        **_minds(root, settings, catalogue, clock, desk, redact, tape, files),
+        underway=underway,
+        **_minds(root, settings, catalogue, clock, desk, redact, tape, files, underway),
     )
     return kernel if tape is None else taped(kernel, tape)
 
@@ -140,11 +143,17 @@ def _encoder(router: CascadeRouter) -> Encoder | None:
 
 
 def _desk(
-    root: Path, plugins: Plugins, consents: ConsentBook, audit: AuditLog, settings: Settings, ports: AgentPorts
+    root: Path,
+    plugins: Plugins,
+    consents: ConsentBook,
+    audit: AuditLog,
+    settings: Settings,
+    ports: AgentPorts,
+    underway: Underway,
 ) -> Callable[[Tools], Tools]:
     """What hands out the tools of skills, given those that every skill has."""
     more = partial(_of_servers, settings, consents, ports)
-    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit)
+    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit, underway.intend)
     return partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
 
 
@@ -166,6 +175,7 @@ def _minds(
     redact: Redact,
     tape: Tape | None,
     files: ProjectFiles,
+    underway: Underway,
 ) -> dict[str, Any]:
     """The models, what chooses and works with them, and the tools for models of others."""
     models: ModelShelf | None = open_models(settings)
@@ -177,7 +187,7 @@ def _minds(
 
     judge = open_judge(settings, models, catalogue)
     box = box_of(root) / "workspace"
-    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, files.named)
+    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, files.named, underway)
     tools = partial(open_tools, desk, catalogue)
     return {"models": models, "judge": judge, "specialist": specialist, "tools": tools}
 

@@ -13,6 +13,8 @@ from msgspec import Struct, field
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import clean, cut_text, visible
+from navigator_kernel.tools.again import ask_again
+from navigator_kernel.tools.allowed import RUN
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.tool import Result, filled
@@ -70,6 +72,8 @@ class Desk(Struct, frozen=True, kw_only=True):
             return await self.always.call(work, call, arguments)
         held = self.built_in
         if held and name in {spec.name for spec in held.offered(work)} and not self._denied(name, work):
+            if work.begun and name == RUN:
+                ask_again(self.consents, work, call, arguments)
             answer = await held.call(work, call, arguments)
             self._private.add(work.run)
             return answer
@@ -78,6 +82,8 @@ class Desk(Struct, frozen=True, kw_only=True):
             offered = ", ".join(spec.name for spec in self.offered(work))
             return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=offered), failed=True)
         tool = self.tools()[name]
+        if work.begun:
+            ask_again(self.consents, work, call, arguments)
         subject = subject_of(call, arguments, tool, work)
         leaks = self._leaks(tool, work)
         if tool.confirm or leaks:

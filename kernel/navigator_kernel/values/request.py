@@ -119,6 +119,7 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     wider: str = ""
 
 
+INTERRUPTED = "interrupted:"  # with which the subject of an order begins that a killed process left
 ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an MCP server has
 
 
@@ -155,7 +156,8 @@ class Session(Struct, frozen=True, kw_only=True):
 
     `failures` counts those in a row (SAF-5), `retry` are the orders that the last one left undone (SAF-7), `grants` is
     what the person agreed to for as long as it lasts. `history` is the last of what was said, read for this turn;
-    `private` says that it may hold the person's files or data: once set, it stays.
+    `private` says that it may hold the person's files or data: once set, it stays. `written` are the files in
+    workspaces that its replies named, newest first, as absolute paths.
     """
 
     id: str
@@ -168,4 +170,5 @@ class Session(Struct, frozen=True, kw_only=True):
     retry: tuple[Packet, ...] = ()
     grants: tuple[str, ...] = ()
     private: bool = False
+    written: tuple[str, ...] = ()
     history: tuple[Said, ...] = ()
