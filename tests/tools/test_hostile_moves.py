@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import shutil
 import socket
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -381,50 +378,3 @@ def test_orders_in_a_file_are_an_answer_and_nothing_more(box: Toolbox) -> None:
     with pytest.raises(ConsentNeeded):  # nothing of it is an agreement
         box.call("run", 32, command="touch ran.txt")
     assert not (box.workspace / "ran.txt").exists()
-
-
-@pytest.mark.requirement("SAF-2", "SAF-8")
-@pytest.mark.parametrize("what", ["folder", "file"])
-def test_a_link_that_takes_a_places_place_again_and_again_leads_nowhere(box: Toolbox, what: str) -> None:
-    """A process swaps a folder, or a file, of the workspace for a link as fast as it can while the tools work."""
-    secret, real = box.root.parent, box.workspace / "turn"
-    (box.root.parent / "file").write_text("outside\n")
-    stop, rounds = threading.Event(), 0
-
-    def swap() -> None:
-        while not stop.is_set():
-            with suppress(OSError):
-                if what == "folder":
-                    real.mkdir()
-                    (real / "file").write_text("inside\n")
-                    real.rename(box.workspace / "away")
-                    real.symlink_to(secret)
-                    real.unlink()
-                    shutil.rmtree(box.workspace / "away")
-                else:
-                    real.mkdir(exist_ok=True)
-                    (real / "file").write_text("inside\n")
-                    (real / "file").unlink()
-                    (real / "file").symlink_to(secret / "file")
-                    (real / "file").unlink()
-
-    swapping = threading.Thread(target=swap)
-    swapping.start()
-    try:
-        for number in range(150):
-            told = [box.call(tool, 40 + number, **arguments) for tool, arguments in RACING]
-            assert not any("outside" in one.text and not one.failed for one in told)
-            rounds += any(not one.failed for one in told)
-    finally:
-        stop.set()
-        swapping.join()
-    assert (secret / "file").read_text() == "outside\n" and (secret / "outside.txt").read_text() == "outside\n"
-    assert not (secret / "new").exists() and not (box.workspace / "turn").is_symlink() and rounds
-
-
-RACING: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    ("read", {"file_path": "turn/file"}),
-    ("write", {"file_path": "turn/file", "content": "mine"}),
-    ("write", {"file_path": "turn/new", "content": "mine"}),
-    ("edit", {"file_path": "turn/file", "old_string": "side", "new_string": "SIDE"}),
-)

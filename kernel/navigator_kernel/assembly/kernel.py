@@ -80,15 +80,14 @@ def assemble(
     catalogue, redact = open_catalogue(root, extensions.sources(root)), open_redaction(settings)
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
-    allowed = scripts(root)
+    allowed, kept = scripts(root), _kept(root, redact)
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
     plugins.add(_planner(root, own), "planner")
-    underway = open_underway(root, redact)
-    desk = _desk(root, plugins, consents, audit, settings, ports, underway)
+    desk = _desk(root, plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
         root=root,
         settings=settings,
@@ -107,12 +106,11 @@ def assemble(
         clock=clock,
         ids=TimedIds(clock),
         scripts=allowed,
-        **_kept(root, redact),
+        **kept,
         **_hooks(extensions),
         redact=redact,
         audit=audit,
-        underway=underway,
-        **_minds(root, settings, catalogue, clock, desk, redact, tape, files, underway),
+        **_minds(root, settings, catalogue, clock, desk, redact, tape, files, kept["underway"]),
     )
     return kernel if tape is None else taped(kernel, tape)
 
@@ -120,7 +118,8 @@ def assemble(
 def _kept(root: Path, redact: Redact) -> dict[str, Any]:
     """What turns leave."""
     log, lessons = open_run_log(root), open_lessons(root, redact)
-    return {"journal": open_journal(root, redact), "lessons": lessons, "run_log": log}
+    held = {"journal": open_journal(root, redact), "lessons": lessons, "run_log": log}
+    return {**held, "underway": open_underway(root, redact)}
 
 
 def _hooks(extensions: Extensions) -> dict[str, Any]:
