@@ -115,7 +115,7 @@ def told(progress: Progress) -> list[str]:
 def test_it_reads_a_file_and_says_something_of_it(models: Models, box: Toolbox) -> None:
     names = ("notes.txt", "references/colors.md")
     progress, _ = worked(models, box, "Read notes.txt and say what is in it.", "read", file_path=names)
-    files = {name: [line for line in text.splitlines()] for name, text in texts(box, names).items()}
+    files = {name: text.splitlines() for name, text in texts(box, names).items()}
     (shown,) = told(progress)
     assert [line.partition("\t")[2] for line in shown.splitlines()] in files.values()
     assert progress.text and progress.rounds == 1

@@ -56,13 +56,9 @@ class Killing:
 
     def run(self, session: str, *, at: int = 0, after: float | None = None) -> tuple[int, int]:
         """Kills the turn at point `at`, or after so many seconds; the exit code, and how many points it passed."""
-        files = {name: str(self.folder / name) for name in ("out", "counted")}
         args = ["ask", "--json", "--allow-edits", "--session", session, MESSAGE]
-        request = {"args": args, "cwd": str(self.here.root), "env": environment(), "at": at, **files}
-        assert self.server.stdin is not None and self.server.stdout is not None
-        self.server.stdin.write(json.dumps(request) + "\n")
-        self.server.stdin.flush()
-        pid = int(self.server.stdout.readline())
+        pid = started(self.server, self.here, self.folder, args, at)
+        assert self.server.stdout is not None
         if after is not None:
             time.sleep(after)
             with suppress(ProcessLookupError):  # it has ended by itself
@@ -130,6 +126,16 @@ class Killing:
         self.undone(runs)
         waits = self.here.json("session", "list")["sessions"]
         assert [one["waiting"] for one in waits if one["id"] == session] == [""]
+
+
+def started(server: subprocess.Popen[str], here: Place, folder: Path, args: Sequence[str], at: int = 0) -> int:
+    """The process, and the process group, in which a command line runs; what it prints goes to `out` in `folder`."""
+    files = {name: str(folder / name) for name in ("out", "counted")}
+    request = {"args": list(args), "cwd": str(here.root), "env": environment(), "at": at, **files}
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    return int(server.stdout.readline())
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from navigator_kernel.assembly.parts import open_redaction, open_sessions, open_
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import Refused
+from navigator_kernel.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,8 +99,13 @@ def export(app: App, *, name: str, file: Path | None, force: bool, as_json: bool
 @pass_app
 def delete(app: App, *, name: str, as_json: bool) -> None:
     """Delete a session and its history."""
-    open_sessions(app.root).delete(name)
+    left = any(one.session == name for one in _underway(app).left())
     _underway(app).forget(name)
+    try:
+        open_sessions(app.root).delete(name)
+    except NotFound:  # a turn that was killed before its session was kept
+        if not left:
+            raise
     document({"deleted": name, "exit_code": 0}) if as_json else lines(f"deleted {name}")
 
 
