@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,10 +93,10 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if call.name in _LOOKS:
             text = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
             return ToolAnswer(text=clean(text))
+        if place.zone == "earlier" and call.name == EDIT:
+            place = self._copied(place, places, work.intent)
         if work.intent and (done := self._done_before(work, call, arguments, place)) is not None:
             return done
-        if place.zone == "earlier" and call.name == EDIT:
-            place = self._copied(place, places)
         change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
         return self._write(work, call, change, executor)
 
@@ -108,13 +108,17 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         earlier, root = tuple(Path(path) for path in work.earlier), self.root.resolve()
         return Places(workspace=real, folder=folder, named=named, project=root, earlier=earlier, box=self.box)
 
-    def _copied(self, place: Place, places: Places) -> Place:
-        """The same file in the workspace, copied there from the one of an earlier turn."""
-        found = places.find(place.path.name, new=True)
-        if found.zone != "workspace" or writing.now_in(found) is not None:
+    def _copied(self, place: Place, places: Places, intent: Sequence[str]) -> Place:
+        """The same file in the workspace, copied there from the one of an earlier turn, unless a killed process has
+        done that, with the digests of `intent`."""
+        found, before = places.find(place.path.name, new=True), writing.now_in(place)
+        there = writing.now_in(found)
+        if found.zone == "workspace" and there is not None and (there == before or _digest(there) in intent):
+            return found
+        if found.zone != "workspace" or there is not None:
             hint = f"copy it by read and write, under a name of its own in {places.workspace}"
             raise UsageProblem(f"another file is called {place.path.name!r}", hint=hint)
-        self.writer(places.workspace).write(found.path, writing.now_in(place) or b"")
+        self.writer(places.workspace).write(found.path, before or b"")
         return found
 
     def _executor(self, work: Assignment) -> Executor:
