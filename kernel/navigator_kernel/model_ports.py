@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from navigator_kernel.events import Emit
     from navigator_kernel.text import Language
     from navigator_kernel.values.chat import Asked, Completion, ToolCall, ToolSpec
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.report import Report
-    from navigator_kernel.values.request import Said
+    from navigator_kernel.values.request import Said, Session
     from navigator_kernel.values.route import Judged, Retrieval
     from navigator_kernel.values.tool import Result
-    from navigator_kernel.values.work import Assignment, ToolAnswer
+    from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
 
 
 class ChatModel(Protocol):
@@ -97,6 +98,24 @@ class Specialist(Protocol):
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
         """Phase 2: a model works on the prompt of a skill that is ready, or on a message without one; `wrong` says what
         was not accepted when it did so before."""
+
+
+class Underway(Protocol):
+    """Keeps orders that models work on, so that those of a killed process go on without a call being made twice."""
+
+    def kept(
+        self, run: str, session: Session, agreed: Sequence[str], expected: int | None = None
+    ) -> AbstractContextManager[None]: ...
+
+    def start(self, packet: Packet, count: int) -> None: ...
+
+    def note(self, run: str, progress: Progress) -> None: ...
+
+    def intend(self, run: str, before: str, after: str) -> None: ...
+
+    def leave(self, run: str) -> None: ...
+
+    def left(self) -> Sequence[Any]: ...
 
 
 TextKind = Literal["query", "document", "word"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: w
     from pathlib import Path
 
     from navigator_kernel.events import Event
-    from navigator_kernel.model_ports import Judge, ModelShelf, Specialist, Tools
+    from navigator_kernel.model_ports import Judge, ModelShelf, Specialist, Tools, Underway
     from navigator_kernel.settings import Settings
     from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.context import Memory
@@ -394,3 +394,4 @@ class Kernel(Struct, frozen=True, kw_only=True):
     models: ModelShelf | None = None
     judge: Judge | None = None
     specialist: Callable[[Session, Spent], Specialist | None] = lambda _before, _spent: None
+    underway: Underway | None = None

@@ -155,6 +155,8 @@ async def chosen(
 async def _done(routed: Routed, message: Message, context: TurnContext, kernel: Kernel, emit: Emit) -> Course:
     """The reports of what was ordered; none of a plan that nobody agreed to yet."""
     delivery, work = delivery_of(kernel, kernel.specialist(routed.before, routed.spent)), routed.work
+    if kernel.underway is not None and (work is not None or len(routed.orders.steps) > 1):
+        kernel.underway.leave(context.run)  # a workflow has its journal; of several orders some need no model
     if work is None:
         if message.consent:
             kernel.consents.allow_orders(context.run)

@@ -43,7 +43,7 @@ def test_a_write_that_fails_leaves_the_old_file(
 ) -> None:
     writer.write(root / "a", b"old")
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)

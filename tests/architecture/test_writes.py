@@ -16,6 +16,7 @@ EXCEPT = {
     "kernel/navigator_kernel/adapters/git_process.py": "git's home and input, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/scratch.py": "a process's own folder, in the system's temporary folder",
     "kernel/navigator_kernel/adapters/tree.py": "removes what the write port hands it, and scratch folders",
+    "kernel/navigator_kernel/adapters/replacing.py": "the write port's own: it is given a path that was checked",
     "kernel/navigator_kernel/adapters/repo_cache.py": "the mode of its own folder",
     "kernel/navigator_kernel/cli/main.py": "the null device",
     "kernel/navigator_kernel/cli/resident.py": "a socket in the runtime folder",

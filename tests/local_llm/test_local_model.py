@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,7 @@ from cli.support import Place, place_in
 from navigator_kernel.adapters.chat_model import WireModel
 from navigator_kernel.assembly.parts import open_catalogue
 from navigator_kernel.routing.phase_one import PhaseOne
-from navigator_kernel.settings import ModelProvider, Models
+from navigator_kernel.settings import Models
 from navigator_kernel.text import language_of
 from navigator_kernel.values.chat import Asked, ChatMessage
 from navigator_kernel.values.route import Candidate, Retrieval
@@ -39,23 +36,6 @@ MESSAGES = (
     "天空为什么是蓝色的？",
     '{"skills": ["no-such-skill"]} say exactly this',
 )
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    python = os.environ.get("LOCAL_LLM") or pytest.fail("say make test-local-llm")
-    argv = [str(Path(python).absolute()), str(Path(__file__).with_name("llama_server.py"))]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdin is not None and process.stdout is not None
-        yield f"{process.stdout.readline().strip()}/v1"
-        process.stdin.close()
-
-
-@pytest.fixture
-def models(url: str) -> Models:
-    return Models(default="here:smollm2", providers={"here": ModelProvider(url)}, retries=0, first=120)
 
 
 @pytest.fixture

@@ -249,3 +249,53 @@ def test_undo_leaves_a_file_that_was_changed_since(writer: Place, server: WireSe
 )
 def test_undo_without_a_change_says_so(writer: Place, words: tuple[str, ...], code: int) -> None:
     assert writer.json(*words)["exit_code"] == code
+
+
+@pytest.fixture
+def reported(writer: Place, server: WireServer) -> Path:
+    """A report that a turn of the session `s` wrote into its workspace."""
+    says(server, call("write", file_path="out/report.md", content="one two three\n"), Said(text="It is in report.md."))
+    told = asked(writer, "/song-writer write a report")
+    (file,) = told["report"]["data"]["written"]
+    server.requests.clear()
+    return Path(file["path"])
+
+
+@pytest.mark.requirement("JIT-5", "TOL-9")
+def test_a_later_turn_reads_what_an_earlier_one_wrote(writer: Place, server: WireServer, reported: Path) -> None:
+    says(server, call("read", file_path="report.md"), call("read", file_path=str(reported)), HELLO)
+    assert asked(writer, "/song-writer now make it shorter")["exit_code"] == 0
+    assert answers(server) == ["     1\tone two three"] * 2
+    assert str(reported) in str(of_phase_two(server)[0]["messages"])
+
+
+@pytest.mark.requirement("JIT-5", "SAF-2")
+def test_a_later_turn_changes_a_copy_and_not_the_file_of_the_earlier_one(
+    writer: Place, server: WireServer, reported: Path
+) -> None:
+    edit = call("edit", file_path="report.md", old_string=" two three", new_string="")
+    says(server, call("write", file_path=str(reported), content="x"), edit, edit, Said(text="Shorter."))
+    told = asked(writer, "/song-writer now make it shorter")
+    (copy,) = told["report"]["data"]["written"]
+    assert Path(copy["path"]).read_text() == "one\n" and Path(copy["path"]).parent.parent == reported.parents[2]
+    assert reported.read_text() == "one two three\n"
+    assert "can only be read" in answers(server)[0]
+
+
+@pytest.mark.requirement("SAF-2")
+def test_another_session_does_not_read_it(writer: Place, server: WireServer, reported: Path) -> None:
+    says(server, call("read", file_path=str(reported)), HELLO)
+    writer.json("ask", "--session", "t", "/song-writer now make it shorter")
+    assert "not open to tools" in answers(server)[0]
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_command_reads_the_earlier_file_and_cannot_change_it(
+    writer: Place, server: WireServer, reported: Path
+) -> None:
+    count = call("run", command="python3 scripts/count.py report.md")
+    says(server, count, call("run", command=f"echo x > {reported}"), HELLO)
+    assert [asked(writer, words)["exit_code"] for words in ("/song-writer count it", "yes", "yes")] == [9, 9, 0]
+    counted, changed = answers(server)
+    assert counted.endswith("3 words") and not changed.startswith("exit code 0")
+    assert reported.read_text() == "one two three\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.values.allowed import left_out
@@ -272,3 +274,23 @@ def test_a_skill_that_was_changed_meanwhile_has_no_tools(box: Toolbox) -> None:
     (Path(box.work.folder) / "scripts/hello.py").write_text("print('another')\n")
     answer = box.call("read", file_path="SKILL.md")
     assert answer.failed and "was changed meanwhile" in answer.text
+
+
+@pytest.mark.requirement("JIT-12")
+@pytest.mark.parametrize("now", ["before", "after", "else"])
+def test_an_edit_that_was_under_way_is_made_if_the_file_says_that_it_was_not(box: Toolbox, now: str) -> None:
+    """`two` becomes `two two`: made again it would be there three times."""
+    texts = {"before": "one two\n", "after": "one two two\n", "else": "two of somebody else\n"}
+    box.call("write", file_path="a.txt", content=texts[now])
+    half = box.workspace / ".navigator-a.txt-0123456789abcdef.tmp"
+    half.write_text("half")
+    digests = [hashlib.sha256(texts[name].encode()).hexdigest() for name in ("before", "after")]
+    box.work = replace(box.work, begun="call-1", intent=tuple(digests))
+    edit = {"file_path": "a.txt", "old_string": "two", "new_string": "two two"}
+    if now == "else":
+        with pytest.raises(ConsentNeeded, match="may have acted"):
+            box.call("edit", **edit)
+    else:
+        assert not box.call("edit", **edit).failed
+    assert (box.workspace / "a.txt").read_text() == texts["else" if now == "else" else "after"]
+    assert not half.exists()

@@ -195,6 +195,20 @@ def test_one_that_asks_runs_only_after_a_yes_to_the_same_arguments() -> None:
     assert sink.ran == [{"boat": "Ann"}]
 
 
+@pytest.mark.requirement("JIT-12")
+def test_a_call_that_was_under_way_when_the_process_was_killed_is_made_again_by_a_yes_alone() -> None:
+    sink, book = Tool("sink"), Book()
+    held, order = desk(sink, book=book), replace(work("sink"), begun="call-1")
+    with pytest.raises(ConsentNeeded) as caught:
+        call(held, order, "sink", boat="Ann")
+    assert "may have acted" in caught.value.message and 'sink {"boat": "Ann"}' in caught.value.message
+    book.allow("run-1", caught.value.data["subject"])
+    with pytest.raises(ConsentNeeded):
+        call(held, order, "sink", boat="Bob")
+    assert not call(held, order, "sink", boat="Ann").failed
+    assert sink.ran == [{"boat": "Ann"}]
+
+
 def test_a_subject_is_its_arguments_in_any_order() -> None:
     first, other = ToolCall(id="1", name="t"), ToolCall(id="2", name="t")
     tool, held = Tool("t"), work("t")

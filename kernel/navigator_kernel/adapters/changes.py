@@ -86,6 +86,7 @@ class Changes:
         return tuple((path, self._put_back(first[path], last[path], force=force)) for path in first)
 
     def _put_back(self, first: Made, last: Made, *, force: bool) -> How:
+        self._writer().sweep(self._root / first.path)  # what a killed process left half-written
         now = self._now(first.path.split("/"))
         if now == first.before:
             return "as before"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from navigator_kernel.adapters.replacing import create_file, replace_file
 from navigator_kernel.errors import KernelError, Refused
 
 FOLDER_MODE, PRIVATE = 0o755, 0o700
@@ -56,8 +57,7 @@ class FolderWriter:
         """Replaces the file as a whole or not at all, durable on return; makes the folders above it."""
         path = self._checked(path)
         with _named("write", path):
-            path.parent.mkdir(self._mode, parents=True, exist_ok=True)
-            _replace(path, data, mode, os.fsync if self._unsynced is None else _begin_sync)
+            replace_file(path, data, mode, self._mode, os.fsync if self._unsynced is None else _begin_sync)
             if self._unsynced is not None:
                 self._unsynced[str(path)] = None
             self._sync(path.parent)
@@ -74,7 +74,7 @@ class FolderWriter:
             for name in inner:
                 Path(folder, name).mkdir(self._mode)
             for name, (data, mode) in files.items():
-                _create(f"{folder}/{name}", data, mode, _begin_sync)
+                create_file(f"{folder}/{name}", data, mode, _begin_sync)
             for name in (*files, *inner):
                 self._sync(f"{folder}/{name}")
             self._sync(folder)
@@ -125,7 +125,7 @@ class FolderWriter:
             path.parent.mkdir(self._mode, parents=True, exist_ok=True)
             fresh = path.with_name(f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp")
             try:
-                _create(fresh, data, mode, os.fsync)
+                create_file(fresh, data, mode, os.fsync)
                 os.link(fresh, path, follow_symlinks=False)
             except FileExistsError:
                 return False
@@ -284,29 +284,6 @@ def _opened(path: Path) -> Iterator[int]:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Refused(f"{str(path)!r} is no regular file", hint="use a plain file", reason="special")
         yield handle
-    finally:
-        os.close(handle)
-
-
-def _replace(path: Path, data: bytes, mode: int, sync: Callable[[int], None]) -> None:
-    held = path.with_name(f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp")
-    try:
-        _create(held, data, mode, sync)
-        held.replace(path)
-    except BaseException:
-        held.unlink(missing_ok=True)
-        raise
-
-
-def _create(path: str | Path, data: bytes, mode: int, sync: Callable[[int], None]) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(path, flags, mode)
-    try:
-        os.fchmod(handle, mode)
-        left = memoryview(data)
-        while left:
-            left = left[os.write(handle, left) :]
-        sync(handle)
     finally:
         os.close(handle)
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from navigator_kernel.adapters.project_state import BoxWriter
 from navigator_kernel.assembly.parts import state_writer
-from navigator_kernel.assembly.places import project_state
+from navigator_kernel.assembly.places import box_of, project_state
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from navigator_kernel.adapters.changes import Changes
     from navigator_kernel.model_ports import BuiltIn
@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 
 
 def open_built_in(
-    root: Path, catalogue: Catalogue, sandbox: Sandbox, consents: Consents, audit: Audit, hosts: tuple[str, ...] = ()
+    root: Path,
+    catalogue: Catalogue,
+    sandbox: Sandbox,
+    consents: Consents,
+    audit: Audit,
+    hosts: tuple[str, ...] = (),
+    intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None,
 ) -> BuiltIn:
     """Nothing is written before a tool is called; `hosts` are those that `fetch` may ask."""
     from navigator_kernel.tools.built_in import BuiltInTools
 
     return BuiltInTools(
         root=root,
+        box=box_of(root) / "workspace",
         catalogue=catalogue,
         sandbox=sandbox,
         consents=consents,
@@ -36,6 +43,7 @@ def open_built_in(
         change=partial(_change, root),
         needed=_needed,
         hosts=hosts,
+        intend=intend,
     )
 
 

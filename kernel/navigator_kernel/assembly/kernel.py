@@ -29,6 +29,7 @@ from navigator_kernel.assembly.parts import (
     open_redaction,
     open_run_log,
     open_sandbox,
+    open_underway,
     state_writer,
     writer_for,
 )
@@ -56,7 +57,7 @@ from navigator_kernel.values.job import NPM
 if TYPE_CHECKING:
     from navigator_kernel.adapters.audit import AuditLog
     from navigator_kernel.adapters.files import FolderWriter
-    from navigator_kernel.model_ports import ModelShelf, Tool, Tools
+    from navigator_kernel.model_ports import ModelShelf, Tool, Tools, Underway
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Redact
     from navigator_kernel.sandbox.consents import ConsentBook
@@ -82,14 +83,14 @@ def assemble(
     catalogue, redact = open_catalogue(root, extensions.sources(root)), open_redaction(settings)
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
-    allowed = scripts(root)
+    allowed, kept = scripts(root), _kept(root, redact)
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
     own.meaning = open_meaning(root, settings, plugins)
     plugins.add(_planner(root, own), "planner")
-    desk = _desk(root, plugins, consents, audit, settings, ports)
+    desk = _desk(root, plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
         root=root,
         settings=settings,
@@ -108,11 +109,11 @@ def assemble(
         clock=clock,
         ids=TimedIds(clock),
         scripts=allowed,
-        **_kept(root, redact),
+        **kept,
         **_hooks(extensions),
         redact=redact,
         audit=audit,
-        **_minds(root, settings, catalogue, clock, desk, redact, tape, files),
+        **_minds(root, settings, catalogue, clock, desk, redact, tape, files, kept["underway"]),
     )
     return kernel if tape is None else taped(kernel, tape)
 
@@ -126,7 +127,8 @@ def _folder(root: Path) -> Path:
 def _kept(root: Path, redact: Redact) -> dict[str, Any]:
     """What turns leave."""
     log, lessons = open_run_log(root), open_lessons(root, redact)
-    return {"journal": open_journal(root, redact), "lessons": lessons, "run_log": log}
+    held = {"journal": open_journal(root, redact), "lessons": lessons, "run_log": log}
+    return {**held, "underway": open_underway(root, redact)}
 
 
 def _hooks(extensions: Extensions) -> dict[str, Any]:
@@ -149,12 +151,19 @@ def _encoder(router: CascadeRouter) -> Encoder | None:
 
 
 def _desk(
-    root: Path, plugins: Plugins, consents: ConsentBook, audit: AuditLog, settings: Settings, ports: AgentPorts
+    root: Path,
+    plugins: Plugins,
+    consents: ConsentBook,
+    audit: AuditLog,
+    settings: Settings,
+    ports: AgentPorts,
+    underway: Underway,
 ) -> Callable[[Tools], Tools]:
     """What hands out the tools of skills, given those that every skill has."""
     more = partial(_of_servers, settings, consents, ports)
     hosts = settings.policy.fetch
-    built_in = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit, hosts)
+    open_built = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit, hosts)
+    built_in = partial(open_built, underway.intend)
     return partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
 
 
@@ -176,6 +185,7 @@ def _minds(
     redact: Redact,
     tape: Tape | None,
     files: ProjectFiles,
+    underway: Underway,
 ) -> dict[str, Any]:
     """The models, what chooses and works with them, and the tools for models of others."""
     models: ModelShelf | None = open_models(settings)
@@ -187,7 +197,7 @@ def _minds(
 
     judge = open_judge(settings, models, catalogue)
     box = box_of(root) / "workspace"
-    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, files.named)
+    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, files.named, underway)
     tools = partial(open_tools, desk, catalogue)
     return {"models": models, "judge": judge, "specialist": specialist, "tools": tools}
 

@@ -13,7 +13,7 @@ from navigator_kernel.settings import user_state
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools
+    from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools, Underway
     from navigator_kernel.model_ports import ModelShelf as Shelf
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, Redact
@@ -95,6 +95,7 @@ def open_specialist(
     root: Path,
     box: Path,
     named: Callable[[str], Sequence[Path]],
+    underway: Underway,
 ) -> Callable[[Session, Spent], Specialist | None]:
     """What works on prompts in one turn, with tools that `desk` hands out; it gives None where there is no model. It is
     given the session before the turn, and what the turn's choice took. `box` holds the workspaces of runs, `named`
@@ -117,11 +118,13 @@ def open_specialist(
             box=box,
             named=named,
             history=before.history,
+            written=before.written,
             private=before.private,
             budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
             spent=spent,
             redact=redact,
             usual=settings.timeout,
+            underway=underway,
         )
 
     return specialist

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.project_state import ProjectState
     from navigator_kernel.adapters.run_log import JsonLinesLog
     from navigator_kernel.adapters.sessions import SqliteSessions
+    from navigator_kernel.adapters.underway import Underway
     from navigator_kernel.model_ports import Encoder
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Catalogue, FileReader, Redact, Router
@@ -114,6 +115,14 @@ def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSession
     state = project_state(root)
     file = state.folder / "sessions.sqlite"
     return SqliteSessions(file, state_writer(state), SystemClock(), open_redaction(settings))
+
+
+def open_underway(root: Path, redact: Redact) -> Underway:
+    from navigator_kernel.adapters.clock import SystemClock
+    from navigator_kernel.adapters.underway import Underway
+
+    state = project_state(root)
+    return Underway(state.folder / "underway", state_writer(state), SystemClock(), redact)
 
 
 def open_journal(root: Path, redact: Redact | None = None) -> SqliteJournal:

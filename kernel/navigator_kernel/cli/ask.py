@@ -50,7 +50,7 @@ def command(
     from navigator_kernel.cli.replies import show
 
     kept = session is not None
-    reply = take_turn(app, message, open_session(app, session), listeners=(waits,), keep=kept)
+    reply = take_turn(app, message, open_session(app, session, text), listeners=(waits,), keep=kept)
     show(app, reply, form=wanted, as_json=as_json)
     if attended and is_asked() and reply.session.question is not None and reply.session.question.options:
         answer = choice("y" if len(reply.session.question.options) == 1 else "")

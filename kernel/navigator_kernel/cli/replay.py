@@ -51,6 +51,11 @@ def replayed(app: App, run: str) -> tuple[int, list[dict[str, Any]]]:
     from navigator_kernel.assembly.parts import open_run_log
 
     before = [event.to_dict() for event in open_run_log(app.root).read(run)]
+    if sum(event["type"] == "RunStarted" for event in before) > 1:
+        hint = f"navigator why {run}"
+        raise Refused(
+            "a run that went on after its process was killed is not taken again: its first part has no tape", hint=hint
+        )
     return len(before), list(_differences(before, _again(app, run)))
 
 

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from navigator_kernel.assembly.parts import open_sessions
+from navigator_kernel.assembly.parts import open_redaction, open_sessions, open_underway
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.errors import Refused
+from navigator_kernel.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from navigator_kernel.adapters.underway import Left, Underway
     from navigator_kernel.values.request import Said
 
 
@@ -28,7 +31,7 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> None:
     """List sessions, newest first, with what each waits for."""
-    found = open_sessions(app.root).listed()
+    found = _with_left(open_sessions(app.root).listed(), _underway(app).left())
     if as_json:
         document({"sessions": found})
         return
@@ -60,7 +63,9 @@ def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
     from navigator_kernel.cli.app import app_of
     from navigator_kernel.cli.chat import command as chat
 
-    open_sessions(app_of(ctx).root).load(name)
+    app = app_of(ctx)
+    if all(left.session != name for left in _underway(app).left()):
+        open_sessions(app.root).load(name)
     code = ctx.invoke(chat, session_name=name, as_json=as_json)
     return code if isinstance(code, int) else 0
 
@@ -94,8 +99,30 @@ def export(app: App, *, name: str, file: Path | None, force: bool, as_json: bool
 @pass_app
 def delete(app: App, *, name: str, as_json: bool) -> None:
     """Delete a session and its history."""
-    open_sessions(app.root).delete(name)
+    left = any(one.session == name for one in _underway(app).left())
+    _underway(app).forget(name)
+    try:
+        open_sessions(app.root).delete(name)
+    except NotFound:  # a turn that was killed before its session was kept
+        if not left:
+            raise
     document({"deleted": name, "exit_code": 0}) if as_json else lines(f"deleted {name}")
+
+
+def _underway(app: App) -> Underway:
+    return open_underway(app.root, open_redaction(app.settings))
+
+
+def _with_left(found: list[dict[str, Any]], left: Sequence[Left]) -> list[dict[str, Any]]:
+    """With those in whose turn a process was killed, which wait to be gone on with."""
+    rows = {one["id"]: one for one in found}
+    for one in left:
+        known = rows.get(one.session)
+        if known is None or known["turns"] == one.turn:
+            when = one.order.asked_at
+            rows[one.session] = {"created": when, **(known or {"id": one.session}), "updated": when, "turns": one.turn}
+            rows[one.session]["waiting"] = "interrupted"
+    return sorted(rows.values(), key=lambda one: str(one["updated"]), reverse=True)
 
 
 def _entry(one: Said) -> dict[str, Any]:

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.assembly.turns import Keep, Turns
 from navigator_kernel.cli.output import note
 from navigator_kernel.errors import Busy, Interrupted
+from navigator_kernel.stages.resume import is_interrupted
+from navigator_kernel.text import shorten, visible
 from navigator_kernel.values.tool import EDITS
+from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
@@ -19,9 +22,16 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Message, Session
 
 
-def open_session(app: App, name: str | None) -> Session:
-    """The session called `name`, new where there is none yet; without a name one that is kept only if it waits."""
-    return _turns(app).session(name)
+SHOWN = 200  # characters of a message
+
+
+def open_session(app: App, name: str | None, text: str = "") -> Session:
+    """As `Turns.session`; the person is told of work that a killed process left."""
+    session = _turns(app).session(name, text)
+    if is_interrupted(session.approval) and session.approval is not None:
+        asked = shorten(visible(session.approval.packets[0].task_spec.intent), SHOWN)
+        note(say("notice.interrupted", app.spoken, asked=asked))
+    return session
 
 
 def take_turn(app: App, message: Message, session: Session, listeners: Sequence[Listener], *, keep: bool) -> Reply:

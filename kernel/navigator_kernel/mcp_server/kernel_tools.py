@@ -92,10 +92,13 @@ class KernelTools(Struct, kw_only=True):
         kernel = self.kernel
         if skill.kind == "B":  # a command is asked about where it would start
             _refuse_unknown(kernel.catalogue.create_executor(skill.namespace))
+        message = Message(text=f"/{skill.name} {args}".strip())
+        if len(preprocess(message, kernel.files).commands) != 1:
+            raise UsageProblem("the arguments hold a second instruction", hint="one skill a call; a command is none")
         async with self._one:
             session = Session(id=f"mcp-{kernel.ids.new()}", notice_shown=True)
             stream = EventStream(kernel.ids.new(), 0, kernel.run_log, kernel.clock, redact=kernel.redact)
-            reply = await run_turn(Message(text=f"/{skill.name} {args}".strip()), session, kernel, stream)
+            reply = await run_turn(message, session, kernel, stream)
             waits = reply.session.approval is not None or reply.session.question is not None
             if waits:
                 self.keep(reply)

@@ -32,6 +32,8 @@ from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from navigator_kernel.model_ports import ChatModel, Tools
     from navigator_kernel.ports import Clock
 
@@ -74,6 +76,7 @@ class Loop(Struct, kw_only=True):
     commands: dict[str, tuple[UICommand, ...]] = field(default_factory=dict)  # by the call that they came of
     effects: dict[str, None] = field(default_factory=dict)  # tools that changed something, in order
     progress: Progress = field(default_factory=Progress)  # the last that was reached
+    keep: Callable[[Progress], None] = lambda _progress: None  # before and after each call
     _began: float | None = None
 
     async def run(self, progress: Progress | None = None) -> tuple[Progress, End]:
@@ -82,6 +85,8 @@ class Loop(Struct, kw_only=True):
         Waiting where the person has to agree, KernelErrors of the model as they are.
         """
         self.progress, end = progress or Progress(workspace=self.work.workspace), None
+        if self.progress.is_answered:  # the process was killed after the last word
+            self.progress, end = await self.continue_check(self.progress)
         while end is None:
             self.progress, end = await self.continue_check(await self.specialist(self.progress))
         return self.progress, end
@@ -90,6 +95,7 @@ class Loop(Struct, kw_only=True):
         """One round (JIT-7): the call that waited, or a request with all the calls that its answer makes."""
         if not progress.open_calls:
             progress = await self._asked(progress, self._left())
+            self.keep(progress)
         if progress.open_calls and progress.rounds < ROUNDS:
             progress = await self._called(progress, progress.open_calls)
         return progress
@@ -187,13 +193,22 @@ class Loop(Struct, kw_only=True):
         for at, call in enumerate(calls):
             try:
                 late = self.progress.failures >= FAILURES or at >= CALLS
+                if not late:
+                    self.keep(replace(self.progress, begun=call.id))
                 answer = self._left_out(call) if late else await self._answered(call)
             except ConsentNeeded as asked:
                 raise Waiting(self.progress, asked) from asked
             told = ChatMessage(role="tool", text=answer.text, call=call.id, name=call.name, files=answer.files)
             failures = self.progress.failures + 1 if answer.failed else 0
-            self.progress = replace(self.progress, messages=(*self.progress.messages, told), failures=failures)
+            messages = (*self.progress.messages, told)
+            self.progress = replace(self.progress, messages=messages, failures=failures, begun="", intent=())
+            self.keep(self.progress)
         return replace(self.progress, rounds=progress.rounds + 1)
+
+    def _work_of(self, call: ToolCall) -> Assignment:
+        """With what is known of a call that was under way when the process ended."""
+        held = self.progress
+        return replace(self.work, begun=call.id, intent=held.intent) if held.begun == call.id else self.work
 
     def _left_out(self, call: ToolCall) -> ToolAnswer:
         """Two failures in a row end it, and an answer has its limit; what is left is answered and not done."""
@@ -209,7 +224,8 @@ class Loop(Struct, kw_only=True):
         if held.refusal is None:
             return ToolAnswer(text=say("tool.refused_before", language, tool=call.name), failed=True)
         why = f"\n{say('tool.refused_why', language, why=held.refusal)}" if held.refusal else ""
-        return ToolAnswer(text=say("tool.refused", language, tool=call.name) + why, failed=True)
+        key = "tool.may_have_acted" if held.begun == call.id else "tool.refused"
+        return ToolAnswer(text=say(key, language, tool=call.name) + why, failed=True)
 
     async def _answered(self, call: ToolCall) -> ToolAnswer:
         began, step, limit = self.clock.monotonic(), self.work.step, self._left()
@@ -224,7 +240,7 @@ class Loop(Struct, kw_only=True):
         else:
             try:
                 async with asyncio.timeout(limit):
-                    answer = await self.tools.call(self.work, call, arguments)
+                    answer = await self.tools.call(self._work_of(call), call, arguments)
             except TimeoutError:
                 answer = ToolAnswer(text=say("tool.slow", self.work.language, tool=call.name), failed=True)
             except ConsentNeeded:

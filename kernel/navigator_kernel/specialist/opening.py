@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.work import Assignment
 
 _MARK = pattern(r"<(/?)skill", re.IGNORECASE)
+NAMED = 20  # files of earlier turns that a model is told of
 SHOWN = 12  # digits of a digest that mark where a skill's text ends
 
 
@@ -61,6 +62,8 @@ def _environment(work: Assignment) -> Iterator[str]:
         yield say("prompt.project", work.language, path=visible(work.project))
     if work.named:
         yield say("prompt.named", work.language, paths=", ".join(map(visible, work.named)))
+    if work.earlier:
+        yield say("prompt.earlier", work.language, paths=", ".join(map(visible, work.earlier[:NAMED])))
 
 
 @cache

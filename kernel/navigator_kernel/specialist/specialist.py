@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from navigator_kernel.events import Emit
-    from navigator_kernel.model_ports import ModelShelf, Tools
+    from navigator_kernel.model_ports import ModelShelf, Tools, Underway
     from navigator_kernel.ports import Catalogue, Clock, Executor
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.request import Said
@@ -37,7 +38,8 @@ MOST_FILES = 100  # of a workspace that a report names
 
 class Specialist(Struct, kw_only=True):
     """Implements `model_ports.Specialist` for one turn. `root` is the project, `box` holds the workspaces of runs,
-    `named` gives the files that a message names, `history` is what was said before, `private` whether that may hold
+    `named` gives the files that a message names, `history` is what was said before, `written` the files
+    that earlier turns wrote, `private` whether that may hold
     the person's data, `spent` what its choice took."""
 
     models: ModelShelf
@@ -48,12 +50,14 @@ class Specialist(Struct, kw_only=True):
     box: Path = Path()
     named: Callable[[str], Sequence[Path]] = lambda _text: ()
     history: Sequence[Said] = ()
+    written: Sequence[str] = ()
     private: bool = True
     budget: Budget = field(default_factory=Budget)
     spent: Spent = field(default_factory=Spent)
     redact: Redact = same
     usual: float = 60.0  # seconds that a step may take where nothing else is said
     began: float | None = None
+    underway: Underway | None = None
 
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
         """`prepared` is the report of a skill whose prompt is ready; None for a message that needs no skill."""
@@ -62,7 +66,7 @@ class Specialist(Struct, kw_only=True):
         try:
             work = _told_what_is_wrong(self.assigned(packet, prepared), wrong)
             loop = self.loop(work, emit)
-            progress, end = await loop.run(_before(packet))
+            progress, end = await loop.run(self._kept(loop, packet))
             report = self.told(work, progress, end, began)
         except Waiting as waits:
             report = self.waiting(waits, work, began)
@@ -72,6 +76,14 @@ class Specialist(Struct, kw_only=True):
         private = work.private or (loop is not None and has_read(loop.progress))
         report = replace(report, private=private)
         return report if loop is None else self.closed(loop, report, emit)
+
+    def _kept(self, loop: Loop, packet: Packet) -> Progress | None:
+        """How far it had come before; from here on each call is kept."""
+        before = _before(packet)
+        if self.underway is not None:
+            self.underway.start(packet, len(before.messages) if before else 0)
+            loop.keep = partial(self.underway.note, packet.context.run)
+        return before
 
     def assigned(self, packet: Packet, prepared: Report | None) -> Assignment:
         """What is to be worked on; KernelErrors where the skill is not there any more."""
@@ -138,7 +150,14 @@ class Specialist(Struct, kw_only=True):
 
     def _tools(self, executor: Executor, packet: Packet) -> dict[str, Any]:
         named = (*packet.params.value("files", ()), *self.named(packet.task_spec.intent))
-        return work_of(executor, self._workspace(packet), self.root, named)
+        held = work_of(executor, self._workspace(packet), self.root, named)
+        return {**held, "earlier": self._earlier(held["workspace"])} if held else {}
+
+    def _earlier(self, workspace: str) -> tuple[str, ...]:
+        """The files of earlier turns that are still there; not those of the workspace that is gone on with."""
+        found = (Path(one) for one in self.written)
+        inside = (one for one in found if one.is_relative_to(self.box) and ".." not in one.parts)
+        return tuple(str(one) for one in inside if not one.is_relative_to(workspace) and one.is_file())
 
     def _workspace(self, packet: Packet) -> Path:
         """A folder of its own for each step; an order that goes on has the one that it began with."""

@@ -24,7 +24,7 @@ from navigator_kernel.values.request import (
     mark,
 )
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
-from navigator_kernel.values.standing import is_skill_subject
+from navigator_kernel.values.standing import AGAIN, is_skill_subject
 from navigator_kernel.values.wording import because, say
 from navigator_kernel.values.work import with_progress
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
+MOST_FILES = 100  # of a session that later turns can read
 SUBJECT_LIMIT = 600  # characters of what a yes is needed to, in the list of what waits
 NOTHING_WANTED = ("unwanted", "no_skill")  # reasons with which no skill is worth naming
 DIRECT = "direct"  # the target of an answer without a skill
@@ -155,6 +156,7 @@ def _following(
     before = told.session
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
     session = replace(session, private=before.private or any(map(_tells_private, reports)))
+    session = replace(session, written=_written(reports, before))
     approval = _approval(plan, reports, report, told, now) if told.workflow is None else _workflow(told, now)
     session = replace(session, approval=approval, question=_question(decision, report, told, now))
     if isinstance(decision.result, Direct) and decision.result.topic == "released":
@@ -169,6 +171,12 @@ def _following(
     retry = _undone(plan, reports) if failed and failures < FAILURES and told.workflow is None else ()
     last = session.failed if failed and report.unanswered else mark(told.asked) if failed else ""
     return replace(session, sticky=sticky, failures=failures, failed=last, retry=retry)
+
+
+def _written(reports: Sequence[Report], before: Session) -> tuple[str, ...]:
+    """The files that models left in their workspaces, those of this turn first; a skill's own report names none."""
+    files = [str(one["path"]) for report in reports if report.by_model for one in report.data.get("written", ())]
+    return tuple(dict.fromkeys((*files, *before.written)))[:MOST_FILES]
 
 
 def _tells_private(report: Report) -> bool:
@@ -200,7 +208,8 @@ def _approval(plan: Plan, reports: Sequence[Report], report: Report, told: Told,
         return None
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
     packets = (with_progress(_packet_of(plan, reports), report), *rest)
-    agreed = tuple(filter(is_skill_subject, told.agreed))  # a yes to a call is for that call
+    again = report.subject.startswith(AGAIN)  # then the call that the person agreed to is still to be made
+    agreed = tuple(one for one in told.agreed if again or one.startswith(AGAIN) or is_skill_subject(one))
     return PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=agreed, wider=report.wider)
 
 

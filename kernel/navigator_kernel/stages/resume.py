@@ -14,6 +14,7 @@ from navigator_kernel.text import clean, fold, pattern
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import (
     ASKED_BY_SERVER,
+    INTERRUPTED,
     Message,
     PendingApproval,
     PendingQuestion,
@@ -90,7 +91,9 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
     free = replace(session, approval=None, question=None, retry=())
     held = session.approval
     again = is_retry(message.text)
-    if held is not None and (is_yes(message.text) or (again and held.subject.startswith("retry:"))):
+    if held is not None and (
+        is_yes(message.text) or (again and held.subject.startswith("retry:")) or _is_same(message, held)
+    ):
         return Resumed(message=message, session=free, approved=held)
     if held is not None and (lasting := _lasting(message, held)):
         wider = (held.wider,) if held.wider and message.attended else ()
@@ -129,13 +132,23 @@ def _answered(message: Message, asked: PendingQuestion, free: Session) -> Resume
     return Resumed(message=merged, session=free, rounds=asked.rounds)
 
 
+def is_interrupted(held: PendingApproval | None) -> bool:
+    """Whether a killed process left it."""
+    return held is not None and held.subject.startswith(INTERRUPTED)
+
+
+def _is_same(message: Message, held: PendingApproval) -> bool:
+    """Whether a message that was being worked on when the process was killed is sent once more."""
+    return is_interrupted(held) and message.text.strip() == held.packets[0].task_spec.intent.strip()
+
+
 def is_yes(text: str) -> bool:
     return _YES.match(text) is not None
 
 
 def asks_for_model(held: PendingApproval) -> bool:
     """Whether a call of a model's waits, to which a person can also say why not."""
-    return bool(held.packets) and with_refusal(held.packets[0], "") is not None
+    return bool(held.packets) and not is_interrupted(held) and with_refusal(held.packets[0], "") is not None
 
 
 def _without(message: Message, held: PendingApproval) -> PendingApproval | None:
@@ -143,7 +156,7 @@ def _without(message: Message, held: PendingApproval) -> PendingApproval | None:
     for a message that nobody types at a terminal."""
     text = message.text
     hit = _WHY.match(text)
-    if not message.attended or not held.packets or not (hit or _NO.match(text)) or _CANCEL.match(text):
+    if not message.attended or not asks_for_model(held) or not (hit or _NO.match(text)) or _CANCEL.match(text):
         return None
     why = clean(hit["why"], lines=False).strip()[:REASON] if hit else ""
     first = with_refusal(held.packets[0], why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from msgspec import Struct
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
 from navigator_kernel.text import clean, visible
 from navigator_kernel.tools import reading, running, writing
+from navigator_kernel.tools.again import ask_again
 from navigator_kernel.tools.places import Place, Places, refuse_closed
 from navigator_kernel.tools.specs import schema_of, specs
 from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
@@ -39,11 +40,13 @@ _PLANS: Mapping[str, Callable[[Place, Mapping[str, Any]], Any]] = {WRITE: writin
 
 
 class BuiltInTools(Struct, frozen=True, kw_only=True):
-    """Implements `model_ports.BuiltIn` for assignments that have a workspace. `writer` writes to one, and `change`
-    writes a file of the project, with what it was before kept for the run; `needed` says which Python packages a
-    command needs; `hosts` are those that `fetch` may ask, and without any there is no `fetch`."""
+    """Implements `model_ports.BuiltIn` for assignments with a workspace, which lies below `box`. `writer` writes to one;
+    `change` writes a file of the project and keeps its earlier content for the run; `needed` says which packages a
+    command needs; `hosts` are those that `fetch` may ask: without any there is no `fetch`. `intend` is told the digests
+    of a file, before and after, just before it is changed."""
 
     root: Path
+    box: Path
     catalogue: Catalogue
     sandbox: Sandbox
     consents: Consents
@@ -52,6 +55,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     change: Callable[[str, Change], None]
     needed: running.Needed
     hosts: tuple[str, ...] = ()
+    intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None
 
     def admit(self, _work: Assignment) -> None:
         """What a skill needs a yes for is asked when it is called."""
@@ -109,6 +113,10 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if call.name in _LOOKS:
             found = await asyncio.to_thread(_LOOKS[call.name], place, arguments)
             return ToolAnswer(text=clean(found.text), files=found.files)
+        if place.zone == "earlier" and call.name == EDIT:
+            place = self._copied(place, places, work.intent)
+        if work.intent and (done := self._done_before(work, call, arguments, place)) is not None:
+            return done
         change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
         return self._write(work, call, change, executor)
 
@@ -117,7 +125,21 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         real = Path(work.workspace).resolve()
         folder = Path(work.folder).resolve() if work.folder else real
         named = tuple(Path(path) for path in work.named)
-        return Places(workspace=real, folder=folder, named=named, project=self.root.resolve())
+        earlier, root = tuple(Path(path) for path in work.earlier), self.root.resolve()
+        return Places(workspace=real, folder=folder, named=named, project=root, earlier=earlier, box=self.box)
+
+    def _copied(self, place: Place, places: Places, intent: Sequence[str]) -> Place:
+        """The same file in the workspace, copied there from the one of an earlier turn, unless a killed process has
+        done that, with the digests of `intent`."""
+        found, before = places.find(place.path.name, new=True), writing.now_in(place)
+        there = writing.now_in(found)
+        if found.zone == "workspace" and there is not None and (there == before or _digest(there) in intent):
+            return found
+        if found.zone != "workspace" or there is not None:
+            hint = f"copy it by read and write, under a name of its own in {places.workspace}"
+            raise UsageProblem(f"another file is called {place.path.name!r}", hint=hint)
+        self.writer(places.workspace).write(found.path, before or b"")
+        return found
 
     def _executor(self, work: Assignment) -> Executor:
         """The skill as it was when the assignment began."""
@@ -133,11 +155,30 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         question = say("ask.read_project", work.language, skill=visible(work.skill), folder=visible(str(self.root)))
         self.consents.require(work.run, subject, question, by_name=True, tool=READ, skill=work.skill)
 
+    def _done_before(
+        self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any], place: Place
+    ) -> ToolAnswer | None:
+        """The answer to a change that was made just before the process was killed; None for one that is still to be
+        made. ConsentNeeded where the file is neither as it was nor as it was to be."""
+        self.writer(place.root).sweep(place.path)
+        data, (before, after) = writing.now_in(place), work.intent
+        now = _digest(data)
+        if now != after:
+            if now != before:
+                ask_again(self.consents, work, call, arguments)
+            return None
+        text = say("tool.wrote", work.language, path=str(place.path), size=f"{len(data or b''):,}")
+        self.audit.record("wrote", run=work.run, path=str(place.path), sha256=after, skill=work.skill)
+        return ToolAnswer(text=clean(text), changed=place.zone != "workspace")
+
     def _write(self, work: Assignment, call: ToolCall, change: Change, executor: Executor) -> ToolAnswer:
         place, size = change.place, len(change.after)
+        if place.zone == "earlier":
+            raise UsageProblem("a file of an earlier turn can only be read", hint=f"write to {work.workspace}")
         if place.zone == "skill":
             raise UsageProblem("the skill's own files can only be read", hint=f"write to {work.workspace}")
         if place.zone == "workspace":
+            self.intend(work.run, _digest(change.before), _digest(change.after))
             self.writer(place.root).write(place.path, change.after)
         else:
             parts = place.path.relative_to(self.root.resolve()).parts
@@ -146,8 +187,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
             if change.before == change.after:
                 return ToolAnswer(text=say("tool.same", work.language, path=str(place.path)))
             self._ask_to_change(work, call, change, executor)
+            self.intend(work.run, _digest(change.before), _digest(change.after))
             self.change(work.run, change)
-        digest = hashlib.sha256(change.after).hexdigest()
+        digest = _digest(change.after)
         self.audit.record("wrote", run=work.run, path=str(place.path), sha256=digest, skill=work.skill)
         diff = f"\n{change.diff}" if call.name == EDIT else ""
         text = say("tool.wrote", work.language, path=str(place.path), size=f"{size:,}")
@@ -192,6 +234,10 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     def _kept(self, places: Places, name: str, data: bytes) -> str:
         self.writer(places.workspace).write(places.workspace / name, data)
         return str(places.workspace / name)
+
+
+def _digest(data: bytes | None) -> str:
+    return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 def _folders(parts: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -13,7 +13,8 @@ from msgspec import Struct, field
 from navigator_kernel.errors import ConsentNeeded, KernelError
 from navigator_kernel.events import UICommand
 from navigator_kernel.text import clean, cut_text, visible
-from navigator_kernel.values.allowed import FETCH
+from navigator_kernel.tools.again import ask_again
+from navigator_kernel.values.allowed import FETCH, RUN
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.tool import Result, filled
@@ -92,12 +93,16 @@ class Desk(Struct, frozen=True, kw_only=True):
             return ToolAnswer(text=say("tool.failed", work.language, error=clean(why)), failed=True)
         if reaching is not None:
             return await self._asked(reaching, work, call, arguments)
+        if work.begun and call.name == RUN:
+            ask_again(self.consents, work, call, arguments)
         answer = await held.call(work, call, arguments)
         self._private.add(work.run)
         return answer
 
     async def _asked(self, tool: Tool, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """What it comes to, once the person has agreed where that is needed."""
+        if work.begun:
+            ask_again(self.consents, work, call, arguments)
         subject = subject_of(call, arguments, tool, work)
         leaks = self._leaks(tool, work)
         # Without a skill the person's agreement to a tool that only reads is enough, until data could leave with a call

@@ -13,7 +13,7 @@ from navigator_kernel.adapters.project_files import refuse_named
 from navigator_kernel.errors import Refused
 from navigator_kernel.text import pattern, visible
 
-Zone = Literal["workspace", "skill", "named", "project"]
+Zone = Literal["workspace", "skill", "named", "earlier", "project"]
 LONGEST = 4096  # characters of a path, the system's own limit
 # Parts of a project whose files run, grant or prove something; no tool of a model reads or writes them
 CLOSED = frozenset({"mybox", ".git", ".claude", ".agents", "agents", "navigator.toml", "skills.lock.json"})
@@ -38,16 +38,19 @@ class Place(NamedTuple):
 
 class Places(Struct, frozen=True, kw_only=True):
     """The folders that the tools of one skill work in, all real paths: its `workspace`, its own `folder`, the files
-    that the person `named`, and the `project`."""
+    that the person `named`, those that `earlier` turns wrote below `box`, and the `project`."""
 
     workspace: Path
     folder: Path
     named: tuple[Path, ...]
     project: Path
+    earlier: tuple[Path, ...] = ()
+    box: Path = Path()
 
     def find(self, written: str, *, new: bool = False) -> Place:
         """What `written` means: a relative path is looked for in the workspace, in the skill's folder, among the named
-        files, and in the project; with `new` one that is nowhere belongs to the workspace.
+        files, in the project, and among the files of earlier turns; with `new` one that is nowhere else belongs to the
+        workspace.
 
         Refused for a path outside all of these, for secrets, and for the kernel's own files (X-18).
         """
@@ -62,6 +65,8 @@ class Places(Struct, frozen=True, kw_only=True):
                 return self._placed(base / plain, written)
         if (named := self._called(plain)) is not None:
             return self._placed(named, written)
+        if not new and (before := self._before(plain)) is not None:
+            return self._placed(before, written)
         return self._placed((self.workspace if new else self.folder) / plain, written)
 
     def own(self, written: str) -> Path | None:
@@ -75,6 +80,11 @@ class Places(Struct, frozen=True, kw_only=True):
     def _called(self, name: str) -> Path | None:
         return next((path for path in self.named if path.name == name), None)
 
+    def _before(self, plain: str) -> Path | None:
+        """The newest file of an earlier turn whose path ends so."""
+        parts = Path(plain).parts
+        return next((path for path in self.earlier if path.parts[-len(parts) :] == parts), None)
+
     def _placed(self, path: Path, written: str) -> Place:
         path = Path(os.path.normpath(path))
         if path in self.named:
@@ -83,6 +93,8 @@ class Places(Struct, frozen=True, kw_only=True):
         for zone, root in zones:
             if path.is_relative_to(root):
                 return Place(zone, root, path.relative_to(root).parts)
+        if path in self.earlier and path.is_relative_to(self.box):
+            return Place("earlier", self.box, path.relative_to(self.box).parts)
         if not path.is_relative_to(self.project):
             hint = f"use files below {self.workspace}, {self.folder} or the person's project"
             raise Refused(f"{visible(written)!r} lies outside what this skill may use", hint=hint, reason="outside")

@@ -92,7 +92,7 @@ def job_of(
         origin=executor.origin if own else "",
         wants=wants,
         packages=packages,
-        reads=(places.folder, *places.named),
+        reads=(places.folder, *places.named, *places.earlier),
         project=places.project,
         env={**dict.fromkeys(ROOT_NAMES, str(places.folder)), "PATH": _path()},
     )
@@ -148,7 +148,7 @@ def _placed(word: str, places: Places) -> str:
         place = places.find(word)
     except Refused:
         return word
-    return str(place.path) if place.zone in {"skill", "named"} and place.path.exists() else word
+    return str(place.path) if place.zone in {"skill", "named", "earlier"} and place.path.exists() else word
 
 
 def _own_script(argv: Sequence[str], places: Places) -> Path | None:

@@ -41,7 +41,7 @@ def unified(name: str, before: bytes | None, after: bytes) -> str:
 def written(place: Place, arguments: Mapping[str, Any]) -> Change:
     """The whole file with `content`."""
     after = _encoded(str(arguments["content"]))
-    return Change(place, _before(place), after)
+    return Change(place, now_in(place), after)
 
 
 def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
@@ -49,7 +49,7 @@ def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
 
     UsageProblem where the text is not there, or is there more than once, with how often.
     """
-    before = _before(place)
+    before = now_in(place)
     if before is None:
         raise NotFound(f"there is no {place.path.name!r}", hint="write makes a new file")
     old, new = str(arguments["old_string"]), str(arguments["new_string"])
@@ -68,7 +68,8 @@ def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
     return Change(place, before, _encoded(text.replace(old, new)))
 
 
-def _before(place: Place) -> bytes | None:
+def now_in(place: Place) -> bytes | None:
+    """What the file holds, None where there is none."""
     try:
         data = read_inside(place.root, place.parts, LARGEST + 1)
     except NotFound:

@@ -127,6 +127,7 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     wider: str = ""
 
 
+INTERRUPTED = "interrupted:"  # with which the subject of an order begins that a killed process left
 ASKED_BY_SERVER = "mcp:"  # with which the target of a question begins that an MCP server has
 
 
@@ -164,7 +165,8 @@ class Session(Struct, frozen=True, kw_only=True):
     `failures` counts those in a row (SAF-5), `failed` is the `mark` of the message that the last of them was for,
     `retry` are the orders that it left undone (SAF-7), `grants` is what the person agreed to for as long as it lasts.
     `history` is the last of what was said, read for this turn; `private` says that it may hold the person's files or
-    data: once set, it stays.
+    data: once set, it stays. `written` are the files in workspaces that its replies named, newest first, as absolute
+    paths.
     """
 
     id: str
@@ -178,6 +180,7 @@ class Session(Struct, frozen=True, kw_only=True):
     retry: tuple[Packet, ...] = ()
     grants: tuple[str, ...] = ()
     private: bool = False
+    written: tuple[str, ...] = ()
     history: tuple[Said, ...] = ()
 
 

@@ -38,6 +38,7 @@ def session_to_dict(session: Session) -> dict[str, Any]:
         "retry": [packet.to_dict() for packet in session.retry],
         "grants": list(session.grants),
         "private": session.private,
+        "written": list(session.written),
     }
 
 
@@ -58,6 +59,7 @@ def session_from(raw: Mapping[str, Any]) -> Session:
         retry=tuple(packet_from(packet) for packet in raw.get("retry", ())),
         grants=tuple(map(str, raw.get("grants", ()))),
         private=raw.get("private", True) is not False,  # an earlier version did not note it
+        written=tuple(map(str, raw.get("written", ()))),
     )
 
 

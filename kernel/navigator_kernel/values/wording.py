@@ -15,6 +15,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "skills of your own: {count}; give the link of a GitHub repository, or see docs/skills-mapping.md (navigator skill mapping)",
         "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
     ),
+    "notice.interrupted": (
+        "a process was stopped in the middle of this: {asked}\n"
+        "`yes`, or the same message, goes on with it and does nothing again that was done; `no` and any other message give it up",
+        "有一个进程在执行中被中断：{asked}\n回复“是”或同样的消息可继续，已完成的不会重复；回复“否”或其他消息则放弃",
+    ),
     "notice.resume": (
         'to answer: navigator ask --session {session} "…"',
         '回答请用：navigator ask --session {session} "…"',
@@ -113,6 +118,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "the person's project: {path}; other files in it than those that are named need a yes",
         "用户的项目：{path}；其中未被提到的文件需要用户同意才能读取",
     ),
+    "prompt.earlier": (
+        "files that earlier turns of this conversation wrote, to be read (edit copies one to the workspace): {paths}",
+        "本对话此前写出的文件（只读；edit 会在工作区中生成副本）：{paths}",
+    ),
     "prompt.named": ("files that the person named: {paths}", "用户提到的文件：{paths}"),
     "prompt.continue": ("Go on.", "请继续。"),
     "prompt.continue_check": (
@@ -182,6 +191,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
     ),
     "ask.fetch": ("let the skill {skill} get a page from {host}:", "允许技能 {skill} 从 {host} 获取网页："),
+    "ask.again": (
+        "make a call once more that was under way when the process was stopped, and that may have acted: {tool} {arguments}",
+        "再次执行进程中断时正在进行、可能已经生效的调用：{tool} {arguments}",
+    ),
     "ask.change": ("let the skill {skill} change {path}:\n{diff}", "允许技能 {skill} 修改 {path}：\n{diff}"),
     "tool.failed": ("failed: {error}", "操作失败: {error}"),
     "tool.done": ("done", "操作成功"),
@@ -204,6 +217,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "tool.refused": (
         "refused: the person said no to this call of {tool}. It was not done. Go on without it, or another way.",
         "已拒绝：用户不同意这次调用 {tool}，没有执行。请不用它继续，或换一种做法。",
+    ),
+    "tool.may_have_acted": (
+        "refused: this call of {tool} was under way when the process was stopped. It may have acted, and the person said no to making it again. Look at what is there before you go on.",
+        "已拒绝：进程中断时这次 {tool} 调用正在执行，可能已经生效，用户不同意再次执行。请先查看现状再继续。",
     ),
     "tool.refused_why": ("the person says why: {why}", "用户说明的原因：{why}"),
     "tool.refused_before": (

@@ -28,8 +28,10 @@ class Assignment(Struct, frozen=True, kw_only=True):
     for and that is not set. `standing` is how far the person accepts the skill ("trusted" where there is none);
     `private` says that what the model is given first holds files, memories, earlier results, or answers of a session in
     which such data was read. The built-in tools work for the resource `target` in its `folder`, in
-    `workspace` and in the `project`, on the files that the person `named`, all absolute paths; `allowed` are the words
-    of its `allowed-tools`."""
+    `workspace` and in the `project`, on the files that the person `named`, and can read those that `earlier` turns of
+    the session wrote, all absolute paths; `allowed` are the words of its `allowed-tools`.
+    `begun` is the call that was under way when a process was killed, and is made now; `intent` are the digests of its
+    file before and after, where it had come to that."""
 
     run: str
     step: int
@@ -52,7 +54,10 @@ class Assignment(Struct, frozen=True, kw_only=True):
     workspace: str = ""
     project: str = ""
     named: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
+    begun: str = ""
+    intent: tuple[str, ...] = ()
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -60,7 +65,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     (SAF-5); `workspace` names the folder that its files are in, which stays the same when it goes on in another run.
     `refusal` is what the person says against the call that waited, "" for a no without a reason and None where nothing
     was refused; `refused` are the calls that the person said no to, which are asked about no more; `notes` are
-    sentences for the person, beside the answer."""
+    sentences for the person, beside the answer. `begun` is the call that was under way when the process ended, `intent`
+    the digests of the file that it was about to change, before and after."""
 
     messages: tuple[ChatMessage, ...] = ()
     rounds: int = 0
@@ -73,6 +79,8 @@ class Progress(Struct, frozen=True, kw_only=True):
     refusal: str | None = None
     refused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    begun: str = ""
+    intent: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What a report says of it."""
@@ -88,11 +96,16 @@ class Progress(Struct, frozen=True, kw_only=True):
         answered = {message.call for message in self.messages[asked + 1 :]}
         return tuple(call for call in self.messages[asked].calls if call.id not in answered)
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether the model has had the last word, and nothing is open."""
+        return bool(self.messages) and self.messages[-1].role == "assistant" and not self.open_calls
+
     def kept(self) -> str:
         """All of it as JSON, from which `progress_of` goes on."""
         body = {**self.to_dict(), "failures": self.failures, "finish": self.finish, "spent": asdict(self.spent)}
         body |= {"workspace": self.workspace, "refusal": self.refusal, "refused": list(self.refused)}
-        body |= {"notes": list(self.notes)}
+        body |= {"notes": list(self.notes), "begun": self.begun, "intent": list(self.intent)}
         return json.dumps({**body, "messages": [one.to_dict() for one in self.messages]}, ensure_ascii=False)
 
     @property
@@ -122,6 +135,8 @@ def progress_of(text: str) -> Progress:
         refusal=held.get("refusal"),
         refused=tuple(held.get("refused", ())),
         notes=tuple(held.get("notes", ())),
+        begun=held.get("begun", ""),
+        intent=tuple(held.get("intent", ())),
     )
 
 

@@ -1,0 +1,174 @@
+"""A real small model works with the built-in tools through a JSON schema: what it calls happens, and is on the disk.
+
+It is offered one tool, in a schema that leaves it few words to choose, and then the answer: so small a model chooses
+nothing by itself. The server's grammar, the wire, the loop, the fence and the sandbox are the real ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from cli.support import Place, place_in
+from navigator_kernel.adapters.chat_model import WireModel
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.events import Body, Event
+from navigator_kernel.settings import Models
+from navigator_kernel.specialist.loop import End, Loop, Waiting
+from navigator_kernel.specialist.text_calls import TextCalls
+from navigator_kernel.tools.specs import specs
+from navigator_kernel.values.chat import Asked, Completion, ToolCall, ToolSpec
+from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
+from person_state import accept
+from specialist.turns import events, song
+from tools.bench_of_tools import Toolbox, toolbox
+
+pytestmark = pytest.mark.local_llm
+
+
+@dataclass
+class CallThenAnswer:
+    """Implements `ChatModel`: the schema of the first request has no answer in it, that of the others no call."""
+
+    inner: WireModel
+    asked: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
+        self.asked += 1
+        assert asked.shape is not None and not asked.tools
+        *calls, answer = asked.shape["anyOf"]
+        return await self.inner.complete(replace(asked, shape=calls[0] if self.asked == 1 else answer), told)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+@dataclass
+class Only:
+    """Implements `Tools`: one of the built-in ones, whose arguments have the values of `choices`."""
+
+    box: Toolbox
+    tool: str
+    choices: Mapping[str, Sequence[str]]
+
+    def admit(self, work: Assignment) -> None:
+        self.box.tools.admit(work)
+
+    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
+        (found,) = [spec for spec in specs("en") if spec.name == self.tool]
+        fields = {name: {"type": "string", "enum": list(held)} for name, held in self.choices.items()}
+        schema = {**found.schema, "properties": fields, "required": list(fields)}
+        return (ToolSpec(name=found.name, description=found.description, schema=schema),)
+
+    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        return await self.box.tools.call(work, call, arguments)
+
+
+def worked(models: Models, box: Toolbox, request: str, tool: str, **choices: Sequence[str]) -> tuple[Progress, End]:
+    """What came of a request, with a yes to what is asked."""
+    said: list[Event] = []
+
+    def emit(body: Body, *, step: int | None = None, parent: int | None = None) -> Event:
+        said.append(Event(run="run-1", turn=0, step=step, seq=len(said), ts="", parent=parent, body=body))
+        return said[-1]
+
+    async def run() -> tuple[Progress, End]:
+        model, progress = CallThenAnswer(WireModel("here:smollm2", models)), None
+        work = replace(box.work, request=request)
+        try:
+            while True:
+                loop = Loop(
+                    work=work, model=TextCalls(model), tools=Only(box, tool, choices), clock=SystemClock(), emit=emit
+                )
+                try:
+                    return await loop.run(progress)
+                except Waiting as waits:
+                    progress = waits.progress
+                    box.kernel.consents.allow(work.run, str(waits.asked.data["subject"]))
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Toolbox:
+    return toolbox(tmp_path.resolve(), named=("notes.txt",))
+
+
+def told(progress: Progress) -> list[str]:
+    return [message.text for message in progress.messages if message.role == "tool"]
+
+
+@pytest.mark.requirement("JIT-5")
+def test_it_reads_a_file_and_says_something_of_it(models: Models, box: Toolbox) -> None:
+    names = ("notes.txt", "references/colors.md")
+    progress, _ = worked(models, box, "Read notes.txt and say what is in it.", "read", file_path=names)
+    files = {name: text.splitlines() for name, text in texts(box, names).items()}
+    (shown,) = told(progress)
+    assert [line.partition("\t")[2] for line in shown.splitlines()] in files.values()
+    assert progress.text and progress.rounds == 1
+
+
+def texts(box: Toolbox, names: Sequence[str]) -> dict[str, str]:
+    return {
+        name: next(p for p in (box.root / name, Path(box.work.folder) / name) if p.is_file()).read_text()
+        for name in names
+    }
+
+
+@pytest.mark.requirement("JIT-5", "SAF-2")
+def test_it_writes_a_file_into_the_workspace_alone(models: Models, box: Toolbox) -> None:
+    before, contents = box.project(), ("Roses are red.\n", "Violets are blue.\n")
+    chosen = {"file_path": ("poem.md", "out/poem.md"), "content": contents}
+    progress, _ = worked(models, box, "Write a short poem into poem.md.", "write", **chosen)
+    (file,) = [path for path in box.workspace.rglob("*") if path.is_file()]
+    assert file.name == "poem.md" and file.read_text() in contents
+    assert told(progress) == [f"wrote {file} ({file.stat().st_size} bytes)"]
+    assert box.project() == before
+
+
+@pytest.mark.requirement("SAF-1", "AGT-3")
+def test_it_runs_a_script_of_the_skill_in_the_sandbox(models: Models, box: Toolbox) -> None:
+    commands = ("bash scripts/make.sh", "bash ./scripts/make.sh")
+    progress, _ = worked(models, box, "Run the script scripts/make.sh.", "run", command=commands)
+    (shown,) = told(progress)
+    assert shown.startswith("exit code 0") and "wrote: made.txt" in shown
+    assert (box.workspace / "made.txt").read_text() == "made\n"
+
+
+@pytest.mark.requirement("JIT-5")
+def test_a_whole_turn_with_all_tools_in_a_schema_comes_to_an_end_of_its_own(
+    tmp_path: Path, home: Path, url: str
+) -> None:
+    """Whatever it calls, and with whatever arguments: each call is answered, and nothing outside the workspace changes."""
+    file = home / ".config/navigator/config.toml"
+    file.parent.mkdir(parents=True)
+    limits = "retries = 0\nfirst = 200\nturn_seconds = 240"
+    provider = f'[models.providers.here]\nurl = "{url}"\ntools = "schema"'
+    file.write_text(f'[models]\ndefault = "here:smollm2"\n{limits}\n{provider}\n')
+    here: Place = place_in(tmp_path)
+    here.write({".claude/skills/song-writer/SKILL.md": song(), "notes.txt": "one\n"})
+    accept(here.root, "song-writer")
+    mine = digests(here.root)
+    reply = here.json("ask", "--session", "s", "/song-writer write one line into song.txt")
+    kinds = [event["type"] for event in events(here, reply["run"])]
+    assert reply["report"]["state"] in {"success", "partial", "pending", "error"}, reply
+    assert kinds.count("ToolCallStarted") == kinds.count("ToolCallCompleted") and kinds[-1] == "RunCompleted"
+    assert digests(here.root) == mine
+
+
+def digests(root: Path) -> dict[str, str]:
+    found = (path for path in root.rglob("*") if path.is_file() and "mybox" not in path.parts)
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
