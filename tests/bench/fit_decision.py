@@ -41,6 +41,7 @@ RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
 BANDS: Mapping[str, Any] = {
     "take": {"cautious": 0.7, "balanced": 0.59, "bold": 0.45},
     "offer": 0.1,
+    "offer_few": 0.2,
     "want": 0.57,
     "likely": 0.8,
     "sure": 0.9,
@@ -48,6 +49,7 @@ BANDS: Mapping[str, Any] = {
 WORDS_BANDS: Mapping[str, Any] = {  # without an encoder
     "take": {"cautious": 0.75, "balanced": 0.64, "bold": 0.5},
     "offer": 0.35,
+    "offer_few": 0.35,
     "want": 0.85,
     "likely": 0.9,
     "sure": 0.95,

@@ -32,6 +32,13 @@ def few(tmp_path: Path, encoder: UseEncoder) -> Meaning:
 
 
 @pytest.mark.requirement("X-45")
+@pytest.mark.parametrize("text", ["deploy my app to kubernetes", "help me with SEO", "create an invoice", "做一个网站"])
+def test_among_few_skills_none_is_offered_for_what_none_of_them_does(few: Meaning, text: str) -> None:
+    found = few.judged(text, 5)
+    assert (found.band, found.offered) == ("direct", ())
+
+
+@pytest.mark.requirement("X-45")
 @pytest.mark.parametrize(
     "text",
     ["draft a letter to my landlord", "compose a lullaby for my daughter", "paint the fence", "set up a Kubernetes cluster",

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.routing.entries import Entry, entry_of
-from navigator_kernel.routing.model import OFFERED, Model, Tier, bands, evidence, shipped, wanted_by
+from navigator_kernel.routing.model import FEW, OFFERED, Model, Tier, bands, evidence, shipped, wanted_by
 from navigator_kernel.routing.ranker import MEASURED, Measured, Ranker, Said
 from navigator_kernel.text import clean, fold, pattern
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
@@ -54,7 +54,8 @@ _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 class _Weighed(Struct, frozen=True):
     """Candidates, best first, with their scores, and the probabilities that any skill is `wanted`, that the first is
     right, `given` that one is wanted and altogether, and that one of the first OFFERED is. `ahead` says that the first
-    is no twin of the second, `same` that the message is an example of it."""
+    is no twin of the second, `same` that the message is an example of it, `few` that the catalogue has fewer than FEW
+    skills."""
 
     found: Sequence[Measured]
     scores: Sequence[float]
@@ -66,6 +67,7 @@ class _Weighed(Struct, frozen=True):
     among: float
     ahead: bool = True
     same: bool = False
+    few: bool = False
 
 
 class Meaning(Struct):
@@ -172,7 +174,9 @@ class Meaning(Struct):
         first, among = model.probability(known, wanted), model.probability_among(known, wanted)
         if named is not None:
             first = among = max(first, SURE)
-        return _Weighed(ordered, held, model, tier, wanted, given, first, among, (ahead or same) and not declined, same)
+        alone, view = (ahead or same) and not declined, self.index.view
+        few = view is not None and view.count < FEW
+        return _Weighed(ordered, held, model, tier, wanted, given, first, among, alone, same, few)
 
     def _wanted(self, vector: Any, model: Model, known: Mapping[str, float]) -> float:
         """The probability that the message wants any skill: by its vector, else by what comes near to it."""
@@ -251,7 +255,7 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
         return replace(found, band="route", reason="example" if weighed.same else "leader")
     if not wanted and not sure and weighed.given < limits.likely:
         return found
-    if wanted and weighed.among < limits.offer:
+    if wanted and weighed.among < (limits.offer_few if weighed.few else limits.offer):
         return replace(found, reason="unlikely")
     names = tuple(one.row.id for one, odd in zip(weighed.found[:OFFERED], odds, strict=False) if odd >= NEAR)
     return replace(found, band="ambiguous", reason="likely", offered=names, more=_more(weighed.found, len(names)))

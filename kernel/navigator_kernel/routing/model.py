@@ -23,6 +23,7 @@ MEANT = ("best_text", "best_words", "best_name", "length")
 FIRST = ("odds", "score", "count", "near", "covered", "best_text", "best_words", "length", "body", "words")
 AMONG = ("together", *FIRST[1:])
 OFFERED = 3  # skills that are offered at most
+FEW = 100  # skills of a catalogue from which `offer` holds
 LEAST, MOST = -4.0, 6.0  # log-odds beyond which more says little: catalogues differ in how sharp their scores are
 
 
@@ -64,11 +65,13 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Bands(Struct, frozen=True, kw_only=True):
-    """From which probabilities on a skill is taken, by boldness, and offered; `want` is that any is wanted. A match
+    """From which probabilities on a skill is taken, by boldness, and offered; `offer_few` holds in a catalogue of fewer
+    than FEW skills, where the right one is often not installed at all. `want` is that any is wanted. A match
     that is `sure`, given that one is wanted, says that one is; a `likely` one is offered whatever the message is."""
 
     take: Mapping[Boldness, float]
     offer: float
+    offer_few: float
     want: float
     likely: float
     sure: float
