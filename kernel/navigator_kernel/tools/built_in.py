@@ -40,7 +40,7 @@ _PLANS: Mapping[str, Callable[[Place, Mapping[str, Any]], Any]] = {WRITE: writin
 
 
 class BuiltInTools(Struct, frozen=True, kw_only=True):
-    """Implements `model_ports.BuiltIn` for assignments with a workspace, which lies below `box`. `writer` writes to one;
+    """Implements `model_ports.BuiltIn` for assignments with a workspace, which lies below `box`. `writer` writes to it;
     `change` writes a file of the project and keeps its earlier content for the run; `needed` says which packages a
     command needs; `hosts` are those that `fetch` may ask: without any there is no `fetch`. `intend` is told the digests
     of a file, before and after, just before it is changed."""
