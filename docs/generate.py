@@ -44,7 +44,7 @@ def whole_files() -> Mapping[Path, str]:
 
 def digests() -> str:
     """`<skill>` and `bin/<script>.py` → digest, as JSON (what may run without asking)."""
-    from navigator_kernel.skills.digest import file_digest, shipped_digest
+    from navigator_kernel.skills.catalog.digest import file_digest, shipped_digest
 
     found = {name: shipped_digest(TOP / ".claude/skills" / name) for name in SHIPPED_SKILLS}
     found |= {f"bin/{path.name}": file_digest(path) for path in sorted(TOP.glob("bin/*.py"))}
@@ -71,14 +71,14 @@ def authority_rows() -> Iterator[str]:
 
 def skill_command_rows() -> Iterator[str]:
     """`Intent | Command Signature | Note` of every skill command, from the command line itself (SAF-6)."""
-    from navigator_kernel.cli.skill import command
+    from navigator_kernel.cli.skill.group import command
 
     yield from _rows("python bin/skill_manager.py", command)
 
 
 def command_rows() -> Iterator[str]:
     """The same of every other command."""
-    from navigator_kernel.cli.commands import COMMANDS, navigator
+    from navigator_kernel.cli.registry import COMMANDS, navigator
 
     yield "| Intent | Command Signature | Note |"
     yield "|---|---|---|"
@@ -94,7 +94,7 @@ def command_rows() -> Iterator[str]:
 
 def everyday_rows() -> Iterator[str]:
     """The short forms of skill commands, which take the same words."""
-    from navigator_kernel.cli.commands import EVERYDAY
+    from navigator_kernel.cli.registry import EVERYDAY
 
     yield "| Intent | Command Signature | Note |"
     yield "|---|---|---|"
@@ -128,7 +128,7 @@ def hook_rows() -> Iterator[str]:
 
 def setting_rows() -> Iterator[str]:
     """Every setting with its values and default."""
-    from navigator_kernel.settings import SCALARS, TABLES
+    from navigator_kernel.config.settings import SCALARS, TABLES
 
     yield "| setting | values | default | what it is |"
     yield "|---|---|---|---|"
@@ -141,7 +141,7 @@ def setting_rows() -> Iterator[str]:
 
 def state_rows() -> Iterator[str]:
     """The five states with their marks and exit codes."""
-    from navigator_kernel.values.rendering import ASCII, EMOJI
+    from navigator_kernel.language.rendering import ASCII, EMOJI
     from navigator_kernel.values.report import STATES, Meta, Report
 
     yield "| state | mark | plain | exit code |"

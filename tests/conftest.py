@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.kept_vectors import KeptVectors
-from navigator_kernel.adapters.module_child import ModuleChild
-from navigator_kernel.adapters.use_encoder import UseEncoder
-from navigator_kernel.assembly.parts import open_catalogue
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.index.kept_vectors import KeptVectors
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.adapters.processes.module_child import ModuleChild
+from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.routing.entries import entry_of
 from navigator_kernel.routing.index import RoutingIndex
 
@@ -88,7 +88,7 @@ def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
     folder = tmp_path_factory.mktemp("patterns")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
-        scanner = ModuleChild("navigator_kernel.assembly.content_child", memory=2**30)
+        scanner = ModuleChild("navigator_kernel.bootstrap.content_child", memory=2**30)
         scanner.ask({"files": {"SKILL.md": b"---\nname: a\n---\n"}, "secrets": True}, seconds=60)
         scanner.close()
     return sorted((folder / CACHE / "patterns").glob("*.hsdb"))  # none without Hyperscan

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.environments import Environments
-from navigator_kernel.skills.dependencies import fingerprint
+from navigator_kernel.adapters.processes.environments import Environments
+from navigator_kernel.skills.formats.dependencies import fingerprint
 
 USER, PASSWORD = "me", "hunter2"
 

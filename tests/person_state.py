@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from navigator_kernel.assembly.consents import open_consents
-from navigator_kernel.assembly.parts import open_catalogue
-from navigator_kernel.assembly.places import project_state
+from navigator_kernel.bootstrap.consents import open_consents
+from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.errors import KernelError
 from navigator_kernel.values.standing import skill_subject
 

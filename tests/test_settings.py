@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from navigator_kernel.config.settings import (
+    PROJECT_FILE,
+    SCALARS,
+    checked,
+    field_of,
+    load_settings,
+    user_file,
+    user_state,
+)
 from navigator_kernel.errors import Damaged, KernelError, UsageProblem
-from navigator_kernel.settings import PROJECT_FILE, SCALARS, checked, field_of, load_settings, user_file, user_state
 
 LEVELS = ("flag", "environment", "project", "user")
 VALUES = {"flag": "11", "environment": "22", "project": "33", "user": "44"}

@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from navigator_kernel.hookspecs import hookimpl
+from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, AgentPorts
 from navigator_kernel.values.packet import packet_from_yaml
-from navigator_kernel.values.wording import say
 
 
 @hookimpl

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 from navigator_kernel.hookspecs import hookimpl
+from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, AgentPorts, Executor
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
-from navigator_kernel.values.wording import say
 
 MESSAGE_LIMIT = 2_000  # characters of an error output that a summary's data keeps
 

@@ -14,11 +14,11 @@ from msgspec import Struct, field
 
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.hookspecs import hookimpl
+from navigator_kernel.language.skill_lines import listed
+from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, AgentPorts
 from navigator_kernel.values.job import Actor, Job, Outcome
 from navigator_kernel.values.packet import Packet, packet_from_yaml
-from navigator_kernel.values.skill_lines import listed
-from navigator_kernel.values.wording import say
 
 SKILL_MANAGER = "skill_manager"
 MESSAGE_LIMIT = 2_000

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Said, Session
     from navigator_kernel.values.route import Judged, Retrieval
     from navigator_kernel.values.tool import Result
-    from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
+    from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
 
 class ChatModel(Protocol):
@@ -31,7 +31,7 @@ class ChatModel(Protocol):
     async def close(self) -> None: ...
 
 
-class ModelShelf(Protocol):
+class ModelRegistry(Protocol):
     """The models that are set."""
 
     def knows(self, name: str) -> bool:
@@ -77,19 +77,19 @@ class Tool(Protocol):
 class Tools(Protocol):
     """What a model may have done, and nothing else is done (JIT-5)."""
 
-    def admit(self, work: Assignment) -> None:
+    def admit(self, work: AgentTask) -> None:
         """ConsentNeeded where the skill's standing gives it no tools yet, and the person can give it some."""
 
-    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]: ...
+    def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]: ...
 
-    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
 
 
 class BuiltIn(Tools, Protocol):
     """Those for files, commands and pages of the web."""
 
-    def reaching(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
         """What the call would do where it reaches the network, which is asked about as such tools are; None for all
         other calls. KernelErrors where it may not be done at all."""
 
@@ -109,7 +109,7 @@ class Underway(Protocol):
 
     def start(self, packet: Packet, count: int) -> None: ...
 
-    def note(self, run: str, progress: Progress) -> None: ...
+    def note(self, run: str, progress: AgentState) -> None: ...
 
     def intend(self, run: str, before: str, after: str) -> None: ...
 

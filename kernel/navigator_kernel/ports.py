@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
+from navigator_kernel.values.redact import Redact, same
+
 if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: what only names shapes is not imported
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from navigator_kernel.config.settings import Settings
     from navigator_kernel.events import Event
-    from navigator_kernel.model_ports import Judge, ModelShelf, Specialist, Tools, Underway
-    from navigator_kernel.settings import Settings
+    from navigator_kernel.model_ports import Judge, ModelRegistry, Specialist, Tools, Underway
     from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.context import Memory
     from navigator_kernel.values.job import Job, Outcome, Want
@@ -26,16 +28,6 @@ if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: w
     from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowRun
 
 
-class Redact(Protocol):
-    def __call__(self, value: Any, /) -> Any:
-        """A JSON value with every known secret in its texts replaced."""
-
-
-def same(value: Any) -> Any:
-    """Redacts nothing."""
-    return value
-
-
 class Audit(Protocol):
     def record(self, event: str, /, **facts: Any) -> None:
         """Adds one entry for good: `authorised`, `refused`, `trusted`, `distrusted`, `started`, `ended`, `changed` (of
@@ -43,7 +35,7 @@ class Audit(Protocol):
         of does not happen."""
 
 
-class Unrecorded:
+class NullAudit:
     """Implements `Audit` where nothing is kept."""
 
     def record(self, _event: str, /, **_facts: Any) -> None:
@@ -293,7 +285,7 @@ class Journal(Protocol):
         """One process at a time runs a workflow; Busy for the others."""
 
 
-class Recall(Protocol):
+class MemorySearch(Protocol):
     def recall(self, message: str) -> tuple[Memory, ...]:
         """What is worth knowing for `message`, best first, 1,000 tokens at most (X-30)."""
 
@@ -377,7 +369,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     files: FileReader
     root_files: FileReader
     journal: Journal
-    memory: Recall
+    memory: MemorySearch
     lessons: Lessons
     run_log: RunLog
     writer: Writer
@@ -390,8 +382,8 @@ class Kernel(Struct, frozen=True, kw_only=True):
     failures: Callable[[], Sequence[Mapping[str, str]]]
     tools: Callable[[], Tools]
     redact: Redact = same
-    audit: Audit = field(default_factory=Unrecorded)
-    models: ModelShelf | None = None
+    audit: Audit = field(default_factory=NullAudit)
+    models: ModelRegistry | None = None
     judge: Judge | None = None
     specialist: Callable[[Session, Spent], Specialist | None] = lambda _before, _spent: None
     underway: Underway | None = None

@@ -15,13 +15,14 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 from msgspec import Struct, field
 
+from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired
+from navigator_kernel.agent_loop.specialist import Specialist
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import ApprovalRequested, ApprovalResolved, Event, RunCompleted, RunContent, RunStarted
-from navigator_kernel.specialist.loop import Loop, Waiting
-from navigator_kernel.specialist.specialist import Specialist
-from navigator_kernel.stages.compose import Told, own_report
-from navigator_kernel.stages.deliver import KERNEL, Begun, Delivery, begin, end, nothing_ready, wants_model
+from navigator_kernel.language.wording import say
+from navigator_kernel.stages.compose import TurnSummary, own_report
+from navigator_kernel.stages.deliver import KERNEL, DispatchDeps, StartedStep, begin, end, nothing_ready, wants_model
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.resume import is_yes, resume
 from navigator_kernel.text import language_of
@@ -31,8 +32,7 @@ from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import Report, report_of, report_to_dict
 from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.route import NeedClarification
-from navigator_kernel.values.wording import say
-from navigator_kernel.values.work import Progress, progress_of, redacted
+from navigator_kernel.values.work import AgentState, progress_of, redacted
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -67,10 +67,10 @@ class _Run(Struct, kw_only=True):
     """What one run holds in memory; made again from the state where another process goes on with it."""
 
     emit: EventStream
-    delivery: Delivery
+    delivery: DispatchDeps
     specialist: Specialist | None
     began: float
-    loop: Loop | None = None
+    loop: AgentLoop | None = None
 
 
 class Nodes(Struct):
@@ -100,7 +100,7 @@ class Nodes(Struct):
         )
         if new["steps"]:
             return new
-        told = Told(run=held.emit.run, request=request, asked=text, session=session, notice=None, elapsed=0)
+        told = TurnSummary(run=held.emit.run, request=request, asked=text, session=session, notice=None, elapsed=0)
         report = own_report(routed.decision, told, kernel.clock)
         asked = {"question": report.summary} if isinstance(routed.decision.result, NeedClarification) else {}
         return new | State(report=report_to_dict(report), waits=asked)
@@ -123,7 +123,7 @@ class Nodes(Struct):
         specialist, loop, began = self._working(state)
         try:
             progress = await loop.specialist(progress_of(state["progress"]))
-        except Waiting as waiting:
+        except ApprovalRequired as waiting:
             return await self._told(state, specialist.waiting(waiting, loop.work, began))
         except KernelError as error:
             return await self._done(state, specialist.failed(error, loop.work, loop.progress, began))
@@ -169,7 +169,7 @@ class Nodes(Struct):
         held = self._run(state)
         report, held.loop = specialist.closed(loop, report, held.emit), None
         packet, prepared = packet_from(state["steps"][0][0]), report_of(state["prepared"])
-        begun = Begun(packet=packet, seq=state["seq"], report=prepared)
+        begun = StartedStep(packet=packet, seq=state["seq"], report=prepared)
         return await self._told(state, end(begun, report, held.delivery, held.emit))
 
     async def _told(self, state: State, report: Report) -> State:
@@ -215,7 +215,7 @@ class Nodes(Struct):
             )
         return self._runs[run]
 
-    def _working(self, state: State) -> tuple[Specialist, Loop, float]:
+    def _working(self, state: State) -> tuple[Specialist, AgentLoop, float]:
         held = self._run(state)
         if held.specialist is None:
             raise NotFound("no model is set", hint="navigator model use <provider>:<model>")
@@ -267,7 +267,7 @@ def _after_round(state: State) -> str:
     return "continue_check" if after == "specialist" else after
 
 
-def _loaded(state: State, begun: Begun, prepared: Report, specialist: Specialist) -> State:
+def _loaded(state: State, begun: StartedStep, prepared: Report, specialist: Specialist) -> State:
     work = specialist.assigned(begun.packet, prepared)
     return State(
         steps=[[begun.packet.to_dict()], *state["steps"][1:]],
@@ -276,7 +276,7 @@ def _loaded(state: State, begun: Begun, prepared: Report, specialist: Specialist
         current_skill=work.skill,
         skill_sop=work.guide,
         available_tools=[tool.name for tool in specialist.tools.offered(work)],
-        progress=Progress().kept(),
+        progress=AgentState().kept(),
     )
 
 

@@ -21,27 +21,27 @@ class _Late:
         return held
 
 
-def pattern(source: str, flags: int = 0) -> re.Pattern[str]:
+def lazy_compile(source: str, flags: int = 0) -> re.Pattern[str]:
     """As `re.compile`, at the first use: what most messages never need costs none of them a millisecond."""
     return cast("re.Pattern[str]", _Late(source, flags))
 
 
-_ESCAPES = pattern(
+_ESCAPES = lazy_compile(
     r"\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, ended or not
     r"|\x9d[^\x07\x9c]*[\x07\x9c]?"  # OSC as one C1 byte
     r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)?"  # DCS, SOS, PM, APC
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI
     r"|\x1b[ -/]*[0-~]?"  # two-byte escapes
 )
-_UNWANTED = pattern(
+_UNWANTED = lazy_compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_BREAKS = pattern("[\n\u2028\u2029]")
-_CJK = pattern(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-_GAPS = pattern(r"[\s_]+")
-_SECRET = pattern(r"://[^/@\s]+@")
-_LATIN_WORD = pattern(r"[A-Za-z]{2,}")
+_BREAKS = lazy_compile("[\n\u2028\u2029]")
+_CJK = lazy_compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_GAPS = lazy_compile(r"[\s_]+")
+_SECRET = lazy_compile(r"://[^/@\s]+@")
+_LATIN_WORD = lazy_compile(r"[A-Za-z]{2,}")
 
 # Words that carry no subject; a message made of them alone needs no skill.
 STOP = frozenset(
@@ -82,7 +82,7 @@ def _as_json(hit: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """`text` on one line, what `clean` would take away written out as `\\x1b`: for what a person has to agree to."""
     lines = _BREAKS.sub(lambda hit: hit.group().encode("unicode_escape").decode(), text)
     return _UNWANTED.sub(lambda hit: hit.group().encode("unicode_escape").decode(), lines)
@@ -116,7 +116,7 @@ def shorten(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def without_secret(text: str) -> str:
+def strip_url_credentials(text: str) -> str:
     """`text` without the user and password part of its URLs."""
     return _SECRET.sub("://", text)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.course import Course, Follower
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import (
     ApprovalRequested,
@@ -25,9 +24,9 @@ from navigator_kernel.events import (
     RunStarted,
     Usage,
 )
-from navigator_kernel.stages.compose import Told, compose
+from navigator_kernel.stages.compose import TurnSummary, compose
 from navigator_kernel.stages.decide import decide
-from navigator_kernel.stages.deliver import Delivery, deliver
+from navigator_kernel.stages.deliver import DispatchDeps, deliver
 from navigator_kernel.stages.narrate import narrate
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.precheck import precheck
@@ -38,12 +37,13 @@ from navigator_kernel.text import language_of
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_lasting
-from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.request import Session
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision
 from navigator_kernel.values.workflow import PLAN
-from navigator_kernel.work import Work, turned_down, with_answer, work_of
 from navigator_kernel.workflows.orchestrator import without_flag
+from navigator_kernel.workflows.requests import WorkflowRequest, attach_answer, decline_run, resolve_workflow
+from navigator_kernel.workflows.runner import WorkflowOutcome, WorkflowRunner
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Specialist
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     from navigator_kernel.values.request import Message, PreprocessingResult
 
 
-class Routed(Struct, frozen=True, kw_only=True):
+class TurnPlan(Struct, frozen=True, kw_only=True):
     """What the turn will do: orders of its own, or a workflow. `before` is the session whose history models may see."""
 
     decision: RouteDecision
-    orders: Plan = field(default_factory=lambda: Plan(steps=()))
-    work: Work | None = None
+    orders: DispatchPlan = field(default_factory=lambda: DispatchPlan(steps=()))
+    work: WorkflowRequest | None = None
     before: Session = field(default_factory=partial(Session, id=""))
     spent: Spent = field(default_factory=Spent)
 
@@ -79,11 +79,11 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
         _grant(resumed, run, kernel)  # what the person agrees to by it, or has for the whole session
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
         context = context_of(resumed, request, kernel, run)  # made anew, handed to all that follows
-        routed = await _routed(resumed, request, context, kernel, emit)
+        routed = await _route(resumed, request, context, kernel, emit)
         _learn(request, kernel)  # a choice among several skills is an example of the one that was chosen
-        course = await _done(routed, message, context, kernel, emit)  # serial, stops at a failure
+        course = await _execute(routed, message, context, kernel, emit)  # serial, stops at a failure
         elapsed = kernel.clock.monotonic() - began
-        told = Told(
+        told = TurnSummary(
             run=run,
             request=request,
             asked=_asked(resumed, request, course),
@@ -97,7 +97,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
             agreed=_agreed_to(resumed),
         )
         reply = compose(routed.decision, course.orders, course.reports, told, kernel.clock)
-        reply = with_answer(reply, request)  # /master-orchestrator answers in a form of its own
+        reply = attach_answer(reply, request)  # /master-orchestrator answers in a form of its own
         reply = replace(reply, usage=counted.spent, models=tuple(counted.models))
     except BaseException as error:
         emit(_ending(error))
@@ -109,26 +109,26 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     return reply
 
 
-async def _routed(
+async def _route(
     resumed: Resumed, request: PreprocessingResult, context: TurnContext, kernel: Kernel, emit: Emit
-) -> Routed:
+) -> TurnPlan:
     """What to do: what was just agreed to, a workflow, or what the message is understood to want."""
     if resumed.declined:
         emit(ApprovalResolved(subject=resumed.subject, granted=False))
         if resumed.workflow:
-            turned_down(resumed.workflow, resumed.subject, kernel)
+            decline_run(resumed.workflow, resumed.subject, kernel)
         if resumed.approved is None:
-            return Routed(decision=_agreed(Direct(topic="declined"), "declined"))
+            return TurnPlan(decision=_agreed(Direct(topic="declined"), "declined"))
     elif resumed.approved is not None:
         emit(ApprovalResolved(subject=resumed.approved.subject, granted=True))
-    work = work_of(resumed, request, kernel, context)  # several steps in so many words, #name, a yes to a plan
-    if isinstance(work, Work):
+    work = resolve_workflow(resumed, request, kernel, context)  # several steps in so many words, #name, a yes to a plan
+    if isinstance(work, WorkflowRequest):
         emit(RouteDecided(decision=work.decision.to_dict(), trace=(work.decision.tier, work.decision.reason)))
-        return Routed(decision=work.decision, work=work)
+        return TurnPlan(decision=work.decision, work=work)
     if resumed.approved is not None:
-        steps = tuple(Step(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
+        steps = tuple(DispatchStep(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
         decision = _agreed(Direct(), "declined" if resumed.declined else "approved")
-        return Routed(decision=decision, orders=Plan(steps=steps), before=resumed.session)
+        return TurnPlan(decision=decision, orders=DispatchPlan(steps=steps), before=resumed.session)
     return await chosen(without_flag(request), resumed.session, context, kernel, emit, work)
 
 
@@ -139,20 +139,22 @@ async def chosen(
     kernel: Kernel,
     emit: Emit,
     decision: RouteDecision | None = None,
-) -> Routed:
+) -> TurnPlan:
     """Phase 1: what the message is understood to want, as orders; none where there is a question first."""
     intent = await understand(request, session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
     decision = decision or decide(intent, request, kernel.catalogue)
     orders = plan(decision, request, kernel.catalogue, context)
     if isinstance(orders, NeedClarification):
-        decision, orders = replace(decision, result=orders), Plan(steps=())
+        decision, orders = replace(decision, result=orders), DispatchPlan(steps=())
     for body in narrate(intent, decision, kernel.catalogue.count()):
         emit(body)
     spent = intent.judged.spent if intent.judged else Spent()
-    return Routed(decision=decision, orders=orders, before=session, spent=spent)
+    return TurnPlan(decision=decision, orders=orders, before=session, spent=spent)
 
 
-async def _done(routed: Routed, message: Message, context: TurnContext, kernel: Kernel, emit: Emit) -> Course:
+async def _execute(
+    routed: TurnPlan, message: Message, context: TurnContext, kernel: Kernel, emit: Emit
+) -> WorkflowOutcome:
     """The reports of what was ordered; none of a plan that nobody agreed to yet."""
     delivery, work = delivery_of(kernel, kernel.specialist(routed.before, routed.spent)), routed.work
     if kernel.underway is not None and (work is not None or len(routed.orders.steps) > 1):
@@ -160,12 +162,12 @@ async def _done(routed: Routed, message: Message, context: TurnContext, kernel: 
     if work is None:
         if message.consent:
             kernel.consents.allow_orders(context.run)
-        return Course(view=None, orders=routed.orders, reports=await deliver(routed.orders, delivery, emit))
+        return WorkflowOutcome(view=None, orders=routed.orders, reports=await deliver(routed.orders, delivery, emit))
     if work.agreed is None and not message.consent:
-        return Course(view=work.view, orders=Plan(steps=()), reports=(), waits_for=PLAN)
+        return WorkflowOutcome(view=work.view, orders=DispatchPlan(steps=()), reports=(), waits_for=PLAN)
     if message.consent:
         kernel.consents.allow_orders(work.view.token)
-    follower = Follower(kernel=kernel, delivery=delivery, context=context, emit=emit)
+    follower = WorkflowRunner(kernel=kernel, delivery=delivery, context=context, emit=emit)
     agreed = PLAN if work.agreed is None else work.agreed
     return await follower.follow(work.view.token, agreed, left=work.view.left, plan=work.view.plan)
 
@@ -196,7 +198,7 @@ def _learn(request: PreprocessingResult, kernel: Kernel) -> None:
         logging.getLogger("navigator").warning("what was chosen is not learned: %s", error.message)
 
 
-def _asked(resumed: Resumed, request: PreprocessingResult, course: Course) -> str:
+def _asked(resumed: Resumed, request: PreprocessingResult, course: WorkflowOutcome) -> str:
     """X-11: what the history keeps as the person's part."""
     if resumed.approved is None:
         return request.original
@@ -230,7 +232,7 @@ def _again(packet: Packet, run: str) -> Packet:
     return replace(packet, context=replace(packet.context, run=run, idempotency_key=key))
 
 
-def delivery_of(kernel: Kernel, specialist: Specialist | None) -> Delivery:
+def delivery_of(kernel: Kernel, specialist: Specialist | None) -> DispatchDeps:
     """The doors through which orders are delivered."""
 
     def offload(packet: Packet, text: str) -> str:
@@ -246,7 +248,7 @@ def delivery_of(kernel: Kernel, specialist: Specialist | None) -> Delivery:
         except KernelError:
             return "", ""
 
-    return Delivery(
+    return DispatchDeps(
         dispatcher=kernel.dispatcher,
         clock=kernel.clock,
         offload=offload,

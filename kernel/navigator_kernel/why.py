@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from navigator_kernel.language.wording import because_of, say
 from navigator_kernel.text import clean, shorten
-from navigator_kernel.values.wording import because_of, say
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event

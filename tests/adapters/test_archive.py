@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.adapters import archive
-from navigator_kernel.adapters.archive import ArchiveSource
+from navigator_kernel.adapters.sources import archive
+from navigator_kernel.adapters.sources.archive import ArchiveSource
 from navigator_kernel.errors import FetchFailed, KernelError, Refused
 
 FILES = {"pdf/SKILL.md": b"text", "pdf/go.sh": b"#!/bin/sh\n", "pdf/data/a.bin": b"\0\xff" * 500}

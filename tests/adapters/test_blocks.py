@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from navigator_kernel.adapters import blocks
+from navigator_kernel.adapters.index import blocks
 
 
 @pytest.mark.parametrize("each", [64, 768], ids=["blocks of 64 columns", "one block"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
-from navigator_kernel.adapters.columns import Picked, at_hand, unmapped
+from navigator_kernel.adapters.index.columns import RecordReader, at_hand, unmapped
 
 RECORDS = [bytes([number]) * 512 for number in range(100)]
 
@@ -28,14 +28,14 @@ def test_a_mapped_file_reads_the_same_when_it_is_at_hand_and_when_it_was_given_b
 
 def test_records_are_read_in_the_order_that_they_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"head" + b"".join(RECORDS))
-    picked = Picked(tmp_path / "file", 512, 4)
+    picked = RecordReader(tmp_path / "file", 512, 4)
     assert picked([99, 0, 7, 7]) == RECORDS[99] + RECORDS[0] + RECORDS[7] + RECORDS[7]
     assert picked([]) == b""
 
 
 def test_a_file_is_closed_with_what_reads_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"".join(RECORDS))
-    picked, target = Picked(tmp_path / "file", 512), str(tmp_path / "file")
+    picked, target = RecordReader(tmp_path / "file", 512), str(tmp_path / "file")
     assert target in opened()
     del picked
     assert target not in opened()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tinydb import TinyDB
 
-from navigator_kernel.adapters.database import locked, read_rows, table_bytes
+from navigator_kernel.adapters.files.database import file_lock, read_rows, table_bytes
 from navigator_kernel.errors import Busy, Damaged, KernelError
 
 
@@ -56,7 +56,7 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from navigator_kernel.adapters.database import locked
+from navigator_kernel.adapters.files.database import locked
 with locked(Path(sys.argv[2])):
     print("held", flush=True)
     time.sleep(60)
@@ -69,26 +69,26 @@ def test_a_lock_held_elsewhere_names_its_holder(tmp_path: Path) -> None:
     with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        with pytest.raises(Busy, match=f"process {process.pid}") as caught, locked(tmp_path / "lock", timeout=0.1):
+        with pytest.raises(Busy, match=f"process {process.pid}") as caught, file_lock(tmp_path / "lock", timeout=0.1):
             pass
         process.kill()
     assert caught.value.exit_code == 5
-    with locked(tmp_path / "lock", timeout=5):
+    with file_lock(tmp_path / "lock", timeout=5):
         pass
 
 
 def test_a_lock_whose_file_was_replaced_meanwhile_is_taken_anew(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    with locked(path):
+    with file_lock(path):
         path.unlink()
-        with locked(path, timeout=0.2):  # another file by the same name: nobody holds that one
+        with file_lock(path, timeout=0.2):  # another file by the same name: nobody holds that one
             assert path.read_text() == str(os.getpid())
 
 
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "other").write_text("kept")
     (tmp_path / "lock").symlink_to("other")
-    with pytest.raises(KernelError, match="symbolic links"), locked(tmp_path / "lock", timeout=0.1):
+    with pytest.raises(KernelError, match="symbolic links"), file_lock(tmp_path / "lock", timeout=0.1):
         pytest.fail("it was taken")
     assert (tmp_path / "other").read_text() == "kept"
 
@@ -101,6 +101,6 @@ def test_a_disk_that_knows_no_locks_is_told_and_no_file_stays_open(
 
     before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr("fcntl.flock", refuse)
-    with pytest.raises(KernelError, match="No locks available"), locked(tmp_path / "lock", timeout=0.1):
+    with pytest.raises(KernelError, match="No locks available"), file_lock(tmp_path / "lock", timeout=0.1):
         pytest.fail("it was taken")
     assert len(os.listdir("/proc/self/fd")) == before

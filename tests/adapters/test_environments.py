@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import uv
 
-from navigator_kernel.adapters.environments import LOCK, Environments, activated, argv_in, python_of
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.environments import LOCK, Environments, activated, argv_in, python_of
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
-from navigator_kernel.skills.dependencies import fingerprint
+from navigator_kernel.skills.formats.dependencies import fingerprint
 from package_index import PASSWORD, USER, Index, made, sdist, serving, two, wheel
 from processes import working_in
 
@@ -228,7 +228,7 @@ def test_without_uv_the_extra_is_named(index: Index, folder: Path, monkeypatch: 
 MAKE = """
 import sys
 from pathlib import Path
-from navigator_kernel.adapters.environments import Environments
+from navigator_kernel.adapters.processes.environments import Environments
 print(Environments(Path(sys.argv[1])).make(sys.argv[2], sys.argv[3:]))
 """
 

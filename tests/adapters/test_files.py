@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.files import MANY, FolderWriter, read_bounded, seal_file
+from navigator_kernel.adapters.files.writer import MANY, FolderWriter, read_bounded, seal_file
 from navigator_kernel.errors import KernelError, Refused
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.git import GitSource
-from navigator_kernel.adapters.git_process import GitProcess
+from navigator_kernel.adapters.sources.git import GitSource
+from navigator_kernel.adapters.sources.git_process import GitProcess
 from navigator_kernel.errors import FetchFailed, Refused
-from navigator_kernel.text import without_secret
+from navigator_kernel.text import strip_url_credentials
 from skill_repositories import add_raw, commit, git, make_repo
 
 FILES: dict[str, str | bytes] = {"a/SKILL.md": "text a", "b/SKILL.md": "text b", "big.bin": b"\x00\xff" * 2000}
@@ -230,7 +230,9 @@ def test_a_run_that_hangs_is_ended_with_all_its_children(tmp_path: Path) -> None
 
 
 def test_no_secret_of_a_url_is_shown() -> None:
-    assert without_secret("fatal: https://me:pass@host/x and ssh://a@b/c") == "fatal: https://host/x and ssh://b/c"
+    assert (
+        strip_url_credentials("fatal: https://me:pass@host/x and ssh://a@b/c") == "fatal: https://host/x and ssh://b/c"
+    )
 
 
 def test_a_new_commit_is_seen(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.git import GitSource, is_ref
+from navigator_kernel.adapters.sources.git import GitSource, is_ref
 from navigator_kernel.errors import FetchFailed, UsageProblem
 from skill_repositories import GitCount, commit, git, make_repo
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.git import GitSource
-from navigator_kernel.adapters.git_process import credential_key
-from navigator_kernel.adapters.repo_cache import RepoCache
+from navigator_kernel.adapters.sources.git import GitSource
+from navigator_kernel.adapters.sources.git_process import credential_key
+from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.errors import FetchFailed
 from skill_repositories import commit, git, make_repo
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from navigator_kernel.adapters import kept_vectors
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.kept_vectors import KeptVectors
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.index import kept_vectors
+from navigator_kernel.adapters.index.kept_vectors import KeptVectors
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.model_ports import TextKind
 
 TEXTS = ["merge three files", "合并三个文件", "bake a cake"]

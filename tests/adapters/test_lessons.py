@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters import lessons as adapter
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.lessons import ALL, EACH, LENGTH, Lessons
-from navigator_kernel.assembly.parts import open_lessons
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores import lessons as adapter
+from navigator_kernel.adapters.stores.lessons import ALL, EACH, LENGTH, Lessons
+from navigator_kernel.bootstrap.parts import open_lessons
 from navigator_kernel.errors import Damaged, KernelError
 
 
@@ -136,7 +136,7 @@ def test_a_file_that_did_not_change_is_read_once(lessons: Lessons, monkeypatch: 
 
 def test_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from navigator_kernel.assembly.parts import open_lessons\n"
+        "import sys; from pathlib import Path; from navigator_kernel.bootstrap.parts import open_lessons\n"
         "held = open_lessons(Path(sys.argv[1]))\n"
         "for at in range(12): assert held.learn('painter', f'{sys.argv[2]} {at}')\n"
     )

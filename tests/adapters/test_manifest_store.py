@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters import manifest_store
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.manifest_store import ManifestStore
-from navigator_kernel.skills import catalogue as reading
-from navigator_kernel.skills.catalogue import MANY, ResourceCatalogue
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores import manifest_store
+from navigator_kernel.adapters.stores.manifest_store import ManifestStore
+from navigator_kernel.skills.catalog import catalogue as reading
+from navigator_kernel.skills.catalog.catalogue import MANY, ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.values.resource import SkillDef
 
 RICH = """---

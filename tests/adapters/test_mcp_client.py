@@ -13,10 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.mcp_client.servers import Servers
-from navigator_kernel.assembly.parts import open_sandbox
-from navigator_kernel.assembly.servers import suspicions
+from navigator_kernel.bootstrap.parts import open_sandbox
+from navigator_kernel.bootstrap.servers import suspicions
+from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import (
     ConnectionFailed,
     ConsentNeeded,
@@ -27,13 +28,12 @@ from navigator_kernel.errors import (
     ResourceNotFound,
     UsageProblem,
 )
-from navigator_kernel.ports import Unrecorded
-from navigator_kernel.sandbox.consents import ConsentBook
+from navigator_kernel.ports import NullAudit
+from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.contain import ContainedRunner
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import starter
 from navigator_kernel.sandbox.tool_pins import ToolPins
-from navigator_kernel.settings import Policy
 from navigator_kernel.values.mcp import McpServer
 from processes import working_in
 
@@ -44,7 +44,7 @@ ONE, TWO = "note://one", "note://two"
 
 
 def servers(folder: Path, mode: str = "serve", *, agreed: bool = True, **env: str) -> Servers:
-    book = ConsentBook(folder / "trust.json", FolderWriter([folder]), SystemClock())
+    book = ConsentStore(folder / "trust.json", FolderWriter([folder]), SystemClock())
     if agreed:
         book.allow_orders("run-1")
     held = {
@@ -53,7 +53,7 @@ def servers(folder: Path, mode: str = "serve", *, agreed: bool = True, **env: st
     }
     sandbox = open_sandbox()
     started = starter(ConsentGate(book, sandbox).check, sandbox.argv, os.environ.get)
-    pins = ToolPins(book, Policy(), Unrecorded(), suspicions)
+    pins = ToolPins(book, Policy(), NullAudit(), suspicions)
     return Servers(
         servers=held,
         started=started,
@@ -234,7 +234,7 @@ def test_a_server_has_the_network_where_its_settings_say_so(tmp_path: Path) -> N
 
 @pytest.mark.requirement("SAF-1")
 def test_a_server_is_not_started_where_servers_are_denied(tmp_path: Path) -> None:
-    book = ConsentBook(tmp_path / "trust.json", FolderWriter([tmp_path]), SystemClock())
+    book = ConsentStore(tmp_path / "trust.json", FolderWriter([tmp_path]), SystemClock())
     book.allow_orders("run-1")
     gate = ConsentGate(book, open_sandbox(), Policy(deny=frozenset({"mcp"})))
     held = replace(servers(tmp_path), started=starter(gate.check, open_sandbox().argv, os.environ.get))

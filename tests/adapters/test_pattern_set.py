@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, Phase, example, given, seed, settings
 from hypothesis import strategies as st
 
 from navigator_kernel.adapters.pattern_set import PatternSet
-from navigator_kernel.adapters.secret_shapes import every
-from navigator_kernel.skills.scan import flows, sequences
+from navigator_kernel.adapters.secrets.shapes import every
+from navigator_kernel.skills.scan import sequences
+from navigator_kernel.skills.scan.flow import hits as flows
 from navigator_kernel.skills.scan.rule import rules
 
 QUICK = settings(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.process import ProcessRunner, execute
+from navigator_kernel.adapters.processes.process import ProcessRunner, execute
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.values.job import OUTPUT_LIMIT, Job, Outcome
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import Done, Place, below, place_in, type_a
-from navigator_kernel.adapters.redaction import REDACTED, Redactor, secrets_of
+from navigator_kernel.adapters.secrets.redaction import REDACTED, Redactor, secrets_of
 
 LETTERS, UPPER, HEX = string.ascii_letters + string.digits, string.ascii_uppercase + string.digits, "0123456789abcdef"
 LOWER = string.ascii_lowercase + string.digits

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.secret_examples import Example, examples
-from navigator_kernel.adapters.redaction import AT_ONCE, REDACTED, Redactor, found, without_secrets
-from navigator_kernel.adapters.secret_shapes import PLACES, Shape, services
+from navigator_kernel.adapters.secrets.redaction import AT_ONCE, REDACTED, Redactor, found, without_secrets
+from navigator_kernel.adapters.secrets.shapes import PLACES, Shape, services
 
 EXAMPLES, SHAPES = examples(), (*PLACES, *services())
 NEEDLES = sorted({needle for shape in SHAPES for needle in shape.needles})

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cli.support import Place
-from navigator_kernel.adapters.redaction import REDACTED
-from navigator_kernel.assembly.parts import open_lessons
+from navigator_kernel.adapters.secrets.redaction import REDACTED
+from navigator_kernel.bootstrap.parts import open_lessons
 from person_state import state_of
 from workflows.project import TEXT, project_in, put_skill
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.database import locked
-from navigator_kernel.adapters.git import GitSource
-from navigator_kernel.adapters.repo_cache import CONFIG, RepoCache
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.sources.git import GitSource
+from navigator_kernel.adapters.sources.repo_cache import CONFIG, RepoCache
 from navigator_kernel.errors import Busy, FetchFailed, Refused
 from skill_repositories import GitCount, commit, git, make_repo, skill_text
 
@@ -290,8 +290,8 @@ def test_a_server_that_stops_sending_single_files_sends_the_whole_commit(repo: P
 IN_A_PROCESS = """
 import sys
 from pathlib import Path
-from navigator_kernel.adapters.git import GitSource
-from navigator_kernel.adapters.repo_cache import RepoCache
+from navigator_kernel.adapters.sources.git import GitSource
+from navigator_kernel.adapters.sources.repo_cache import RepoCache
 url, folder, path = sys.argv[1:]
 with GitSource(url, cache=RepoCache(Path(folder))) as source:
     (oid,) = (entry.oid for entry in source.entries if entry.path == path)
@@ -311,7 +311,10 @@ def test_many_processes_at_once_share_one_repository(repo: Path, cache: RepoCach
 
 def test_a_repository_in_use_by_another_is_waited_for_and_then_named(repo: Path, cache: RepoCache) -> None:
     fetched(repo, cache)
-    held, waiting = locked(cache.path(f"file://{repo}").with_suffix(".lock")), cache.held(f"file://{repo}", timeout=0.1)
+    held, waiting = (
+        file_lock(cache.path(f"file://{repo}").with_suffix(".lock")),
+        cache.held(f"file://{repo}", timeout=0.1),
+    )
     with held, pytest.raises(Busy, match=str(os.getpid())), waiting:
         pass
 

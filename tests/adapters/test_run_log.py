@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dispatch.orders import StillClock, stream
 from navigator_kernel.adapters.clock import TimedIds
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.run_log import JsonLinesLog
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.run_log import JsonLinesLog
 from navigator_kernel.errors import Damaged, NotFound
 from navigator_kernel.events import Event, Progress, RunCompleted, RunContent, RunStarted
 

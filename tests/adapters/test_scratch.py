@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.scratch import SHARED, make_scratch, new_scratch, remove_scratch
+from navigator_kernel.adapters.files.scratch import SHARED, make_scratch, new_scratch, remove_scratch
 
 MAKE = """
 import os, sys
-from navigator_kernel.adapters.scratch import make_scratch, new_scratch, remove_scratch
+from navigator_kernel.adapters.files.scratch import make_scratch, new_scratch, remove_scratch
 os.environ["TMPDIR"] = sys.argv[1]
 if not os.geteuid():
     os.setgroups([])

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from adapters.secret_examples import Example, examples
-from navigator_kernel.adapters import secret_shapes
-from navigator_kernel.adapters.redaction import REDACTED, Redactor, found
-from navigator_kernel.adapters.secret_shapes import PLACES, Shape, services
+from navigator_kernel.adapters.secrets import shapes as secret_shapes
+from navigator_kernel.adapters.secrets.redaction import REDACTED, Redactor, found
+from navigator_kernel.adapters.secrets.shapes import PLACES, Shape, services
 
 EXAMPLES = examples()
 SHAPES = (*PLACES, *services())

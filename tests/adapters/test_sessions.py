@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.sessions import SqliteSessions
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.sessions import SqliteSessions
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.packet import Context, Packet, TaskSpec
 from navigator_kernel.values.request import PendingApproval, PendingQuestion, Said, Session, Sticky
@@ -25,8 +25,8 @@ import sys
 from msgspec.structs import replace
 from pathlib import Path
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.sessions import SqliteSessions
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.sessions import SqliteSessions
 from navigator_kernel.values.request import Said, Session
 
 folder, names, turns = Path(sys.argv[1]), sys.argv[2].split(","), int(sys.argv[3])

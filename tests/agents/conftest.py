@@ -13,21 +13,21 @@ import pytest
 
 from dispatch.orders import order
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.mcp_client.servers import Servers
-from navigator_kernel.adapters.process import ProcessRunner
-from navigator_kernel.assembly.places import scripts
-from navigator_kernel.assembly.servers import suspicions
+from navigator_kernel.adapters.processes.process import ProcessRunner
+from navigator_kernel.bootstrap.places import scripts
+from navigator_kernel.bootstrap.servers import suspicions
+from navigator_kernel.config.settings import Policy
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.plugins import add_folders, build_manager
-from navigator_kernel.ports import Agent, AgentPorts, Unrecorded
-from navigator_kernel.sandbox.consents import ConsentBook
+from navigator_kernel.ports import Agent, AgentPorts, NullAudit
+from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.guard import ConsentGate
 from navigator_kernel.sandbox.servers import starter
 from navigator_kernel.sandbox.tool_pins import ToolPins
-from navigator_kernel.settings import Policy
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.values.job import Job
 from navigator_kernel.values.mcp import McpServer
 from navigator_kernel.values.report import Report
@@ -59,13 +59,13 @@ class Place:
     servers: dict[str, McpServer] = field(default_factory=dict)
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     contained: Callable[[Job], tuple[str, ...]] = lambda job: job.argv
-    consents: ConsentBook = field(init=False)
+    consents: ConsentStore = field(init=False)
     _held: InProcessDispatcher | None = None
     _servers: Servers | None = None
 
     def __post_init__(self) -> None:
         state = self.root / "state"
-        self.consents = ConsentBook(state / "trust.json", FolderWriter([state]), SystemClock())
+        self.consents = ConsentStore(state / "trust.json", FolderWriter([state]), SystemClock())
 
     def workspace(self, run: str) -> Path:
         folder = self.root / "mybox" / "workspace" / run
@@ -107,7 +107,7 @@ class Place:
             servers=self.servers,
             started=starter(gate.check, self.contained, os.environ.get),
             workspace=self.workspace,
-            approve=ToolPins(self.consents, Policy(), Unrecorded(), suspicions).require,
+            approve=ToolPins(self.consents, Policy(), NullAudit(), suspicions).require,
             secret=os.environ.get,
             keep=self.keep,
         )

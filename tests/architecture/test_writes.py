@@ -9,20 +9,20 @@ import pytest
 
 from architecture.source import ROOT, python_files, read
 
-WRITE_PORT = "kernel/navigator_kernel/adapters/files.py"
+WRITE_PORT = "kernel/navigator_kernel/adapters/files/writer.py"
 # What is no file of the project's or the person's, and why
 EXCEPT = {
-    "kernel/navigator_kernel/adapters/environments.py": "the mode of its own folder",
-    "kernel/navigator_kernel/adapters/git_process.py": "git's home and input, in the system's temporary folder",
-    "kernel/navigator_kernel/adapters/scratch.py": "a process's own folder, in the system's temporary folder",
-    "kernel/navigator_kernel/adapters/tree.py": "removes what the write port hands it, and scratch folders",
-    "kernel/navigator_kernel/adapters/replacing.py": "the write port's own: it is given a path that was checked",
-    "kernel/navigator_kernel/adapters/repo_cache.py": "the mode of its own folder",
+    "kernel/navigator_kernel/adapters/processes/environments.py": "the mode of its own folder",
+    "kernel/navigator_kernel/adapters/sources/git_process.py": "git's home and input, in the system's temporary folder",
+    "kernel/navigator_kernel/adapters/files/scratch.py": "a process's own folder, in the system's temporary folder",
+    "kernel/navigator_kernel/adapters/files/tree.py": "removes what the write port hands it, and scratch folders",
+    "kernel/navigator_kernel/adapters/files/replacing.py": "the write port's own: it is given a path that was checked",
+    "kernel/navigator_kernel/adapters/sources/repo_cache.py": "the mode of its own folder",
     "kernel/navigator_kernel/cli/main.py": "the null device",
-    "kernel/navigator_kernel/cli/resident.py": "a socket in the runtime folder",
-    "kernel/navigator_kernel/resident_client.py": "the time of the last start, in the runtime folder",
+    "kernel/navigator_kernel/cli/route/resident.py": "a socket in the runtime folder",
+    "kernel/navigator_kernel/daemon/client.py": "the time of the last start, in the runtime folder",
     "kernel/navigator_kernel/sandbox/cgroup.py": "the system's own control groups",
-    "kernel/navigator_kernel/sandbox/rungs.py": "the trial of a sandbox, in the system's temporary folder",
+    "kernel/navigator_kernel/sandbox/backends.py": "the trial of a sandbox, in the system's temporary folder",
 }
 METHODS = frozenset(
     "write_text write_bytes mkdir rmdir unlink rename symlink_to hardlink_to touch chmod link_to".split()

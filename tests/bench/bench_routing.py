@@ -30,12 +30,12 @@ from bench.routing_errors import Mistake, mistake, page
 from bench.routing_metrics import Answered, auroc, coverage, ece, four, ndcg, routed, stray, top
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
 from bench.semantic_router_peer import SemanticRouter
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing import model
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.ranker import SEARCHED
 from navigator_kernel.routing.terms import content_terms, terms
 from navigator_kernel.values.route import Retrieval
@@ -51,8 +51,8 @@ AGGREGATIONS = ("mean", "sum")  # of semantic-router: its default, and the bette
 Rank = Callable[[str], tuple[list[str], float, bool]]  # ids in order, the confidence in the first, whether it is taken
 
 
-def opened(entries: Sequence[Entry], encoder: Encoder | None, folder: Path) -> Meaning:
-    meaning = Meaning(RoutingIndex(folder, FolderWriter([folder]), encoder))
+def opened(entries: Sequence[Entry], encoder: Encoder | None, folder: Path) -> SemanticRanker:
+    meaning = SemanticRanker(RoutingIndex(folder, FolderWriter([folder]), encoder))
     meaning.learn(entries)
     return meaning
 
@@ -66,7 +66,7 @@ def ours(judged: Callable[[str], Retrieval]) -> Rank:
     return rank
 
 
-def bm25(meaning: Meaning) -> Rank:
+def bm25(meaning: SemanticRanker) -> Rank:
     view = meaning.index.view
     assert view is not None
 
@@ -78,7 +78,7 @@ def bm25(meaning: Meaning) -> Rank:
     return rank
 
 
-def cosines(meaning: Meaning) -> Rank:
+def cosines(meaning: SemanticRanker) -> Rank:
     view, encoder = meaning.index.view, meaning.index.encoder
     assert view is not None and encoder is not None
 

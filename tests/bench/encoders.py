@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.use_encoder import UseEncoder
-from navigator_kernel.settings import user_state
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.config.settings import user_state
 
 
 def default_encoder() -> UseEncoder:

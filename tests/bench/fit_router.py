@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from bench.routing_metrics import Answered, top
 from bench.routing_sets import RoutingSet, read_sets, with_shots
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.model import Model
-from navigator_kernel.routing.ranker import MEASURED, PLACES, SEMANTIC, Measured, Ranker
+from navigator_kernel.routing.ranker import MEASURED, PLACES, SEMANTIC, Ranker, ScoredCandidate
 from navigator_kernel.text import clean
 
 # what a set counts for: variants of one share it, intents and APIs are less like skills than skills
@@ -44,7 +44,7 @@ class Sample:
     """The candidates of a set's questions, measured: `found` by question, `right` which of them are meant."""
 
     name: str
-    found: list[list[Measured]]
+    found: list[list[ScoredCandidate]]
     right: list[list[bool]]
     labels: list[int]
     lengths: list[int]

@@ -17,14 +17,14 @@ import pytest
 from langgraph.graph import END, START, MessagesState, StateGraph
 from openai import AsyncOpenAI
 
-from navigator_kernel.adapters.chat_model import WireModel
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.adapters.models.chat_model import WireModel
+from navigator_kernel.agent_loop.loop import AgentLoop
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import ModelProvider, Models, Settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.events import Body, Event, StepStarted
 from navigator_kernel.ports import Kernel
-from navigator_kernel.settings import ModelProvider, Models, Settings
-from navigator_kernel.specialist.loop import Loop
 from navigator_kernel.state_graph import state_graph
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.packet import Packet, packet_from
@@ -95,12 +95,12 @@ def _ours(model: WireModel, kernel: Kernel, order: Packet) -> Ways:
         return events[-1]
 
     async def loop() -> str:
-        held = Loop(work=WORK, model=model, tools=Table(), clock=SystemClock(), emit=emit)
+        held = AgentLoop(work=WORK, model=model, tools=Table(), clock=SystemClock(), emit=emit)
         return (await held.run())[0].text
 
     async def kept() -> str:
         """As in a turn of a session: what would be left of it by a killed process is on file."""
-        held = Loop(work=WORK, model=model, tools=Table(), clock=SystemClock(), emit=emit)
+        held = AgentLoop(work=WORK, model=model, tools=Table(), clock=SystemClock(), emit=emit)
         run, underway = order.context.run, kernel.underway
         assert underway is not None
         held.keep = partial(underway.note, run)

@@ -13,7 +13,7 @@ from statistics import quantiles
 
 import pytest
 
-from navigator_kernel.skills.mapping import SkillMapping
+from navigator_kernel.skills.source.mapping import SkillMapping
 
 pytestmark = [pytest.mark.bench, pytest.mark.requirement("LIF-8", "LIF-14", "SEN-6")]
 

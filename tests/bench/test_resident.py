@@ -13,7 +13,7 @@ from statistics import quantiles
 import pytest
 
 from bench.conftest import TOPICS
-from navigator_kernel.resident_client import ask
+from navigator_kernel.daemon.client import ask
 from routing.serving import serving
 
 pytestmark = pytest.mark.bench

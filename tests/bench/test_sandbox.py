@@ -11,11 +11,11 @@ from statistics import median
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.process import Contained, ProcessRunner
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.process import Contained, ProcessRunner
 from navigator_kernel.sandbox import contain
+from navigator_kernel.sandbox.backends import launch, rungs
 from navigator_kernel.sandbox.contain import ContainedRunner
-from navigator_kernel.sandbox.rungs import launch, rungs
 from navigator_kernel.values.job import Job
 
 pytestmark = pytest.mark.bench

@@ -12,9 +12,9 @@ from statistics import quantiles
 
 import pytest
 
-from navigator_kernel.assembly.parts import open_journal, open_sessions
+from navigator_kernel.bootstrap.parts import open_journal, open_sessions
+from navigator_kernel.cli.chat.turns import open_session, take_turn
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.turns import open_session, take_turn
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.request import Message, Said, Session
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep

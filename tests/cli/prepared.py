@@ -10,8 +10,8 @@ from pathlib import Path
 
 from cli.support import Place
 from models.wire_server import serving
-from navigator_kernel.assembly.built_in import open_changes
-from navigator_kernel.assembly.parts import open_journal
+from navigator_kernel.bootstrap.built_in import open_changes
+from navigator_kernel.bootstrap.parts import open_journal
 from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
 from person_state import state_of
 from workflows.project import workflow_file

@@ -95,7 +95,7 @@ def test_help_is_there_at_every_level(run: Any, words: tuple[str, ...]) -> None:
 
 
 def test_every_command_is_in_the_help(run: Any) -> None:
-    from navigator_kernel.cli.commands import COMMANDS as KNOWN
+    from navigator_kernel.cli.registry import COMMANDS as KNOWN
 
     text = run("--help").out
     assert all(f"  {name}" in text for name in KNOWN)

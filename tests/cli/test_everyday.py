@@ -10,7 +10,7 @@ import click
 import pytest
 
 from cli.support import Place, environment, place_in
-from navigator_kernel.cli.commands import COMMANDS, EVERYDAY, navigator
+from navigator_kernel.cli.registry import COMMANDS, EVERYDAY, navigator
 from person_state import state_of
 from skill_repositories import make_repo, skill_text
 
@@ -63,12 +63,14 @@ def test_the_help_has_a_heading_for_them_before_all_other_commands(here: Place) 
 
 
 def test_the_help_imports_no_command(here: Place) -> None:
-    code = "import sys; from navigator_kernel.cli.commands import invoke; invoke(['--help']); print(*sys.modules)"
+    code = "import sys; from navigator_kernel.cli.registry import invoke; invoke(['--help']); print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=here.root, env=environment(), capture_output=True, text=True, check=True
     )
     loaded = done.stdout.split()
-    assert [name for name in loaded if name.startswith(("navigator_kernel.cli.skill", "navigator_kernel.skills"))] == []
+    assert [
+        name for name in loaded if name.startswith(("navigator_kernel.cli.skill.group", "navigator_kernel.skills"))
+    ] == []
     assert "prompt_toolkit" not in loaded
 
 

@@ -28,7 +28,7 @@ from cli.prepared import (
     talk,
 )
 from cli.support import Place, below, place_in, type_a
-from navigator_kernel.cli.commands import COMMANDS, navigator
+from navigator_kernel.cli.registry import COMMANDS, navigator
 from skill_repositories import skill_text
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from cli.support import SOURCE, Place, place_in
 from models.wire_server import Said, WireServer, serving
+from navigator_kernel.cli.commands.replay import replayed
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.replay import replayed
 from person_state import state_of
 from skill_repositories import skill_text
 from workflows.project import workflow_file

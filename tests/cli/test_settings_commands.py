@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.support import Place, below, place_in, type_a
-from navigator_kernel.settings import SCALARS
+from navigator_kernel.config.settings import SCALARS
 
 COUNT = "word count of this: hello world"
 VALUES: dict[str, tuple[Any, Any, Any]] = {

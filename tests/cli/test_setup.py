@@ -13,7 +13,7 @@ import pytest
 
 from cli.support import MODULE, Place, environment, place_in
 from navigator_kernel import __version__
-from navigator_kernel.cli.commands import COMMANDS, navigator
+from navigator_kernel.cli.registry import COMMANDS, navigator
 
 PAGES = ["commands.md", "filesystem.md", "skills-mapping.md"]
 GROUPS = [name for name in COMMANDS if isinstance(navigator.get_command(click.Context(navigator), name), click.Group)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.support import Place
-from navigator_kernel.assembly.parts import open_journal
+from navigator_kernel.bootstrap.parts import open_journal
 from skill_repositories import make_repo
 from workflows.project import FILE, TOTAL, project_in, put_skill, workflow_file
 

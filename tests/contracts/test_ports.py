@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from dispatch.orders import NOW, StillClock, order, stream
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.process import ProcessRunner
-from navigator_kernel.adapters.run_log import JsonLinesLog
-from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.process import ProcessRunner
+from navigator_kernel.adapters.stores.run_log import JsonLinesLog
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import ConsentNeeded, NotFound, Refused
 from navigator_kernel.events import BODIES, VERSION, Event, Progress, RunContent, UnknownBody, event_from
 from navigator_kernel.ports import Agent
-from navigator_kernel.sandbox.consents import ConsentBook
+from navigator_kernel.sandbox.consents import ConsentStore
 from navigator_kernel.sandbox.guard import ConsentGate
-from navigator_kernel.settings import load_settings
 from navigator_kernel.values.job import Job
 from navigator_kernel.values.packet import packet_from, packet_from_yaml
 from navigator_kernel.values.receipt import InstalledFile, Receipt, receipt_from
@@ -288,7 +288,7 @@ def job(folder: Path, **given: Any) -> Job:
 
 
 def gate(folder: Path) -> ConsentGate:
-    return ConsentGate(ConsentBook(folder / "trust.json", FolderWriter([folder]), SystemClock()), ProcessRunner())
+    return ConsentGate(ConsentStore(folder / "trust.json", FolderWriter([folder]), SystemClock()), ProcessRunner())
 
 
 def test_the_sandbox_runs_what_is_shipped_and_tells_how_it_ended(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.run_log import JsonLinesLog
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.run_log import JsonLinesLog
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.text import Language
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dispatch.hostile import DATA, HOSTILE, LINES, NEARLY, VALID, YAML_BOMB, Raises, bomb, cyclic, json_text, nearly
 from navigator_kernel.dispatch.answer import failure, report_from
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, KernelError, NotFound, TimedOut
-from navigator_kernel.values.rendering import render_report
+from navigator_kernel.language.rendering import render_report
 from navigator_kernel.values.report import STATES, Meta, Report, State, Style
 from values.reports import LINES as EXAMPLES
 from values.reports import REPORTS

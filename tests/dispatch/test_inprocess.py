@@ -13,16 +13,16 @@ import pytest
 
 from dispatch.orders import order, stream
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.run_log import JsonLinesLog
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.run_log import JsonLinesLog
 from navigator_kernel.dispatch import inprocess
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import Busy, ConsentNeeded, KernelError, NotFound, NotLoadable, TimedOut
 from navigator_kernel.events import StepStarted
 from navigator_kernel.ports import Agent
-from navigator_kernel.stages.deliver import Delivery, deliver
+from navigator_kernel.stages.deliver import DispatchDeps, deliver
 from navigator_kernel.values.packet import Packet, packet_from_yaml
-from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.report import Report
 
 
@@ -83,13 +83,13 @@ def test_an_agent_gets_the_yaml_of_its_packet_and_nothing_else() -> None:
 def test_what_an_agent_got_serialised_again_equals_the_packet_in_the_log(tmp_path: Path) -> None:
     agent, emit = speaker(), stream(tmp_path)
     packet = order("speaker", text="x\x85\u2028😀\x7f", number=1e30, nested={"a": [None, True]})
-    delivery = Delivery(
+    delivery = DispatchDeps(
         dispatcher=dispatcher(speaker=agent),
         clock=SystemClock(),
         offload=lambda packet, text: "",
         describe=lambda name: ("", ""),
     )
-    asyncio.run(deliver(Plan(steps=(Step(packets=(packet,)),)), delivery, emit))
+    asyncio.run(deliver(DispatchPlan(steps=(DispatchStep(packets=(packet,)),)), delivery, emit))
     log = JsonLinesLog(tmp_path, FolderWriter([tmp_path])).read("run-1")
     started = [event.body for event in log if isinstance(event.body, StepStarted)]
     assert packet_from_yaml(agent.prompts[0]).to_dict() == started[0].packet

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from navigator_kernel.cli.commands import navigator
+from navigator_kernel.cli.registry import navigator
 from navigator_kernel.sandbox.authority import TABLE
 
 TOP = Path(__file__).resolve().parents[2]

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from docs.page_claims import TOP, problems
-from navigator_kernel.assembly.parts import open_catalogue, open_router
-from navigator_kernel.assembly.places import find_root
-from navigator_kernel.cli.chat import HELP
-from navigator_kernel.settings import load_settings
+from navigator_kernel.bootstrap.parts import open_catalogue, open_router
+from navigator_kernel.bootstrap.places import find_root
+from navigator_kernel.cli.chat.chat import HELP
+from navigator_kernel.config.settings import load_settings
 
 COMMANDS = sorted(TOP.glob(".claude/commands/*.md"))
 PAGES = sorted(

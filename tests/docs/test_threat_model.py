@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 SOURCE = Path(__file__).parents[2]
 PAGE = SOURCE / "docs" / "concepts" / "threat-model.md"
-TEST = pattern(r"`(tests/[\w/]+\.py)`")
+TEST = lazy_compile(r"`(tests/[\w/]+\.py)`")
 
 
 def test_every_promise_names_tests_that_exist() -> None:

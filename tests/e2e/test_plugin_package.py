@@ -54,9 +54,9 @@ def kernel_precheck(count):
 DRIVER = """\
 import asyncio, json, sys
 from pathlib import Path
-from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.settings import load_settings
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.stages.deliver import Delivery, deliver
 from navigator_kernel.values.packet import Context, Packet, TaskSpec
 from navigator_kernel.values.plan import Plan, Step

@@ -13,7 +13,7 @@ import uv
 
 from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.bootstrap.parts import open_sandbox
 from scanning.real_corpus import bundles
 from specialist.turns import of_phase_two, says, settings
 

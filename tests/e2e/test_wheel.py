@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from navigator_kernel.assembly.places import shipped_digests
+from navigator_kernel.bootstrap.places import shipped_digests
 
 if TYPE_CHECKING:
     from collections.abc import Collection

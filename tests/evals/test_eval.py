@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from cli.support import Place, place_in
-from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.bootstrap.places import shipped_home
 from routing.distractors import write_distractors
 
 Fault = Callable[[Path], Any]

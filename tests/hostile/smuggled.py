@@ -21,7 +21,7 @@ from hostile.ground import (
     skill,
 )
 from hostile.trees import GOOD, REFUSED, tree
-from navigator_kernel.skills.digest import tree_digest
+from navigator_kernel.skills.catalog.digest import tree_digest
 from navigator_kernel.values.receipt import InstalledFile
 from skill_repositories import skill_text
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from navigator_kernel.skills.template import Filling
+from navigator_kernel.skills.formats.template import Filling
 
 HERE = Path("/nowhere")
 

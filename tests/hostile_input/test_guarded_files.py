@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.project_files import FILE_LIMIT, PATH_LIMIT, ProjectFiles
+from navigator_kernel.adapters.files.project_files import FILE_LIMIT, PATH_LIMIT, ProjectFiles
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.stages.preprocess import MOST_FILES, TOGETHER
 from stages.messages import project, take
@@ -188,7 +188,7 @@ def test_what_is_exchanged_between_check_and_open_leads_nowhere(
             change(root / place, root.parent / target)
         return str(found)
 
-    monkeypatch.setattr("navigator_kernel.adapters.project_files.os.path.realpath", exchanging)
+    monkeypatch.setattr("navigator_kernel.adapters.files.project_files.os.path.realpath", exchanging)
     with pytest.raises((NotFound, Refused)):
         read(root, "folder/deep/notes.txt")
     assert change is to_pipe or (root / "folder/deep/notes.txt").read_text() == "outside"

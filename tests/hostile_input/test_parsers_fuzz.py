@@ -29,14 +29,14 @@ from hostile_input.near import (
     URLS,
     WRITTEN,
 )
-from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.errors import Damaged, NotFound, NotLoadable, Refused, UsageProblem
-from navigator_kernel.skills.lockfile import read_lock
-from navigator_kernel.skills.manifest import DESCRIPTION_LIMIT, read_manifest
-from navigator_kernel.skills.names import NAME
-from navigator_kernel.skills.receipts import receipt_in
-from navigator_kernel.skills.source import Source, parse_source
-from navigator_kernel.skills.template import Filling, fill, fill_argv
+from navigator_kernel.skills.catalog.receipts import receipt_in
+from navigator_kernel.skills.formats.manifest import DESCRIPTION_LIMIT, read_manifest
+from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.skills.formats.template import Filling, fill, fill_argv
+from navigator_kernel.skills.install.lockfile import read_lock
+from navigator_kernel.skills.source.address import Source, parse_source
 from navigator_kernel.stages.preprocess import preprocess, words_of
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.receipt import receipt_from

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from cli.support import Place, environment, place_in
-from navigator_kernel import prompt_hook
-from navigator_kernel.prompt_hook import hinted
-from navigator_kernel.resident_client import ask, socket_path
+from navigator_kernel.daemon import prompt_hook
+from navigator_kernel.daemon.client import ask, socket_path
+from navigator_kernel.daemon.prompt_hook import render_hint
 
-ARGV = (sys.executable, "-P", "-m", "navigator_kernel.prompt_hook")
+ARGV = (sys.executable, "-P", "-m", "navigator_kernel.daemon.prompt_hook")
 
 
 def hooked(here: Place, data: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -115,6 +115,6 @@ def test_a_process_that_cannot_answer_is_waited_for_once(tmp_path: Path, home: P
     ],
 )
 def test_what_is_said_is_names_and_no_more(found: dict[str, Any], names: list[str]) -> None:
-    told = hinted(found)
+    told = render_hint(found)
     assert all(name in told for name in names) if names else told == ""
     assert "gh" not in told and "\x1b" not in told

@@ -10,8 +10,8 @@ import pytest
 from cli.support import Place, below, place_in, type_a
 from models.wire_server import WireServer, serving
 from navigator_kernel import Kernel
-from navigator_kernel.assembly.consents import open_consents
-from navigator_kernel.assembly.parts import open_catalogue
+from navigator_kernel.bootstrap.consents import open_consents
+from navigator_kernel.bootstrap.parts import open_catalogue
 from person_state import accept
 from specialist.turns import settings, song
 

@@ -10,10 +10,10 @@ import pytest
 from cli.support import Place
 from models.wire_server import HELLO, WireServer
 from navigator_kernel import Event, Kernel, KernelError, Run
-from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import RunCompleted, RunStarted, SkillActivated
-from navigator_kernel.settings import load_settings
 from processes import working_in
 from skill_repositories import make_repo, skill_text
 from specialist.turns import of_phase_two, says

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import LIMIT, MODULE, Done, Place, environment
-from navigator_kernel.skills.change import INTENT
+from navigator_kernel.skills.install.change import INTENT
 
 CALLS = "write,pwrite64,rename,renameat,renameat2,fsync,fdatasync,unlink,unlinkat,symlink,symlinkat,mkdir,mkdirat,rmdir,openat"
 KILLED = (137, -9)

@@ -13,7 +13,7 @@ import pytest
 
 from cli.support import Place, place_in
 from lifecycle.trees import content, tree
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, NotFound, Refused
 from skill_repositories import commit, git, skill_text
 from skills.conftest import Project, make_project

@@ -13,7 +13,7 @@ import pytest
 
 from cli.support import LIMIT, MODULE, Place, environment, place_in
 from lifecycle.harness import FAULTS, Case, case_of, complaints, hit, need_strace, points_of, staged
-from navigator_kernel.skills.change import INTENT
+from navigator_kernel.skills.install.change import INTENT
 from skill_repositories import commit, git, make_repo, skill_text
 
 SAMPLE = 5  # points of each case that `make test` tries

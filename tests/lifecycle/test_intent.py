@@ -16,7 +16,7 @@ import pytest
 from cli.support import SOURCE
 from lifecycle.trees import content, tree
 from navigator_kernel.errors import Damaged, Refused
-from navigator_kernel.skills.change import INTENT
+from navigator_kernel.skills.install.change import INTENT
 from skill_repositories import make_repo, skill_text
 from skills.conftest import Project, make_project
 
@@ -27,7 +27,7 @@ DYING = """
 import os, signal, sys
 from pathlib import Path
 sys.path[:0] = sys.argv[1:3]
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from skills.conftest import make_project
 
 root, home, source, last = sys.argv[3:]

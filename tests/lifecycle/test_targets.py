@@ -12,9 +12,9 @@ import pytest
 from cli.support import Place, place_in
 from lifecycle.trees import content, tree
 from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused, SkillNotFound, UsageProblem
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.change import INTENT
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.install.change import INTENT
 from skill_repositories import commit, skill_text
 from skills.conftest import Project, make_project
 

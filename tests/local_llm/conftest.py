@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.settings import ModelProvider, Models
+from navigator_kernel.config.settings import ModelProvider, Models
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from cli.support import Place, place_in
-from navigator_kernel.adapters.chat_model import WireModel
-from navigator_kernel.assembly.parts import open_catalogue
-from navigator_kernel.routing.phase_one import PhaseOne
-from navigator_kernel.settings import Models
+from navigator_kernel.adapters.models.chat_model import WireModel
+from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.config.settings import Models
+from navigator_kernel.routing.phase_one import ModelJudge
 from navigator_kernel.text import language_of
 from navigator_kernel.values.chat import Asked, ChatMessage
 from navigator_kernel.values.route import Candidate, Retrieval
@@ -86,7 +86,7 @@ def test_it_keeps_to_the_schema_of_phase_1(models: Models, tmp_path: Path) -> No
 
     async def run() -> list[str]:
         model = WireModel("here:smollm2", models)
-        judge = PhaseOne(lambda: model, catalogue)
+        judge = ModelJudge(lambda: model, catalogue)
         try:
             return [(await judge.judge(text, found, (), language_of(text))).failure for text in MESSAGES]
         finally:

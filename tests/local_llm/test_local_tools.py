@@ -17,15 +17,15 @@ import pytest
 from msgspec.structs import replace
 
 from cli.support import Place, place_in
-from navigator_kernel.adapters.chat_model import WireModel
 from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.models.chat_model import WireModel
+from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, End
+from navigator_kernel.agent_loop.text_calls import TextCalls
+from navigator_kernel.config.settings import Models
 from navigator_kernel.events import Body, Event
-from navigator_kernel.settings import Models
-from navigator_kernel.specialist.loop import End, Loop, Waiting
-from navigator_kernel.specialist.text_calls import TextCalls
 from navigator_kernel.tools.specs import specs
 from navigator_kernel.values.chat import Asked, Completion, ToolCall, ToolSpec
-from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
+from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 from person_state import accept
 from specialist.turns import events, song
 from tools.bench_of_tools import Toolbox, toolbox
@@ -62,20 +62,20 @@ class Only:
     tool: str
     choices: Mapping[str, Sequence[str]]
 
-    def admit(self, work: Assignment) -> None:
+    def admit(self, work: AgentTask) -> None:
         self.box.tools.admit(work)
 
-    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
+    def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         (found,) = [spec for spec in specs("en") if spec.name == self.tool]
         fields = {name: {"type": "string", "enum": list(held)} for name, held in self.choices.items()}
         schema = {**found.schema, "properties": fields, "required": list(fields)}
         return (ToolSpec(name=found.name, description=found.description, schema=schema),)
 
-    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         return await self.box.tools.call(work, call, arguments)
 
 
-def worked(models: Models, box: Toolbox, request: str, tool: str, **choices: Sequence[str]) -> tuple[Progress, End]:
+def worked(models: Models, box: Toolbox, request: str, tool: str, **choices: Sequence[str]) -> tuple[AgentState, End]:
     """What came of a request, with a yes to what is asked."""
     said: list[Event] = []
 
@@ -83,17 +83,17 @@ def worked(models: Models, box: Toolbox, request: str, tool: str, **choices: Seq
         said.append(Event(run="run-1", turn=0, step=step, seq=len(said), ts="", parent=parent, body=body))
         return said[-1]
 
-    async def run() -> tuple[Progress, End]:
+    async def run() -> tuple[AgentState, End]:
         model, progress = CallThenAnswer(WireModel("here:smollm2", models)), None
         work = replace(box.work, request=request)
         try:
             while True:
-                loop = Loop(
+                loop = AgentLoop(
                     work=work, model=TextCalls(model), tools=Only(box, tool, choices), clock=SystemClock(), emit=emit
                 )
                 try:
                     return await loop.run(progress)
-                except Waiting as waits:
+                except ApprovalRequired as waits:
                     progress = waits.progress
                     box.kernel.consents.allow(work.run, str(waits.asked.data["subject"]))
         finally:
@@ -107,7 +107,7 @@ def box(tmp_path: Path) -> Toolbox:
     return toolbox(tmp_path.resolve(), named=("notes.txt",))
 
 
-def told(progress: Progress) -> list[str]:
+def told(progress: AgentState) -> list[str]:
     return [message.text for message in progress.messages if message.role == "tool"]
 
 

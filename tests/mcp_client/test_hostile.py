@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from agents.conftest import Place
-from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.bootstrap.parts import open_sandbox
 from navigator_kernel.values.mcp import McpServer, OfferedTool
 from processes import working_in
 

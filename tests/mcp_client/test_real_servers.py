@@ -20,7 +20,7 @@ import pytest
 from agents.conftest import Place
 from cli.support import place_in
 from models.wire_server import Said, serving
-from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.bootstrap.parts import open_sandbox
 from navigator_kernel.errors import ConnectionFailed, InputNeeded, PermissionDenied, ResourceNotFound
 from navigator_kernel.values.mcp import McpServer
 from processes import working_in

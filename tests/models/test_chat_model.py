@@ -12,11 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 from models.wire_server import HELLO, MODES, Said, WireServer, serving
-from navigator_kernel.adapters.chat_model import WireModel
+from navigator_kernel.adapters.models.chat_model import WireModel
+from navigator_kernel.config.settings import ModelProvider, Models
 from navigator_kernel.errors import KernelError, ModelFailed, NotFound, TimedOut, UsageProblem
-from navigator_kernel.settings import ModelProvider, Models
+from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolSpec
-from navigator_kernel.values.model_failure import failure_text
 
 KEY = "sk-made-up-key-0123456789"
 LIMITS = Models(retries=2, connect=1.0, first=1.5, idle=1.0)  # a busy machine answers late, too

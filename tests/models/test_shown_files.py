@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from models.wire_server import WireServer, serving
-from navigator_kernel.adapters import model_files
-from navigator_kernel.adapters.chat_model import WireModel
-from navigator_kernel.adapters.model_files import CHANGED, LEFT_OUT, UNREAD, UNSEEN
-from navigator_kernel.adapters.model_providers import PICTURES, seen_by
+from navigator_kernel.adapters.models import files as model_files
+from navigator_kernel.adapters.models.chat_model import WireModel
+from navigator_kernel.adapters.models.files import CHANGED, LEFT_OUT, UNREAD, UNSEEN
+from navigator_kernel.adapters.models.providers import PICTURES, seen_by
+from navigator_kernel.agent_loop.text_calls import TextCalls
+from navigator_kernel.agent_loop.window import tokens
+from navigator_kernel.config.settings import ModelProvider, Models, load_settings
 from navigator_kernel.errors import UsageProblem
 from navigator_kernel.model_ports import ChatModel
-from navigator_kernel.settings import ModelProvider, Models, load_settings
-from navigator_kernel.specialist.text_calls import TextCalls
-from navigator_kernel.specialist.window import tokens
 from navigator_kernel.values.chat import PDF, Asked, ChatMessage, ShownFile, ToolCall, ToolSpec
 from tools.picture_files import pdf, png
 

@@ -131,8 +131,8 @@ def test_notes_are_found_by_their_words_and_linked(planner: Planner) -> None:
 
 
 def test_notes_are_found_by_what_they_mean(tmp_path: Path) -> None:
-    from navigator_kernel.adapters.files import FolderWriter
-    from navigator_kernel.adapters.use_encoder import UseEncoder
+    from navigator_kernel.adapters.files.writer import FolderWriter
+    from navigator_kernel.adapters.index.use_encoder import UseEncoder
 
     kept = tmp_path / "encoders"
     encoder = UseEncoder(kept, lambda: FolderWriter([kept]))

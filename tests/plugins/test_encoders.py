@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.assembly.kernel import assemble
-from navigator_kernel.settings import load_settings
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import load_settings
 from person_state import state_of
 
 TOY = """

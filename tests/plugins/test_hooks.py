@@ -15,12 +15,12 @@ from click.testing import CliRunner
 
 from models.wire_server import Said, serving
 from navigator_kernel import hookspecs
-from navigator_kernel.assembly.kernel import assemble
-from navigator_kernel.assembly.lifecycle import open_lifecycle
-from navigator_kernel.cli.commands import navigator
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.cli.main import run
+from navigator_kernel.cli.registry import navigator
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.settings import load_settings
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session

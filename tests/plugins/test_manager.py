@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.adapters.entry_points import entry_points
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.plugins import Plugins, add_entry_points, add_folders, build_manager
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
-from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.bootstrap.places import shipped_home
 from routing.distractors import write_distractors
 from routing.place import Routing, routing_at, write_skills
 

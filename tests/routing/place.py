@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.project_files import ProjectFiles
+from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import Meaning
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.mapping import SkillMapping
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.routing.meaning import SemanticRanker
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.source.mapping import SkillMapping
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
@@ -62,7 +62,7 @@ def routing_at(root: Path, encoder: Encoder | None = None) -> Routing:
         catalogue=catalogue, mapping=SkillMapping([page]), scripts=scripts, servers=("files", "search")
     )
     if encoder is not None:
-        router.meaning = Meaning(RoutingIndex(root / "index", FolderWriter([root]), encoder))
+        router.meaning = SemanticRanker(RoutingIndex(root / "index", FolderWriter([root]), encoder))
     return Routing(root=root, catalogue=catalogue, router=router)
 
 

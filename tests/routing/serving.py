@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.support import MODULE, environment
-from navigator_kernel.resident_client import ask, socket_path
+from navigator_kernel.daemon.client import ask, socket_path
 
 LIMIT = 60.0  # seconds; a busy machine is no failure
 

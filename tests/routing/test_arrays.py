@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.arrays import places
 from navigator_kernel.routing.entries import Entry

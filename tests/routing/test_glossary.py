@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.glossary import alike
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.terms import content_terms
 
 
@@ -44,6 +44,6 @@ def test_a_latin_phrase_counts_as_a_whole_word_only() -> None:
 
 
 def test_words_alone_find_a_skill_by_what_stands_for_its_name(tmp_path: Path) -> None:
-    held = Meaning(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), None))
+    held = SemanticRanker(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), None))
     held.learn([Entry(id=name, name=name, description=f"Work with {name} files") for name in ("pptx", "xlsx", "pdf")])
     assert held.judged("帮我做一个幻灯片", 3).candidates[0].name == "pptx"

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
@@ -167,8 +167,8 @@ def test_what_a_killed_process_left_is_made_anew(index_at: Index, tmp_path: Path
 PROCESS = """
 import sys
 from pathlib import Path
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.routing.index import RoutingIndex
 from routing.semantic import entries
 root, kept, skip = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from cli.support import Place, place_in
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.assembly.parts import open_lessons
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.bootstrap.parts import open_lessons
 from navigator_kernel.model_ports import Encoder, TextKind
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.stages.resume import resume
 from navigator_kernel.values.request import Message, PendingQuestion, Session
 from navigator_kernel.values.route import Retrieval
@@ -195,7 +195,7 @@ def company(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Compa
 
     def found(taught: Mapping[str, Sequence[str]], asked: Iterable[str] = QUESTIONS) -> Found:
         index = RoutingIndex(root / f"index-{len(list(root.iterdir()))}", FolderWriter([root]), remembering)
-        meaning = Meaning(index, lessons=lambda: dict(taught))
+        meaning = SemanticRanker(index, lessons=lambda: dict(taught))
         router = CascadeRouter(catalogue=place.catalogue, mapping=place.router.mapping, scripts={}, meaning=meaning)
         return {text: router.retrieve(text) for text in asked}
 

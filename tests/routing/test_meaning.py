@@ -9,13 +9,13 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import KernelError
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing import meaning as meaning_module
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import PLAIN, Meaning
+from navigator_kernel.routing.meaning import PLAIN, SemanticRanker
 from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Tier, bands, shipped
 from navigator_kernel.routing.ranker import MEASURED
 from navigator_kernel.values.resource import SkillDef
@@ -25,8 +25,8 @@ from routing.semantic import TOLD, entries
 
 
 @pytest.fixture
-def meaning(tmp_path: Path, encoder: Encoder) -> Meaning:
-    held = Meaning(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder))
+def meaning(tmp_path: Path, encoder: Encoder) -> SemanticRanker:
+    held = SemanticRanker(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder))
     held.learn(entries())
     return held
 
@@ -53,7 +53,7 @@ def first(found: Retrieval) -> str:
         ("make the photo smaller", "image-resize"),
     ],
 )
-def test_a_request_comes_first_to_its_skill_in_either_language(meaning: Meaning, text: str, name: str) -> None:
+def test_a_request_comes_first_to_its_skill_in_either_language(meaning: SemanticRanker, text: str, name: str) -> None:
     assert first(meaning.judged(text, 5)) == name
 
 
@@ -70,11 +70,11 @@ def test_a_request_comes_first_to_its_skill_in_either_language(meaning: Meaning,
         "tell me a joke",
     ],
 )
-def test_what_no_skill_is_for_is_left_alone(meaning: Meaning, text: str) -> None:
+def test_what_no_skill_is_for_is_left_alone(meaning: SemanticRanker, text: str) -> None:
     assert meaning.judged(text, 5).band == "direct"
 
 
-def test_confidence_is_a_probability_that_falls_with_the_rank(meaning: Meaning) -> None:
+def test_confidence_is_a_probability_that_falls_with_the_rank(meaning: SemanticRanker) -> None:
     found = meaning.judged("merge these pdf files into one", 5)
     held = [one.confidence for one in found.candidates]
     assert found.band == "route"
@@ -82,13 +82,13 @@ def test_confidence_is_a_probability_that_falls_with_the_rank(meaning: Meaning) 
     assert held[0] >= bands().take["balanced"]
 
 
-def test_the_parts_of_a_score_add_up_to_it(meaning: Meaning) -> None:
+def test_the_parts_of_a_score_add_up_to_it(meaning: SemanticRanker) -> None:
     for one in meaning.judged("merge these pdf files into one", 5).candidates:
         assert sum(one.parts.values()) == pytest.approx(one.score, abs=0.005 * len(MEASURED))
 
 
 @pytest.mark.requirement("X-45")
-def test_a_bolder_router_takes_more(meaning: Meaning) -> None:
+def test_a_bolder_router_takes_more(meaning: SemanticRanker) -> None:
     texts = ["make the photo smaller", "will it rain tomorrow?", "files", "help with money", "我想出去玩"]
     taken = []
     for boldness in get_args(Boldness):
@@ -98,7 +98,7 @@ def test_a_bolder_router_takes_more(meaning: Meaning) -> None:
 
 
 @pytest.mark.requirement("X-45", "RTE-21")
-def test_what_is_not_sure_is_offered_three_at_most(meaning: Meaning) -> None:
+def test_what_is_not_sure_is_offered_three_at_most(meaning: SemanticRanker) -> None:
     found = meaning.judged("帮我看看这张照片", 5)
     assert (found.band, found.reason) == ("ambiguous", "likely")
     assert found.offered == tuple(one.name for one in found.candidates[: len(found.offered)])
@@ -107,7 +107,7 @@ def test_what_is_not_sure_is_offered_three_at_most(meaning: Meaning) -> None:
 
 @pytest.mark.requirement("X-45")
 @pytest.mark.parametrize("text", ["what does pdf stand for?", "谁发明了PDF"])
-def test_a_question_about_a_subject_takes_no_skill(meaning: Meaning, text: str) -> None:
+def test_a_question_about_a_subject_takes_no_skill(meaning: SemanticRanker, text: str) -> None:
     assert meaning.judged(text, 5).band != "route"
 
 
@@ -128,12 +128,12 @@ def test_the_shipped_weights_fit_what_is_measured() -> None:
 def place(tmp_path: Path, encoder: Encoder) -> Routing:
     write_skills(tmp_path, dict(TOLD))
     held = routing_at(tmp_path)
-    held.router.meaning = Meaning(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder))
+    held.router.meaning = SemanticRanker(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder))
     return held
 
 
 def test_words_that_are_sure_are_taken_before_a_vector_is_looked_at(
-    meaning: Meaning, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+    meaning: SemanticRanker, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
         raise AssertionError("the encoder was asked")
@@ -174,7 +174,7 @@ def test_an_encoder_that_fails_leaves_words_alone_and_says_so(
     assert caplog.messages == ["routing by words only: the sentence encoder is broken"]
 
 
-def test_a_new_skill_is_found_at_once(meaning: Meaning) -> None:
+def test_a_new_skill_is_found_at_once(meaning: SemanticRanker) -> None:
     new = Entry(id="plant-care", name="plant-care", description="Tells how to water and repot house plants.")
     meaning.learn([*entries(), new])
     assert first(meaning.judged("我的绿萝叶子发黄了怎么办", 5)) == "plant-care"
@@ -191,7 +191,7 @@ def test_an_index_of_the_right_length_that_nobody_made_is_made_anew(
     path.write_bytes(harm * (path.stat().st_size - 1) + b"\n")
     again = routing_at(tmp_path)
     assert place.router.meaning is not None
-    again.router.meaning = Meaning(
+    again.router.meaning = SemanticRanker(
         RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), place.router.meaning.index.encoder)
     )
     assert again.router.retrieve(asked).candidates[0].name == "recipe-finder"
@@ -204,13 +204,13 @@ def test_an_index_that_names_other_skills_is_made_anew(place: Routing, tmp_path:
     path.write_bytes(path.read_bytes().replace(b'"recipe-finder"', b'"intruder-here"'))
     again = routing_at(tmp_path)
     assert place.router.meaning is not None
-    again.router.meaning = Meaning(
+    again.router.meaning = SemanticRanker(
         RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), place.router.meaning.index.encoder)
     )
     assert again.router.retrieve(asked).candidates[0].name == "recipe-finder"
 
 
-def test_rows_that_count_no_more_crowd_none_out(meaning: Meaning) -> None:
+def test_rows_that_count_no_more_crowd_none_out(meaning: SemanticRanker) -> None:
     """Each change leaves a row behind until the index is made anew."""
     held = entries()
     for at in range(70):
@@ -233,7 +233,9 @@ def test_of_skills_that_are_what_they_were_nothing_is_told_anew(
 
     monkeypatch.setattr(meaning_module, "entry_of", telling)
     lessons: dict[str, tuple[str, ...]] = {}
-    held = Meaning(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder), lessons=lambda: dict(lessons))
+    held = SemanticRanker(
+        RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), encoder), lessons=lambda: dict(lessons)
+    )
     skills = tuple(SkillDef(name=name, description=text, path=tmp_path, folder=None) for name, text in TOLD.items())
     held.retrieve(skills[:-1], "merge these pdf files", 3)
     assert told == list(TOLD)[:-1]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.model_ports import Encoder
 from navigator_kernel.routing.index import RoutingIndex
-from navigator_kernel.routing.meaning import Meaning
+from navigator_kernel.routing.meaning import SemanticRanker
 from routing.place import routing_at
 
 LEAST = 0.90  # of each language, first in the list
@@ -39,7 +39,7 @@ def missed(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> dict[s
     root = tmp_path_factory.mktemp("pairs")
     shutil.copytree(shipped_home().skills, root / ".claude" / "skills", ignore=shutil.ignore_patterns(".*", "*.db"))
     router = routing_at(root).router
-    router.meaning = Meaning(RoutingIndex(root / "index", FolderWriter([root]), encoder))
+    router.meaning = SemanticRanker(RoutingIndex(root / "index", FolderWriter([root]), encoder))
 
     def first(text: str) -> str:
         return next((one.name for one in router.retrieve(text).candidates), "-")

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from cli.support import Place, place_in
 from models.wire_server import HELLO, Said, WireServer, serving
-from navigator_kernel.adapters.chat_model import WireModel
-from navigator_kernel.routing.phase_one import SHORTLIST, WHOLE, PhaseOne, parsed, prompt
-from navigator_kernel.settings import ModelProvider, Models
+from navigator_kernel.adapters.models.chat_model import WireModel
+from navigator_kernel.config.settings import ModelProvider, Models
+from navigator_kernel.routing.phase_one import SHORTLIST, WHOLE, ModelJudge, parsed, prompt
 from navigator_kernel.text import Language
 from navigator_kernel.values.request import Said as Entry
 from navigator_kernel.values.route import Candidate, Judged, Retrieval
@@ -72,7 +72,7 @@ def judged(
         held = WireModel(f"there:{model}", models_at(server))
         try:
             found = doubt("boat-painter", "song-writer")
-            return await PhaseOne(lambda: held, place.catalogue, mode).judge(text, found, said, language)
+            return await ModelJudge(lambda: held, place.catalogue, mode).judge(text, found, said, language)
         finally:
             await held.close()
 
@@ -200,7 +200,7 @@ def test_no_more_than_a_shortlist_is_shown(server: WireServer, tmp_path: Path) -
 
     async def run() -> None:
         held = WireModel(f"there:{answers(server, '{}')}", models_at(server))
-        await PhaseOne(lambda: held, routing_at(tmp_path).catalogue).judge("x", doubt(*names), (), "en")
+        await ModelJudge(lambda: held, routing_at(tmp_path).catalogue).judge("x", doubt(*names), (), "en")
         await held.close()
 
     asyncio.run(run())

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from cli.support import MODULE, Place, environment, place_in
-from navigator_kernel.resident_client import REQUEST_LIMIT, ask, is_ours, is_private, socket_path
+from navigator_kernel.daemon.client import REQUEST_LIMIT, ask, is_ours, is_private, socket_path
 from person_state import state_of
 from routing.place import write_skills
 from routing.serving import LIMIT, Serving, answering, begun_processes, heard, place_of_socket, serving, until
@@ -293,10 +293,10 @@ def test_a_path_that_is_too_long_is_no_answer(here: Place, tmp_path: Path, monke
 
 
 def test_the_client_loads_next_to_nothing() -> None:
-    then = "import navigator_kernel.resident_client as client\nassert client.ask('hello', '.', start=False) is None"
+    then = "import navigator_kernel.daemon.client as client\nassert client.ask('hello', '.', start=False) is None"
     source = IMPORTED.format(first="import os, socket, time", then=then)
     done = subprocess.run([sys.executable, "-c", source], env=environment(), capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == ["__future__", "navigator_kernel", "navigator_kernel.resident_client"]
+    assert json.loads(done.stdout) == ["__future__", "navigator_kernel", "navigator_kernel.daemon.client"]
 
 
 def test_without_a_process_there_is_no_answer(here: Place) -> None:

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from navigator_kernel import Kernel
-from navigator_kernel.assembly.kernel import assemble
-from navigator_kernel.assembly.parts import RouterParts, open_router
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.parts import RouterParts, open_router
 from navigator_kernel.cli.project import App
-from navigator_kernel.cli.routed import routed
+from navigator_kernel.cli.route.routed import routed
+from navigator_kernel.config.settings import Settings
+from navigator_kernel.daemon.prompt_hook import render_hint
 from navigator_kernel.mcp_server.kernel_tools import KernelTools
-from navigator_kernel.prompt_hook import hinted
-from navigator_kernel.settings import Settings
 
 TABLE = Path(__file__).parent / "golden" / "surfaces.tsv"
 HEAD = "message\tdecision\tat a terminal\thook"
@@ -46,7 +46,7 @@ def surfaces(root: Path, monkeypatch: pytest.MonkeyPatch) -> Surfaces:
 
 def hint(told: dict[str, Any]) -> str:
     """What the hook says, in short."""
-    said = hinted(told)
+    said = render_hint(told)
     return "" if not said else "use it" if "fits this message" in said else "may fit"
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from navigator_kernel.adapters.columns import Picked
-from navigator_kernel.adapters.use_encoder import ENDING, LIMITS, UseEncoder
+from navigator_kernel.adapters.index.columns import RecordReader
+from navigator_kernel.adapters.index.use_encoder import ENDING, LIMITS, UseEncoder
 from navigator_kernel.routing import vectors as vectors_module
 from navigator_kernel.routing.vectors import Vectors
 
@@ -111,7 +111,7 @@ def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_fir
     (tmp_path / "vectors").write_bytes(held.tobytes())
     with (tmp_path / "vectors").open("rb") as file:
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    picked = Picked(tmp_path / "vectors", 3 * width * 2)
+    picked = RecordReader(tmp_path / "vectors", 3 * width * 2)
     few = Vectors(**{**files, "vectors": mapped}, rows=rows, dimensions=width, picked=picked)
     shared = 0
     for query in (topics[:40] / np.linalg.norm(topics[:40], axis=1, keepdims=True)).astype(np.float32):

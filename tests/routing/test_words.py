@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from navigator_kernel.adapters.columns import Columns
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.word_index import WordIndex
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.index.columns import SegmentStore
+from navigator_kernel.adapters.index.word_index import WordIndex
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.ranker import SEARCHED
-from navigator_kernel.routing.view import IndexView
+from navigator_kernel.routing.view import IndexSnapshot
 from navigator_kernel.routing.words import FEW, SMALL
 
 Index = Callable[[str], RoutingIndex]
@@ -37,13 +37,13 @@ def said(seed: int) -> Entry:
     return Entry(id=name, name=name, description=some(length), body=some(12), examples=(some(5),))
 
 
-def held(index: RoutingIndex, entries: Sequence[Entry]) -> IndexView:
+def held(index: RoutingIndex, entries: Sequence[Entry]) -> IndexSnapshot:
     index.sync(entries)
     assert index.view is not None
     return index.view
 
 
-def scores(view: IndexView, text: str, limit: int = 200) -> dict[str, float]:
+def scores(view: IndexSnapshot, text: str, limit: int = 200) -> dict[str, float]:
     return {
         view.row(row).id: score for row, score in view.words.search(dict.fromkeys(text.split(), 1.0), SEARCHED, limit)
     }
@@ -53,7 +53,7 @@ def commits(root: Path) -> list[bytes]:
     return [path.read_bytes() for path in root.glob("*/*/g-*/words/meta.json")]
 
 
-def late(view: IndexView) -> tuple[list[str], int]:
+def late(view: IndexSnapshot) -> tuple[list[str], int]:
     """The newest rows and the number of buried ones."""
     return [view.row(row).id for row in view.words.late.newest], len(view.words.late.buried)
 
@@ -157,8 +157,8 @@ def test_who_reads_an_older_state_is_told_no_row_twice_and_none_that_came_later(
     older = held(index, MANY[:110])
     wanted = scores(older, "word1 word2 word3")
     held(index, MANY[:200])
-    columns = Columns(tmp_path / "index" / "words", FolderWriter([tmp_path]))
-    again = IndexView(columns, older.head, None)
+    columns = SegmentStore(tmp_path / "index" / "words", FolderWriter([tmp_path]))
+    again = IndexSnapshot(columns, older.head, None)
     rows = [row for row, _ in again.words.search(dict.fromkeys(["word1", "word2", "word3"], 1.0), SEARCHED, 200)]
     assert len(rows) == len(set(rows))
     assert {again.row(row).id for row in rows} == wanted.keys()

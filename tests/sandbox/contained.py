@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.process import ProcessRunner
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.sandbox import contain
-from navigator_kernel.sandbox.rungs import rungs
+from navigator_kernel.sandbox.backends import rungs
 from navigator_kernel.values.job import Job
 
 

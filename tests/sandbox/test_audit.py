@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.support import MODULE, Place, below, environment, place_in, type_a
-from navigator_kernel.adapters.record_line import LINE_LIMIT, written
-from navigator_kernel.assembly.parts import open_audit
-from navigator_kernel.settings import user_state
+from navigator_kernel.adapters.stores.record_line import LINE_LIMIT, written
+from navigator_kernel.bootstrap.parts import open_audit
+from navigator_kernel.config.settings import user_state
 from person_state import state_of
 from skill_repositories import make_repo
 
@@ -210,7 +210,7 @@ def test_a_head_that_is_one_line_behind_is_what_a_killed_process_leaves(here: Pl
 
 
 def test_a_process_killed_again_and_again_leaves_a_whole_record(here: Place) -> None:
-    code = "from navigator_kernel.assembly.parts import open_audit; from pathlib import Path; import sys\n"
+    code = "from navigator_kernel.bootstrap.parts import open_audit; from pathlib import Path; import sys\n"
     code += "audit = open_audit(Path(sys.argv[1]))\nprint(flush=True)\nwhile True: audit.record('wrote', path='a')"
     for _ in range(12):
         argv = [sys.executable, "-c", code, str(here.root)]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.node_environments import NodeEnvironments
+from navigator_kernel.adapters.processes.node_environments import NodeEnvironments
 from navigator_kernel.errors import ConsentNeeded, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
-from navigator_kernel.skills.dependencies import fingerprint, needed
+from navigator_kernel.skills.formats.dependencies import fingerprint, needed
 from navigator_kernel.values.resource import SkillDef
 from npm_registry import Registry, serving
 from tools.bench_of_tools import Toolbox, toolbox

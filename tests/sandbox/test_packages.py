@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from cli.support import Place, below, place_in, type_a
-from navigator_kernel.adapters.environments import Environments, activated, argv_in
-from navigator_kernel.adapters.process import ProcessRunner
-from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.adapters.processes.environments import Environments, activated, argv_in
+from navigator_kernel.adapters.processes.process import ProcessRunner
+from navigator_kernel.bootstrap.parts import open_sandbox
 from navigator_kernel.sandbox import contain
-from navigator_kernel.sandbox.rungs import Rung, rungs
-from navigator_kernel.skills.dependencies import declared
+from navigator_kernel.sandbox.backends import SandboxBackend, rungs
+from navigator_kernel.skills.formats.dependencies import declared
 from navigator_kernel.values.job import Job, Outcome
 from navigator_kernel.values.resource import SkillDef
 from package_index import Index, made, serving, two
@@ -51,7 +51,7 @@ print(json.dumps(out))
 """
 
 
-def outcome_in(rung: Rung, job: Job, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+def outcome_in(rung: SandboxBackend, job: Job, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     monkeypatch.setattr(contain, "rungs", lambda: (rung,))
     sandbox = open_sandbox()
     assert sandbox.rung() is not None and isinstance(sandbox.inner, ProcessRunner)
@@ -60,7 +60,7 @@ def outcome_in(rung: Rung, job: Job, monkeypatch: pytest.MonkeyPatch) -> Outcome
 
 @pytest.mark.parametrize("rung", rungs(), ids=lambda rung: rung.name)
 def test_a_contained_skill_has_its_packages_and_cannot_install_others(
-    index: Index, tmp_path: Path, rung: Rung, monkeypatch: pytest.MonkeyPatch
+    index: Index, tmp_path: Path, rung: SandboxBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two(index)
     index.add("other")

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.process import ProcessRunner
-from navigator_kernel.adapters.tree import disk_used, listed
+from navigator_kernel.adapters.files.tree import disk_used, listed
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import NoSandbox, NotFound, UsageProblem
 from navigator_kernel.sandbox import cgroup, contain
+from navigator_kernel.sandbox.backends import SandboxBackend, landlock_abi, rungs, works
 from navigator_kernel.sandbox.confinement import confinement
 from navigator_kernel.sandbox.contain import ContainedRunner
-from navigator_kernel.sandbox.rungs import Rung, landlock_abi, rungs, works
 from navigator_kernel.sandbox.seccomp import program
 from navigator_kernel.values.job import Job, Outcome
 
@@ -41,8 +41,8 @@ def ran(runner: ContainedRunner, job: Job) -> Outcome:
     return asyncio.run(runner.run(job))
 
 
-def broken(name: str) -> Rung:
-    return Rung(name, lambda argv, _: {"argv": list(argv), "landlock": (b"", []), "seccomp": None})
+def broken(name: str) -> SandboxBackend:
+    return SandboxBackend(name, lambda argv, _: {"argv": list(argv), "landlock": (b"", []), "seccomp": None})
 
 
 def test_the_best_that_works_is_used_and_remembered(
@@ -89,7 +89,7 @@ def test_with_bubblewrap_hidden_landlock_takes_over(
 ) -> None:
     if not landlock_abi():
         pytest.skip("this kernel has no Landlock")
-    monkeypatch.setattr("navigator_kernel.sandbox.rungs.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("navigator_kernel.sandbox.backends.shutil.which", lambda *_, **__: None)
     found = runner.rung()
     assert found is not None and found.name == "landlock"
 
@@ -148,7 +148,7 @@ def test_what_a_job_names_is_read_and_not_written(runner: ContainedRunner, tmp_p
 
 @pytest.mark.parametrize("rung", rungs(), ids=lambda rung: rung.name)
 def test_who_may_read_the_project_sees_no_conversation_and_no_other_run(
-    runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: Rung
+    runner: ContainedRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: SandboxBackend
 ) -> None:
     monkeypatch.setattr(contain, "rungs", lambda: (rung,))
     root, outside = tmp_path / "project", tmp_path / "outside"

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from cli.support import Place, below, place_in, type_a
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.process import ProcessRunner
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.processes.process import ProcessRunner
 from navigator_kernel.errors import Refused
 from navigator_kernel.sandbox import contain, hidden_files
+from navigator_kernel.sandbox.backends import SandboxBackend, rungs
 from navigator_kernel.sandbox.contain import ContainedRunner
 from navigator_kernel.sandbox.hidden_files import secret_paths
-from navigator_kernel.sandbox.rungs import Rung, rungs
 from navigator_kernel.values.job import Job
 from person_state import accept
 from skill_repositories import git
@@ -54,7 +54,7 @@ def here(tmp_path: Path) -> Place:
     return place
 
 
-def read_by(rung: Rung, root: Path, kept: Path, *paths: str, whole: bool = True) -> dict[str, str]:
+def read_by(rung: SandboxBackend, root: Path, kept: Path, *paths: str, whole: bool = True) -> dict[str, str]:
     """What a process under `rung` that may read the project gets of `paths`."""
     cwd = root / "mybox" / "workspace" / "r"
     cwd.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def read_by(rung: Rung, root: Path, kept: Path, *paths: str, whole: bool = True)
 
 @pytest.mark.parametrize("rung", RUNGS)
 def test_who_reads_the_project_reads_no_file_of_secrets(
-    here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: Rung
+    here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: SandboxBackend
 ) -> None:
     monkeypatch.setattr(contain, "rungs", lambda: (rung,))
     (here.root / "link.txt").symlink_to(".env")
@@ -83,7 +83,7 @@ def test_who_reads_the_project_reads_no_file_of_secrets(
 
 @pytest.mark.parametrize("rung", RUNGS)
 def test_settings_of_git_are_read_unless_they_hold_a_password(
-    here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: Rung
+    here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: SandboxBackend
 ) -> None:
     monkeypatch.setattr(contain, "rungs", lambda: (rung,))
     git(here.root, "init", "--quiet")
@@ -163,11 +163,11 @@ def test_a_file_of_secrets_in_a_skill_is_neither_exported_nor_served(here: Place
     accept(here.root, "keyed")
     done = here.run("skill", "export", "keyed", "out")
     assert (done.code, [path for path in here.root.glob("out/**/*") if path.name == ".env"]) == (3, [])
-    from navigator_kernel.assembly.parts import open_catalogue
+    from navigator_kernel.bootstrap.parts import open_catalogue
     from navigator_kernel.errors import NotFound
-    from navigator_kernel.mcp_server.skill_shelf import SkillShelf
+    from navigator_kernel.mcp_server.skill_resources import SkillResources
 
-    shelf = SkillShelf(open_catalogue(here.root))
+    shelf = SkillResources(open_catalogue(here.root))
     uris = [one["uri"] for one in shelf.entry("skill://keyed/SKILL.md")["resources"]]
     assert (any(".env" in uri for uri in uris), "skill://keyed/data.txt" in uris) == (False, True)
     with pytest.raises(NotFound):

@@ -20,10 +20,10 @@ import msgspec
 import pytest
 
 import navigator_kernel
-from navigator_kernel.adapters.tree import remove_tree
-from navigator_kernel.assembly.parts import open_sandbox
+from navigator_kernel.adapters.files.tree import remove_tree
+from navigator_kernel.bootstrap.parts import open_sandbox
+from navigator_kernel.sandbox.backends import rungs, works
 from navigator_kernel.sandbox.contain import _machine as machine
-from navigator_kernel.sandbox.rungs import rungs, works
 
 NOBODY = 65534
 User = Literal["self", "nobody"]

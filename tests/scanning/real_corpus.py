@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.assembly.scanners import Scanners
+from navigator_kernel.bootstrap.scanners import Scanners
 from navigator_kernel.errors import KernelError
-from navigator_kernel.skills.discover import Found
-from navigator_kernel.skills.plans import drafts, verdict_of
-from navigator_kernel.skills.reading import Reader, open_source
+from navigator_kernel.skills.install.plans import drafts, verdict_of
 from navigator_kernel.skills.scan.commands import findings as command_findings
 from navigator_kernel.skills.scan.finding import told
-from navigator_kernel.skills.source import parse_source
+from navigator_kernel.skills.source.address import parse_source
+from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.reading import SourceReader, open_source
 from navigator_kernel.values.resource import Diagnostic
 
 TOP = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ def judged(bundle: Path, work: Path) -> Judged:
     refused: list[tuple[Found, KernelError]] = []
     skills: dict[str, Sequence[Diagnostic]] = {}
     with open_source(source) as tree:
-        reader = Reader(source, tree)
+        reader = SourceReader(source, tree)
         found = reader.find()
         for plan in drafts(found, reader, SystemClock(), refused=refused):
             seen = (*scan(plan.skill, plan.contents), *command_findings(plan.skill, plan.contents))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.assembly.places import shipped_home
-from navigator_kernel.skills.plans import verdict_of
+from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.skills.install.plans import verdict_of
 from navigator_kernel.skills.scan.content import findings
 from navigator_kernel.skills.scan.passages import Passage, passages
 from navigator_kernel.skills.scan.rule import Hit, Rule, rules

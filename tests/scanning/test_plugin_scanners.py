@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import plugins.conftest as packages
-from navigator_kernel.adapters import module_call
-from navigator_kernel.assembly import scanners
+from navigator_kernel.adapters.processes import module_call
+from navigator_kernel.bootstrap import scanners
 from navigator_kernel.cli.main import run
 from skill_repositories import skill_text
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.assembly.kernel import assemble
-from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.config.settings import Settings
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.settings import Settings
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.report import Report

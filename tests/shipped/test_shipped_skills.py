@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from navigator_kernel.assembly.places import shipped_digests, shipped_home
+from navigator_kernel.bootstrap.places import shipped_digests, shipped_home
 from navigator_kernel.planner.toolkit import registry
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.digest import shipped_digest
-from navigator_kernel.skills.roots import Root
-from navigator_kernel.skills.template import Filling, fill_argv
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.digest import shipped_digest
+from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.formats.template import Filling, fill_argv
 from navigator_kernel.values.resource import SkillDef
 from shipped.place import NAMES, Place, script_of
 

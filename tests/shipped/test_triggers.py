@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
-from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
+from navigator_kernel.bootstrap.places import shipped_home
 from routing.distractors import write_distractors
 from routing.place import Routing, routing_at
 from shipped.place import NAMES

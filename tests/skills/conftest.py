@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.skills.doors import Doors
-from navigator_kernel.skills.lifecycle import Lifecycle
-from navigator_kernel.skills.mapping import SkillMapping
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.skills.commands.lifecycle import Lifecycle
+from navigator_kernel.skills.install.deps import InstallDeps
+from navigator_kernel.skills.source.mapping import SkillMapping
 from navigator_kernel.values.resource import Level
 
 
@@ -67,7 +67,7 @@ def make_project(root: Path, home: Path, writer: type[FolderWriter] = FolderWrit
     ]
     root.mkdir(parents=True, exist_ok=True)
     seen = FolderWriter([state])
-    doors = Doors(writer=writer(roots, within=root), clock=SetClock(), mapping=mapping, scan=scan, seen=seen)
+    doors = InstallDeps(writer=writer(roots, within=root), clock=SetClock(), mapping=mapping, scan=scan, seen=seen)
     lifecycle = Lifecycle(
         root=root, levels=levels, agents=agents, doors=doors, state=state / root.name, state_writer=seen
     )

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import Refused
-from navigator_kernel.skills.aliases import MOST, other_words
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.digest import folder_digest
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.skills.catalog.aliases import MOST, other_words
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.digest import folder_digest
+from navigator_kernel.skills.catalog.roots import Root
 from skill_repositories import skill_text
 
 

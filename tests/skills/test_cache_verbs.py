@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.repo_cache import RepoCache
+from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.cli.main import run
 from navigator_kernel.errors import UsageProblem
 from skill_repositories import make_repo, skill_text, snapshot

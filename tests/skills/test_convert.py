@@ -10,9 +10,9 @@ import pytest
 
 from navigator_kernel.cli.main import run
 from navigator_kernel.errors import NotFound, NotLoadable, Refused, SkillNotFound
-from navigator_kernel.skills.frontmatter import split
-from navigator_kernel.skills.layouts import FORMATS
-from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.formats.frontmatter import split
+from navigator_kernel.skills.formats.layouts import FORMATS
+from navigator_kernel.skills.formats.manifest import read_manifest
 from skill_repositories import make_repo, skill_text, snapshot
 
 LAYOUTS = {

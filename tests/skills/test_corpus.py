@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.git import TreeEntry
+from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import NotLoadable, Refused
-from navigator_kernel.skills.discover import Found, Tree, choose, find_skills, leads
-from navigator_kernel.skills.gate import passed, unread_links
-from navigator_kernel.skills.layouts import canonical
-from navigator_kernel.skills.lookalike import refuse_lookalike
-from navigator_kernel.skills.manifest import read_manifest
-from navigator_kernel.skills.plugin_manifests import read_plugins
-from navigator_kernel.skills.twins import labels
-from navigator_kernel.skills.validate import validate
+from navigator_kernel.skills.formats.confusables import refuse_lookalike
+from navigator_kernel.skills.formats.layouts import to_canonical
+from navigator_kernel.skills.formats.manifest import read_manifest
+from navigator_kernel.skills.formats.plugin_manifests import read_plugins
+from navigator_kernel.skills.formats.validate import validate
+from navigator_kernel.skills.source.discover import Tree, candidate_manifests, find_skills, select_skills
+from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.gate import admit, unread_links
+from navigator_kernel.skills.source.twins import labels
 from navigator_kernel.text import fold
 from navigator_kernel.values.resource import SkillDef
 
@@ -287,7 +288,7 @@ def entries(blobs: dict[str, bytes], links: Mapping[str, str]) -> list[TreeEntry
 
 @pytest.fixture(scope="module")
 def found(entries: list[TreeEntry], blobs: dict[str, bytes]) -> tuple[Found, ...]:
-    held = {oid: blobs.get(oid, oid.removeprefix("to:").encode()) for oid in leads(entries)}
+    held = {oid: blobs.get(oid, oid.removeprefix("to:").encode()) for oid in candidate_manifests(entries)}
     plugins = read_plugins(entries, held)
     assert sorted({note.code for note in plugins.diagnostics}) == ["plugin-form", "plugin-json"]
     return find_skills(entries, top="corpus", links=held, plugins=plugins)
@@ -334,8 +335,8 @@ def test_every_usable_manifest_has_a_canonical_form_that_stays(corpus: list[Samp
     for sample in corpus[::4]:
         if not sample.reason:
             name = sample.folder.rpartition("/")[2]
-            written = canonical(sample.data, name)
-            assert canonical(written, name) == written
+            written = to_canonical(sample.data, name)
+            assert to_canonical(written, name) == written
 
 
 @pytest.mark.requirement("LIF-1")
@@ -355,7 +356,7 @@ def test_every_skill_can_be_chosen_by_its_path_and_has_a_name_of_its_own(found: 
         return frozenset({skill.folder})
 
     paths = [skill.folder for skill in found if "/" in skill.folder]
-    assert [skill.folder for skill in choose(found, paths[:300], lambda s: s.name, different)] == paths[:300]
+    assert [skill.folder for skill in select_skills(found, paths[:300], lambda s: s.name, different)] == paths[:300]
     twins = [*found, *(skill._replace(folder=f"more/{skill.folder}") for skill in found[:300])]
     told = labels(twins, lambda skill: skill.name, "repo")
     assert len({fold(label.name) for label in told.values()}) == len(told) == len(twins)
@@ -365,7 +366,7 @@ def test_every_skill_passes_the_gate_or_has_a_code(found: tuple[Found, ...], ent
     whole = Tree(entries)
     links = {oid: oid.removeprefix("to:").encode() for oid in unread_links(found, {}, whole)}
     assert not unread_links(found, links, whole)
-    written = [passed(skill, links, whole) for skill in found]
+    written = [admit(skill, links, whole) for skill in found]
     assert sum(any(file.path == "shared/b" for file in files) for files in written) == 20
 
 
@@ -388,5 +389,5 @@ def test_all_of_it_takes_less_than_20_seconds(corpus: list[Sample], entries: lis
     for sample in corpus:
         read(sample)
         validate(sample.data, sample.folder.rpartition("/")[2], {}, strict=False)
-    choose(found, [found[0].folder], lambda skill: skill.name, lambda skill: skill.folder)
+    select_skills(found, [found[0].folder], lambda skill: skill.name, lambda skill: skill.folder)
     assert time.process_time() - began < SECONDS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import NotLoadable, Refused
-from navigator_kernel.skills.dependencies import (
+from navigator_kernel.skills.formats.dependencies import (
     BYTES_LIMIT,
     COUNT_LIMIT,
     SCRIPT_LIMIT,
@@ -16,7 +16,7 @@ from navigator_kernel.skills.dependencies import (
     fingerprint,
     running,
 )
-from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.values.resource import SkillDef
 
 pytestmark = pytest.mark.requirement("SAF-3")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.errors import NotFound, Refused
-from navigator_kernel.skills.digest import file_digest, folder_digest, folder_files, tree_digest
+from navigator_kernel.skills.catalog.digest import file_digest, folder_digest, folder_files, tree_digest
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from navigator_kernel.adapters.git import TreeEntry
+from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import SkillNotFound, UsageProblem
-from navigator_kernel.skills.discover import Found, choose, find_skills, leads
-from navigator_kernel.skills.plugin_manifests import Plugins
+from navigator_kernel.skills.formats.plugin_manifests import Plugins
+from navigator_kernel.skills.source.discover import candidate_manifests, find_skills, select_skills
+from navigator_kernel.skills.source.found import Found
 
 
 def tree(*paths: str, links: Mapping[str, str] | None = None) -> list[TreeEntry]:
@@ -20,7 +21,7 @@ def tree(*paths: str, links: Mapping[str, str] | None = None) -> list[TreeEntry]
 
 
 def read(entries: list[TreeEntry]) -> dict[str, bytes]:
-    return {oid: oid.removeprefix("link:").encode() for oid in leads(entries)}
+    return {oid: oid.removeprefix("link:").encode() for oid in candidate_manifests(entries)}
 
 
 def linked(*paths: str, links: Mapping[str, str], subpath: str = "") -> tuple[Found, ...]:
@@ -41,7 +42,7 @@ def folder_name(skill: Found) -> str:
 
 
 def chosen(found: tuple[Found, ...], *words: str) -> list[str]:
-    return [skill.folder for skill in choose(found, words, folder_name, different)]
+    return [skill.folder for skill in select_skills(found, words, folder_name, different)]
 
 
 @pytest.mark.requirement("LIF-1")
@@ -169,7 +170,7 @@ def test_links_in_circles_and_long_chains_are_left_alone() -> None:
 
 def test_only_links_that_may_lead_to_a_skill_are_read_first() -> None:
     entries = tree("a/SKILL.md", ".claude-plugin/plugin.json", links={"b": "a", "CLAUDE.md": "AGENTS.md"})
-    assert leads(entries) == (".claude-plugin/plugin.json", "link:a")
+    assert candidate_manifests(entries) == (".claude-plugin/plugin.json", "link:a")
 
 
 # Choosing
@@ -183,7 +184,9 @@ def test_a_skill_is_chosen_by_name_folder_path_glob_plugin_and_declared_name() -
     assert chosen(found, "ONE", "q/two/", "./q/two", "q/two/SKILL.md") == ["p/one", "q/two"]
     assert chosen(found, "q/*", "t?o", ".", "repo") == ["q/two", ""]
     assert chosen(found, "tools:one", "tools:*") == ["p/one"]
-    declared = choose(found, ["the-second"], lambda skill: "the-second" if skill.name == "two" else "", different)
+    declared = select_skills(
+        found, ["the-second"], lambda skill: "the-second" if skill.name == "two" else "", different
+    )
     assert [skill.folder for skill in declared] == ["q/two"]
 
 
@@ -219,12 +222,12 @@ def test_a_name_means_the_skill_that_a_plugin_names_wherever_it_lies() -> None:
 
 def test_copies_are_one_skill() -> None:
     found = find_skills(tree("x/a/SKILL.md", "y/a/SKILL.md", "z/a/SKILL.md", "z/a/more.md"), top="repo")
-    assert [skill.folder for skill in choose(found, ["a"], folder_name, same)] == ["z/a"]
+    assert [skill.folder for skill in select_skills(found, ["a"], folder_name, same)] == ["z/a"]
 
 
 def test_a_skill_that_cannot_be_used_is_meant_by_its_name_only_where_it_is_alone() -> None:
     found = find_skills(tree("a/SKILL.md", "x/a/SKILL.md", "b/SKILL.md"), top="repo")
-    good = choose(found, ["a", "b"], folder_name, different, lambda skill: skill.folder == "x/a")
+    good = select_skills(found, ["a", "b"], folder_name, different, lambda skill: skill.folder == "x/a")
     assert [skill.folder for skill in good] == ["x/a", "b"]
 
 

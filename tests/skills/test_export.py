@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import Refused, SkillNotFound, UsageProblem
-from navigator_kernel.skills.digest import folder_digest
+from navigator_kernel.skills.catalog.digest import folder_digest
 from skill_repositories import commit, make_repo, skill_text, snapshot
 
 FILES = {

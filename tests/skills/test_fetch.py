@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.archive import ArchiveSource
-from navigator_kernel.adapters.folder import FolderSource
-from navigator_kernel.adapters.git import GitSource
-from navigator_kernel.adapters.repo_cache import RepoCache
+from navigator_kernel.adapters.sources.archive import ArchiveSource
+from navigator_kernel.adapters.sources.folder import FolderSource
+from navigator_kernel.adapters.sources.git import GitSource
+from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.errors import FetchFailed, KernelError, Refused
-from navigator_kernel.skills.gate import passed
-from navigator_kernel.skills.reading import Reader, open_source
-from navigator_kernel.skills.source import Source, parse_source
+from navigator_kernel.skills.source.address import Source, parse_source
+from navigator_kernel.skills.source.gate import admit
+from navigator_kernel.skills.source.reading import SourceReader, open_source
 from skill_repositories import GitCount, git, make_repo, skill_text
 
 FILES = {
@@ -35,7 +35,7 @@ def at_page(repo: Path, url: str) -> Source:
 
 def names(source: Source, **given: Any) -> list[str]:
     with open_source(source, **given) as tree:
-        return [found.name for found in Reader(source, tree).find()]
+        return [found.name for found in SourceReader(source, tree).find()]
 
 
 @pytest.mark.requirement("LIF-15")
@@ -57,7 +57,7 @@ def test_the_page_of_a_folder_or_a_file_names_the_skills_there(
     git(repo, "tag", "v1")
     source = at_page(repo, f"https://github.com/o/r/{page}")
     with open_source(source) as tree:
-        reader = Reader(source, tree)
+        reader = SourceReader(source, tree)
         assert [one.name for one in reader.find()] == found
         assert (reader.source.ref, reader.source.subpath, reader.source.page) == (ref, subpath, "")
         assert reader.source.label == "o/r"
@@ -118,11 +118,11 @@ def test_the_skill_in_an_archive_is_found_and_read(tmp_path: Path, name: str, fo
     maker(tmp_path / name, {f"{folder}SKILL.md": skill_text("pdf"), f"{folder}run.py": "print(1)\n"})
     source = parse_source(f"./{name}", base=tmp_path)
     with open_source(source) as tree:
-        reader = Reader(source, tree)
+        reader = SourceReader(source, tree)
         (found,) = reader.find()
         assert found.name == "pdf"
         assert not isinstance(reader.manifest(found), KernelError)
-        files = passed(found, {})
+        files = admit(found, {})
         held = reader.read(file.oid for file in files)
         assert {file.path: held[file.oid] for file in files}["run.py"] == b"print(1)\n"
         assert tree.commit == tree.tree == ""
@@ -133,11 +133,11 @@ def test_a_link_in_an_archive_is_judged_as_one_in_a_repository(tmp_path: Path, t
     pack(tmp_path / "a.zip", {path: str(text) for path, text in FILES.items()}, {"skills/pdf/link": target})
     source = parse_source("./a.zip", base=tmp_path)
     with open_source(source) as tree:
-        reader = Reader(source, tree)
+        reader = SourceReader(source, tree)
         (pdf,) = [found for found in reader.find() if found.name == "pdf"]
         links = reader.read(entry.oid for entry in pdf.entries if entry.mode == "120000")
         if whole:
-            assert len(passed(pdf, links)) == 3
+            assert len(admit(pdf, links)) == 3
         else:
             with pytest.raises(Refused, match="link that leads out"):
-                passed(pdf, links)
+                admit(pdf, links)

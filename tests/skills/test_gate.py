@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.git import TreeEntry
+from navigator_kernel.adapters.sources.git import TreeEntry
 from navigator_kernel.errors import NotLoadable, Refused
-from navigator_kernel.skills.discover import Found, Tree, find_skills
-from navigator_kernel.skills.gate import Planned, passed, unread_links
+from navigator_kernel.skills.source.discover import Tree, find_skills
+from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.gate import PlannedFile, admit, unread_links
 from skill_repositories import add_raw, make_repo, skill_text
 
 ONE = {"solo/SKILL.md": skill_text("solo")}
@@ -93,7 +94,7 @@ def test_a_link_in_a_repository_cannot_move_the_folder_of_skills(project: Any, t
 # The gate by itself
 
 
-def gate(files: dict[str, str], folder: str = "s", *, whole: bool = True) -> tuple[Planned, ...]:
+def gate(files: dict[str, str], folder: str = "s", *, whole: bool = True) -> tuple[PlannedFile, ...]:
     """The files of the skill in `folder`, of a tree with `files`: a target by path for links, a mode for the rest."""
     entries = [entry(path, text) for path, text in {f"{folder}/SKILL.md": "100644", **files}.items()]
     tree = Tree(entries)
@@ -101,7 +102,7 @@ def gate(files: dict[str, str], folder: str = "s", *, whole: bool = True) -> tup
     links: dict[str, bytes] = {}
     while missing := unread_links([skill], links, tree):
         links |= {oid: oid.removeprefix("to:").encode() for oid in missing}
-    return passed(skill, links, tree if whole else None)
+    return admit(skill, links, tree if whole else None)
 
 
 def entry(path: str, text: str) -> TreeEntry:
@@ -124,7 +125,7 @@ def paths(files: dict[str, str], *, whole: bool = True) -> dict[str, str]:
 
 def test_a_link_to_another_file_of_the_repository_becomes_that_file() -> None:
     assert paths({"s/a.md": "../shared/b.md", "shared/b.md": "100755"}) == {"a.md": "shared/b.md"}
-    assert gate({"s/a.sh": "../b", "b": "100755"})[1] == Planned("a.sh", "b", 0o755)
+    assert gate({"s/a.sh": "../b", "b": "100755"})[1] == PlannedFile("a.sh", "b", 0o755)
 
 
 def test_a_link_to_a_folder_becomes_the_files_in_it() -> None:
@@ -150,7 +151,7 @@ def test_a_link_that_was_not_read_is_refused() -> None:
     entries = [entry("s/SKILL.md", "100644"), entry("s/a", "SKILL.md")]
     (skill,) = find_skills(entries, top="repo")
     with pytest.raises(Refused, match="not read"):
-        passed(skill, {}, Tree(entries))
+        admit(skill, {}, Tree(entries))
 
 
 @pytest.mark.parametrize(
@@ -221,4 +222,4 @@ def test_a_skill_whose_manifest_is_a_link_is_written_as_the_file_that_it_leads_t
     entries = [entry("s/SKILL.md", "../m.md"), entry("m.md", "100644")]
     (skill,) = find_skills(entries, top="repo", links={"to:../m.md": b"../m.md"})
     assert isinstance(skill, Found)
-    assert passed(skill, {"to:../m.md": b"../m.md"}, Tree(entries)) == (Planned("SKILL.md", "m.md", 0o644),)
+    assert admit(skill, {"to:../m.md": b"../m.md"}, Tree(entries)) == (PlannedFile("SKILL.md", "m.md", 0o644),)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
 from skill_repositories import skill_text
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import Damaged, NotFound
-from navigator_kernel.skills.import_lock import foreign_hash
+from navigator_kernel.skills.install.import_lock import foreign_hash
 from skill_repositories import commit, git, make_repo, skill_text, snapshot
 
 # Written by version 1.5.18 of the package for a repository with these files.

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from cli.support import place_in
-from navigator_kernel.skills.doors import Options, opened
-from navigator_kernel.skills.info import analyse
-from navigator_kernel.skills.plans import NOT_SCANNED
-from navigator_kernel.skills.reading import Reader
-from navigator_kernel.skills.source import Source
+from navigator_kernel.skills.install.deps import open_source_tree
+from navigator_kernel.skills.install.info import analyse
+from navigator_kernel.skills.install.plans import NOT_SCANNED
+from navigator_kernel.skills.options import InstallOptions
+from navigator_kernel.skills.source.address import Source
+from navigator_kernel.skills.source.reading import SourceReader
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 from skill_repositories import add_raw, git, make_repo, skill_text
 from skills.conftest import Maker, Project
@@ -106,8 +107,8 @@ def test_the_page_of_a_folder_is_told_with_the_ref_that_the_server_has(project: 
     git(repo, "branch", "feature/new")
     source = Source(kind="git", url=f"file://{repo}", label="o/r", page="feature/new/office/skills")
     doors = project.lifecycle.doors
-    with opened(source, doors, Options()) as tree:
-        answer, _ = analyse(Reader(source, tree), (), doors)
+    with open_source_tree(source, doors, InstallOptions()) as tree:
+        answer, _ = analyse(SourceReader(source, tree), (), doors)
     assert (answer["ref"], answer["subpath"]) == ("feature/new", "office/skills")
     assert [one["name"] for one in answer["skills"]] == ["alpha"]
 

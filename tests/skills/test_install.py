@@ -13,7 +13,7 @@ from navigator_kernel.errors import (
     SkillNotFound,
     UsageProblem,
 )
-from navigator_kernel.skills.digest import folder_digest
+from navigator_kernel.skills.catalog.digest import folder_digest
 from navigator_kernel.values.resource import Diagnostic
 from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
 

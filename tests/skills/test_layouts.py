@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.skills.frontmatter import split
-from navigator_kernel.skills.layouts import FORMATS, canonical, layout
-from navigator_kernel.skills.manifest import read_manifest
-from navigator_kernel.skills.validate import validate
+from navigator_kernel.skills.formats.frontmatter import split
+from navigator_kernel.skills.formats.layouts import FORMATS, detect_format, to_canonical
+from navigator_kernel.skills.formats.manifest import read_manifest
+from navigator_kernel.skills.formats.validate import validate
 from navigator_kernel.values.resource import SkillDef
 
 SHIPPED = sorted((Path(__file__).parents[2] / ".claude" / "skills").glob("*/SKILL.md"))
@@ -121,27 +121,27 @@ def test_every_format_has_a_line_and_a_sample() -> None:
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_a_layout_is_told_by_what_the_file_says(kind: str) -> None:
     name, text = SAMPLES[kind]
-    assert layout(text.encode(), name) == kind
+    assert detect_format(text.encode(), name) == kind
 
 
 @pytest.mark.requirement("REG-3")  # X-2
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_every_layout_becomes_a_manifest_that_says_the_same(kind: str) -> None:
     name, text = SAMPLES[kind]
-    written = canonical(text.encode(), name)
+    written = to_canonical(text.encode(), name)
     stem = name.partition(".")[0]
     assert written.startswith(b"---\nname: ")
-    assert layout(written, stem) in {"skill", "rule"}
+    assert detect_format(written, stem) in {"skill", "rule"}
     if kind != "gemini":
         before, after = read(text.encode(), stem), read(written, stem)
         assert said(replace(after, sop="")) == said(replace(before, sop=""))
         assert before.sop.strip() in after.sop
-    assert canonical(written, stem) == written
+    assert to_canonical(written, stem) == written
 
 
 @pytest.mark.requirement("FMT-1", "FMT-2")
 def test_the_header_form_keeps_its_title_and_its_sections() -> None:
-    written = canonical(HEADER.encode(), "other").decode()
+    written = to_canonical(HEADER.encode(), "other").decode()
     assert written == (
         "---\nname: code-optimize\ndescription: makes code fast\nmetadata:\n  navigator-enabled: 'true'\n"
         "  navigator-priority: '80'\n  navigator-backend: claude\n  navigator-tags: perf, code\n---\n\n"
@@ -151,12 +151,12 @@ def test_the_header_form_keeps_its_title_and_its_sections() -> None:
 
 @pytest.mark.requirement("FMT-6")  # X-3
 def test_a_flat_file_keeps_its_tools_and_its_history() -> None:
-    after = read(canonical(FLAT.encode(), "task_manager.md"))
+    after = read(to_canonical(FLAT.encode(), "task_manager.md"))
     assert (after.name, after.tools, after.inherit_history) == ("task_manager", ("task_get", "task_list"), False)
 
 
 def test_a_gemini_command_keeps_its_prompt_and_its_keys() -> None:
-    written = canonical(SAMPLES["gemini"][1].encode(), "review.toml").decode()
+    written = to_canonical(SAMPLES["gemini"][1].encode(), "review.toml").decode()
     assert written == (
         "---\nname: review\ndescription: 'Reviews: a change'\nturbo: true\nsteps: 3\n"
         "extra:\n  colour: red\n  prompt_version: '1'\n---\n\nReview $ARGUMENTS.\n"
@@ -164,7 +164,7 @@ def test_a_gemini_command_keeps_its_prompt_and_its_keys() -> None:
 
 
 def test_keys_that_nobody_here_knows_stay_as_they_were_written() -> None:
-    written = canonical(FULL.encode(), "x").decode()
+    written = to_canonical(FULL.encode(), "x").decode()
     for line in ("version: 1.10", "user-invocable: no", """  PreToolUse: [{matcher: "Bash", run: 'a "b"'}]"""):
         assert line in written.split("\n")
     assert "navigator-priority: '0080'" in written
@@ -173,25 +173,25 @@ def test_keys_that_nobody_here_knows_stay_as_they_were_written() -> None:
 
 
 def test_all_that_a_full_manifest_says_is_said_again() -> None:
-    written = canonical(FULL.encode(), "x")
+    written = to_canonical(FULL.encode(), "x")
     assert said(read(written)) == said(read(FULL.encode()))
-    assert canonical(written, "x") == written
+    assert to_canonical(written, "x") == written
     assert b"navigator-keywords_cn: old" not in written
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
 def test_a_shipped_skill_says_the_same_in_its_canonical_form(path: Path) -> None:
     data = path.read_bytes()
-    written = canonical(data, path.parent.name)
+    written = to_canonical(data, path.parent.name)
     assert said(read(written)) == said(read(data))
-    assert canonical(written, path.parent.name) == written
+    assert to_canonical(written, path.parent.name) == written
 
 
 @pytest.mark.parametrize("kind", ["skill", "header", "text"])
 def test_what_is_written_keeps_the_specification_where_no_host_asks_for_more(kind: str) -> None:
     name, text = SAMPLES[kind]
-    stem = read(canonical(text.encode(), name), name.partition(".")[0]).name
-    assert validate(canonical(text.encode(), name), stem, {}, strict=True) == []
+    stem = read(to_canonical(text.encode(), name), name.partition(".")[0]).name
+    assert validate(to_canonical(text.encode(), name), stem, {}, strict=True) == []
 
 
 @pytest.mark.parametrize(
@@ -214,14 +214,14 @@ def test_what_is_written_keeps_the_specification_where_no_host_asks_for_more(kin
     ],
 )
 def test_what_was_forgiven_is_written_right_and_stays(text: str) -> None:
-    written = canonical(text.encode(), "x")
+    written = to_canonical(text.encode(), "x")
     assert said(read(written)) == said(read(text.encode()))
-    assert canonical(written, "x") == written
+    assert to_canonical(written, "x") == written
 
 
 def test_nothing_of_a_description_is_cut() -> None:
     assert (
-        split(canonical(f"---\nname: x\ndescription: {'d' * 2000}\n---\n".encode(), "x"), "x").meta["description"]
+        split(to_canonical(f"---\nname: x\ndescription: {'d' * 2000}\n---\n".encode(), "x"), "x").meta["description"]
         == "d" * 2000
     )
 
@@ -229,7 +229,7 @@ def test_nothing_of_a_description_is_cut() -> None:
 @pytest.mark.parametrize("data", [b"", b"---\nname: &a x\n---\n", b'prompt = "\\u0007"', b"---\nname: x\n---\n"])
 def test_what_cannot_be_used_is_refused(data: bytes) -> None:
     with pytest.raises(NotLoadable):
-        canonical(data, "x y")
+        to_canonical(data, "x y")
 
 
 @settings(max_examples=300)
@@ -240,6 +240,6 @@ def test_what_cannot_be_used_is_refused(data: bytes) -> None:
 def test_a_canonical_file_comes_back_unchanged(text: str, key: str) -> None:
     for data in (f"---\nname: x\ndescription: d\n{key}: {text}\n---\nGo.\n", f"# x\n{key}: {text}\n\nGo.\n", text):
         with suppress(NotLoadable):
-            written = canonical(data.encode(), "x")
-            assert canonical(written, "x") == written
+            written = to_canonical(data.encode(), "x")
+            assert to_canonical(written, "x") == written
             assert said(read(written)).tags == read(data.encode()).tags

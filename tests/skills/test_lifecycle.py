@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import IntegrityMismatch, Refused, SkillNotFound, UsageProblem
-from navigator_kernel.skills.digest import folder_digest
-from navigator_kernel.skills.doors import Doors
-from navigator_kernel.skills.lifecycle import Lifecycle
-from navigator_kernel.skills.switches import disabled_names
+from navigator_kernel.skills.catalog.digest import folder_digest
+from navigator_kernel.skills.catalog.switches import disabled_names
+from navigator_kernel.skills.commands.lifecycle import Lifecycle
+from navigator_kernel.skills.install.deps import InstallDeps
 from skill_repositories import git, make_repo, skill_text, snapshot
 
 FILES = {
@@ -80,7 +80,7 @@ def test_list_marks_what_is_shipped(project: Any, tmp_path: Path) -> None:
     (shipped / "given").mkdir(parents=True)
     (shipped / "given" / "SKILL.md").write_text(skill_text("given"))
     digests = {"given": folder_digest(shipped / "given")}
-    doors = Doors(writer=FolderWriter([]), clock=SystemClock(), mapping=project.mapping)
+    doors = InstallDeps(writer=FolderWriter([]), clock=SystemClock(), mapping=project.mapping)
     made = partial(
         Lifecycle,
         root=project.root,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import Damaged, KernelError
 from skill_repositories import commit, make_repo, skill_text, snapshot
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
-from navigator_kernel.skills.remote import SIZE_LIMIT, install_command, offers, search_remote
+from navigator_kernel.skills.source.remote import SIZE_LIMIT, install_command, offers, search_remote
 from skill_repositories import make_repo, skill_text
 from web_server import KEY_AND_CERTIFICATE
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.skills.search import search
-from navigator_kernel.skills.usage import add_use, use_counts
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.skills.catalog.search import search
+from navigator_kernel.skills.catalog.usage import add_use, use_counts
 from navigator_kernel.values.resource import SkillDef
 
 

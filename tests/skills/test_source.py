@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.errors import Refused, UsageProblem
-from navigator_kernel.skills.source import Source, parse_source
+from navigator_kernel.skills.source.address import Source, parse_source
 
 BASE = Path("/srv/project")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navigator_kernel.skills.validate import validate
+from navigator_kernel.skills.formats.validate import validate
 from navigator_kernel.values.resource import Diagnostic
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.values.resource import SkillDef
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.skills.executor import SkillExecutor
+from navigator_kernel.skills.catalog.executor import SkillExecutor
 from navigator_kernel.values.resource import SkillDef
 
 

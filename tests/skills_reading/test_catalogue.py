@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.assembly.parts import open_catalogue
-from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.errors import NotLoadable, SkillNotFound
-from navigator_kernel.skills.catalogue import FILE_LIMIT, ResourceCatalogue
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT, ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
 
 Put = Callable[..., Path]
 

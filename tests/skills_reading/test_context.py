@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.context import SkillsContext
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.context import SkillsContext
 
 Put = Callable[..., Path]
 

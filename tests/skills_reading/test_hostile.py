@@ -16,9 +16,9 @@ READ = """
 import json, resource, sys
 from pathlib import Path
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.skills.layouts import canonical
-from navigator_kernel.skills.manifest import read_manifest
-from navigator_kernel.skills.validate import validate
+from navigator_kernel.skills.formats.layouts import canonical
+from navigator_kernel.skills.formats.manifest import read_manifest
+from navigator_kernel.skills.formats.validate import validate
 data = sys.stdin.buffer.read()
 reason = ""
 began = resource.getrusage(resource.RUSAGE_SELF)

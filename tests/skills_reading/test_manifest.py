@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.values.resource import ParamSpec
 from skills_reading.manifests import codes, meta, read
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.git import TreeEntry
-from navigator_kernel.skills.discover import find_skills
-from navigator_kernel.skills.plugin_manifests import Plugins, plugin_files, read_plugins
+from navigator_kernel.adapters.sources.git import TreeEntry
+from navigator_kernel.skills.formats.plugin_manifests import Plugins, plugin_files, read_plugins
+from navigator_kernel.skills.source.discover import find_skills
 
 
 def entries(*paths: str) -> list[TreeEntry]:

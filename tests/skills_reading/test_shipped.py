@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.assembly.places import shipped_digests, shipped_home
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.bootstrap.places import shipped_digests, shipped_home
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
 
 
 @pytest.fixture

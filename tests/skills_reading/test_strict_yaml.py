@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from navigator_kernel.skills import strict_yaml
-from navigator_kernel.skills.manifest import read_manifest
+from navigator_kernel.skills.formats import strict_yaml
+from navigator_kernel.skills.formats.manifest import read_manifest
 
 PIECES = [
     *("name", "a", "Z9", "中文", "é", "é", "true", "null", "1", "0x1F", "1e3", "2024-01-01", "~", "=", "y", "www"),
@@ -59,7 +59,7 @@ def test_a_usual_head_is_read_without_a_parser(head: str) -> None:
 
 def test_a_usual_manifest_needs_no_parser_loaded() -> None:
     code = (
-        "import sys; from pathlib import Path; from navigator_kernel.skills.manifest import read_manifest;"
+        "import sys; from pathlib import Path; from navigator_kernel.skills.formats.manifest import read_manifest;"
         "read_manifest(b'---\\nname: ok\\ndescription: Off it goes.\\n---\\nGo.', path=Path('ok/SKILL.md'), folder=Path('ok'));"
         "sys.exit('yaml' in sys.modules)"
     )

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navigator_kernel.errors import KernelError, NotLoadable, Refused
-from navigator_kernel.skills.executor import SkillExecutor
-from navigator_kernel.skills.template import Filling, fill, fill_argv
+from navigator_kernel.skills.catalog.executor import SkillExecutor
+from navigator_kernel.skills.formats.template import Filling, fill, fill_argv
 from navigator_kernel.values.resource import SkillDef
 
 ROOT = Path("/skills/x")

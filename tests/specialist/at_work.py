@@ -10,16 +10,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from models.wire_server import Said, WireServer
-from navigator_kernel.adapters.chat_model import WireModel
 from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.models.chat_model import WireModel
+from navigator_kernel.agent_loop.loop import AgentLoop, Budget, End
+from navigator_kernel.config.settings import ModelProvider, Models
 from navigator_kernel.events import Body, Event
-from navigator_kernel.settings import ModelProvider, Models
-from navigator_kernel.specialist.loop import Budget, End, Loop
 from navigator_kernel.values.chat import ToolCall, ToolSpec
-from navigator_kernel.values.work import Assignment, Progress, ToolAnswer
+from navigator_kernel.values.work import AgentState, AgentTask, ToolAnswer
 
-LOOPS: list[Loop] = []  # the last one that worked
-WORK = Assignment(run="run-1", step=0, request="How far is the moon?", language="en")
+LOOPS: list[AgentLoop] = []  # the last one that worked
+WORK = AgentTask(run="run-1", step=0, request="How far is the moon?", language="en")
 
 
 @dataclass
@@ -29,14 +29,14 @@ class Table:
     answers: Mapping[str, str] = field(default_factory=lambda: {"moon": "384,400 km"})
     called: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
 
-    def admit(self, work: Assignment) -> None:
+    def admit(self, work: AgentTask) -> None:
         return
 
-    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
+    def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         schema = {"type": "object", "properties": {"word": {"type": "string"}}}
         return (ToolSpec(name="look_up", description="Looks a word up", schema=schema),)
 
-    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         name = call.name
         self.called.append((name, arguments))
         found = self.answers.get(str(arguments.get("word"))) if name == "look_up" else None
@@ -45,7 +45,7 @@ class Table:
 
 @dataclass
 class Worked:
-    progress: Progress
+    progress: AgentState
     end: End
     events: list[Event]
     tools: Table
@@ -58,7 +58,7 @@ def worked(
     server: WireServer,
     script: Sequence[Said],
     *,
-    work: Assignment = WORK,
+    work: AgentTask = WORK,
     budget: Budget | None = None,
     tools: Table | None = None,
 ) -> Worked:
@@ -74,9 +74,9 @@ def worked(
         events.append(event)
         return event
 
-    async def run() -> tuple[Progress, End]:
+    async def run() -> tuple[AgentState, End]:
         model = WireModel("there:worker", models)
-        loop = Loop(work=work, model=model, tools=held, clock=SystemClock(), emit=emit, budget=budget or Budget())
+        loop = AgentLoop(work=work, model=model, tools=held, clock=SystemClock(), emit=emit, budget=budget or Budget())
         LOOPS[:] = [loop]
         try:
             return await loop.run()
@@ -87,5 +87,5 @@ def worked(
     return Worked(progress, end, events, held)
 
 
-def with_skill(name: str, guide: str = "Be kind.") -> Assignment:
+def with_skill(name: str, guide: str = "Be kind.") -> AgentTask:
     return replace(WORK, skill=name, digest=f"sha256:{abs(hash(name)):x}", guide=guide)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from models.wire_server import Said, WireServer, serving
+from navigator_kernel.agent_loop.loop import CONTINUATIONS, FAILURES, ROUNDS, Budget
 from navigator_kernel.errors import ModelFailed, TimedOut
 from navigator_kernel.events import RunContent
-from navigator_kernel.specialist.loop import CONTINUATIONS, FAILURES, ROUNDS, Budget
 from navigator_kernel.values.chat import ToolCall
-from navigator_kernel.values.work import Assignment, ToolAnswer, progress_of
+from navigator_kernel.values.work import AgentTask, ToolAnswer, progress_of
 from specialist.at_work import LOOPS, Table, worked
 
 LOOK = Said(calls=[("look_up", '{"word": "moon"}')])
@@ -106,7 +106,7 @@ def test_a_budget_ends_the_turn_before_the_next_request(server: WireServer, budg
 
 def test_the_turn_has_a_time_limit(server: WireServer) -> None:
     class Slow(Table):
-        async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
             await asyncio.sleep(30.0)
             return await super().call(work, call, arguments)
 
@@ -123,7 +123,7 @@ def test_how_far_it_came_is_one_value_that_can_be_written_down(server: WireServe
 
 def test_what_was_done_before_the_time_ran_out_is_kept(server: WireServer) -> None:
     class Slow(Table):
-        async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
             if self.called:
                 await asyncio.sleep(30.0)
             return await super().call(work, call, arguments)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from navigator_kernel.specialist.opening import identity, opening, suffix
+from navigator_kernel.agent_loop.opening import identity, opening, suffix
 from navigator_kernel.text import Language
 from navigator_kernel.values.chat import ChatMessage
-from navigator_kernel.values.work import Assignment
+from navigator_kernel.values.work import AgentTask
 from specialist.at_work import WORK, with_skill
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -28,7 +28,7 @@ WHOLE = replace(
 REQUESTS = {"en": "Make a task for tomorrow at three.", "zh": "创建一个明天下午3点的会议准备任务"}
 
 
-def told(work: Assignment) -> str:
+def told(work: AgentTask) -> str:
     return "\n\n".join(f"=== {message.role}\n{message.text}" for message in opening(work)) + "\n"
 
 

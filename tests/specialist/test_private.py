@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.specialist.specialist import Specialist
+from navigator_kernel.agent_loop.specialist import Specialist
 from navigator_kernel.values.chat import ChatMessage
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import Said
-from navigator_kernel.values.work import PROGRESS, Progress
+from navigator_kernel.values.work import PROGRESS, AgentState
 
 pytestmark = pytest.mark.requirement("X-43")
 
@@ -34,7 +34,7 @@ def is_private(packet: Packet) -> bool:
 
 @pytest.mark.parametrize(("role", "private"), [("tool", True), ("assistant", False)])
 def test_what_a_tool_told_before_the_order_waited_is_private(role: Any, private: bool) -> None:
-    before = Progress(messages=(ChatMessage(role=role, text="hunter2"),))
+    before = AgentState(messages=(ChatMessage(role=role, text="hunter2"),))
     assert is_private(order(**{PROGRESS: before.kept()})) is private
 
 
@@ -43,7 +43,7 @@ def test_an_order_that_begins_is_not_private_and_one_that_cannot_be_read_is() ->
 
 
 def test_the_text_of_another_skill_is_not_the_persons_data() -> None:
-    before = Progress(messages=(ChatMessage(role="tool", name="skill", text="Rhyme every line."),))
+    before = AgentState(messages=(ChatMessage(role="tool", name="skill", text="Rhyme every line."),))
     assert not is_private(order(**{PROGRESS: before.kept()}))
 
 

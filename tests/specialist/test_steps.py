@@ -9,14 +9,14 @@ import pytest
 
 from cli.support import Place
 from models.wire_server import HELLO, Said, WireServer
-from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
-from navigator_kernel.settings import load_settings
 from navigator_kernel.stages.deliver import deliver
 from navigator_kernel.turn import delivery_of
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, ReturnSpec, TaskSpec
-from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Session
 from specialist.turns import of_phase_two, says, song
@@ -42,7 +42,7 @@ def delivered(here: Place, packet: Packet) -> Report:
         stream = EventStream("run-1", 0, kernel.run_log, kernel.clock)
         delivery = delivery_of(kernel, kernel.specialist(Session(id="s"), Spent()))
         try:
-            return (await deliver(Plan(steps=(Step(packets=(packet,)),)), delivery, stream))[0]
+            return (await deliver(DispatchPlan(steps=(DispatchStep(packets=(packet,)),)), delivery, stream))[0]
         finally:
             assert kernel.models is not None
             await kernel.models.close()

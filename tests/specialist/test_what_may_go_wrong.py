@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from cli.support import Place, type_a
 from models.wire_server import HELLO, Said, WireServer
+from navigator_kernel.agent_loop.loop import CALLS, FAILURES, Budget
+from navigator_kernel.agent_loop.opening import suffix
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.specialist.loop import CALLS, FAILURES, Budget
-from navigator_kernel.specialist.opening import suffix
 from navigator_kernel.tools.factory import ToolFactory
 from specialist.at_work import Table, with_skill, worked
 from specialist.turns import events, of_phase_two, says, settings, song

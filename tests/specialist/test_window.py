@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from navigator_kernel.specialist.window import HISTORY, TURNS, newest, past, tokens, units
+from navigator_kernel.agent_loop.window import HISTORY, TURNS, newest, past, tokens, units
 from navigator_kernel.values.chat import ChatMessage, ToolCall
 
 CASES = 10_000

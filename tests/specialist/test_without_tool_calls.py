@@ -12,8 +12,8 @@ import pytest
 
 from cli.support import Place
 from models.wire_server import HELLO, Said, WireServer
+from navigator_kernel.agent_loop.text_calls import TextCalls, as_text, prompt, read, shape_of
 from navigator_kernel.errors import ModelFailed
-from navigator_kernel.specialist.text_calls import TextCalls, as_text, prompt, read, shape_of
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish, ToolCall, ToolSpec
 from person_state import accept
 from specialist.turns import of_phase_two, says, settings

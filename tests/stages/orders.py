@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.packet import Packet
-from navigator_kernel.values.plan import Plan
+from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.route import NeedClarification, RouteDecision
 from routing.place import Routing, routing_at, write_skills
 
@@ -49,14 +49,14 @@ def order(**given: Any) -> TurnContext:
     return TurnContext(**{**base, **given})
 
 
-def planned(place: Routing, text: str, **given: Any) -> Plan | NeedClarification:
+def planned(place: Routing, text: str, **given: Any) -> DispatchPlan | NeedClarification:
     language = place.request(text).language
     return plan(place.decide(text), place.request(text), place.catalogue, order(language=language, **given))
 
 
 def packet(place: Routing, text: str, **given: Any) -> Packet:
     found = planned(place, text, **given)
-    assert isinstance(found, Plan), found
+    assert isinstance(found, DispatchPlan), found
     return found.steps[0].packets[0]
 
 
@@ -66,5 +66,5 @@ def asked(place: Routing, text: str) -> NeedClarification:
     return found
 
 
-def of(place: Routing, result: Any, **given: Any) -> Plan | NeedClarification:
+def of(place: Routing, result: Any, **given: Any) -> DispatchPlan | NeedClarification:
     return plan(RouteDecision(result=result), place.request("say"), place.catalogue, order(**given))

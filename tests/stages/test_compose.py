@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.project_files import ProjectFiles
-from navigator_kernel.stages.compose import Told, compose
+from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.language.wording import SENTENCES, because_of, say
+from navigator_kernel.stages.compose import TurnSummary, compose
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
-from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.reply import Notice, Reply
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.values.request import Message, Session, Sticky
@@ -27,12 +28,11 @@ from navigator_kernel.values.route import (
     Unknown,
     Workflow,
 )
-from navigator_kernel.values.wording import SENTENCES, because_of, say
 
 RAN = RouteDecision(
     result=Skills(names=("x",)), entity="x", candidates=("y",), tier="retrieval", confidence=0.9, reason="leader"
 )
-NOTHING = Plan(steps=())
+NOTHING = DispatchPlan(steps=())
 
 
 class Standing:
@@ -52,8 +52,8 @@ def order(agent: str = "skills", target: str = "skill:x", **optional: Any) -> Pa
     )
 
 
-def plan_of(*packets: Packet) -> Plan:
-    return Plan(steps=tuple(Step(packets=(packet,)) for packet in packets))
+def plan_of(*packets: Packet) -> DispatchPlan:
+    return DispatchPlan(steps=tuple(DispatchStep(packets=(packet,)) for packet in packets))
 
 
 def report(state: Any = "success", agent: str = "skills", **given: Any) -> Report:
@@ -65,14 +65,14 @@ def report(state: Any = "success", agent: str = "skills", **given: Any) -> Repor
 def reply(
     decision: RouteDecision,
     *reports: Report,
-    plan: Plan = NOTHING,
+    plan: DispatchPlan = NOTHING,
     text: str = "say",
     session: Session | None = None,
     notice: Notice | None = None,
     rounds: int = 0,
 ) -> Reply:
     request = preprocess(Message(text=text), ProjectFiles(Path("/nowhere"), Path("/nowhere")))
-    told = Told(
+    told = TurnSummary(
         run="r",
         request=request,
         asked=text,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.values.wording import SENTENCES, because_of, say
+from navigator_kernel.language.wording import SENTENCES, because_of, say
 
 
 def fields(text: str) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import (
     Direct,
@@ -59,7 +59,7 @@ def test_a_name_is_known_with_either_hyphen(place: Routing, text: str) -> None: 
 @pytest.mark.requirement("PRE-13", "REG-1")
 @pytest.mark.parametrize(("folder", "type"), [("commands", "command"), ("prompts", "prompt")])
 def test_a_custom_command_or_prompt_can_be_called(tmp_path: Path, folder: str, type: Any, encoder: UseEncoder) -> None:
-    from navigator_kernel.assembly.parts import open_catalogue
+    from navigator_kernel.bootstrap.parts import open_catalogue
     from navigator_kernel.stages.decide import decide
 
     path = tmp_path / ".claude" / folder / "greet.md"

@@ -14,9 +14,9 @@ from dispatch.orders import NOW, StillClock, order, stream
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import NotFound, NotLoadable, Refused, TimedOut
 from navigator_kernel.events import Event, StepCompleted, StepStarted
-from navigator_kernel.stages.deliver import OFFLOAD_AT, Delivery, checked, deliver
+from navigator_kernel.stages.deliver import OFFLOAD_AT, DispatchDeps, checked, deliver
 from navigator_kernel.values.packet import OnError, Packet, ReturnSpec, packet_from_yaml
-from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 from navigator_kernel.values.report import Meta, Report, State
 
 
@@ -57,13 +57,13 @@ def done(folder: Path, steps: Sequence[Sequence[Packet]], answers: Mapping[str, 
         (folder / f"step-{packet.context.step}.json").write_text(text, encoding="utf-8")
         return f"step-{packet.context.step}.json"
 
-    delivery = Delivery(
+    delivery = DispatchDeps(
         dispatcher=InProcessDispatcher({"skills": agent}, StillClock()),
         clock=StillClock(),
         offload=offload,
         describe=lambda name: ("B", f"sha256:{name}"),
     )
-    plan = Plan(steps=tuple(Step(packets=tuple(packets)) for packets in steps))
+    plan = DispatchPlan(steps=tuple(DispatchStep(packets=tuple(packets)) for packets in steps))
     return Done(reports=asyncio.run(deliver(plan, delivery, emit)), seen=agent.seen, events=events, folder=folder)
 
 
@@ -323,10 +323,12 @@ def test_stopping_the_turn_cancels_the_task(tmp_path: Path) -> None:
     dispatcher, emit = DeadLine(), stream(tmp_path)
 
     async def stopped() -> None:
-        delivery = Delivery(
+        delivery = DispatchDeps(
             dispatcher=dispatcher, clock=StillClock(), offload=lambda packet, text: "", describe=lambda name: ("", "")
         )
-        turn = asyncio.create_task(deliver(Plan(steps=(Step(packets=(order(key="k"),)),)), delivery, emit))
+        turn = asyncio.create_task(
+            deliver(DispatchPlan(steps=(DispatchStep(packets=(order(key="k"),)),)), delivery, emit)
+        )
         await asyncio.sleep(0.05)
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):

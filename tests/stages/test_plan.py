@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import pytest
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.values.packet import packet_from, packet_from_yaml
-from navigator_kernel.values.plan import Plan
+from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.report import Format
 from navigator_kernel.values.route import (
     Direct,
@@ -162,7 +162,7 @@ def test_an_order_goes_to_its_agent_with_all_it_needs(
 @pytest.mark.parametrize("text", ["/plain-one", "run doctor", "mcp run files", "list skills", "install a/b", "!ls"])
 def test_a_single_matter_is_a_single_step(place: Routing, text: str) -> None:
     found = planned(place, text)
-    assert isinstance(found, Plan)
+    assert isinstance(found, DispatchPlan)
     assert len(found.steps) == 1
 
 
@@ -178,7 +178,7 @@ def test_a_single_matter_is_a_single_step(place: Routing, text: str) -> None:
     ],
 )
 def test_what_the_kernel_answers_itself_is_not_dispatched(place: Routing, result: Any) -> None:
-    assert of(place, result) == Plan(steps=())
+    assert of(place, result) == DispatchPlan(steps=())
 
 
 # Missing
@@ -282,7 +282,7 @@ def test_candidates_follow_the_best_in_the_same_step(place: Routing) -> None:
         result=Skills(names=("plain-one",)), candidates=("slow-one", "slowest-one"), tier="retrieval"
     )
     found = plan(decision, place.request("paint"), place.catalogue, order())
-    assert isinstance(found, Plan)
+    assert isinstance(found, DispatchPlan)
     assert [p.task_spec.target for p in found.steps[0].packets] == [
         "skill:plain-one",
         "skill:slow-one",
@@ -294,7 +294,7 @@ def test_candidates_follow_the_best_in_the_same_step(place: Routing) -> None:
 def test_a_candidate_that_lacks_something_is_left_out(place: Routing) -> None:
     decision = RouteDecision(result=Skills(names=("plain-one",)), candidates=("url-one", "slow-one"), tier="retrieval")
     found = plan(decision, place.request("paint"), place.catalogue, order())
-    assert isinstance(found, Plan)
+    assert isinstance(found, DispatchPlan)
     assert [p.task_spec.target for p in found.steps[0].packets] == ["skill:plain-one", "skill:slow-one"]
 
 
@@ -302,7 +302,7 @@ def test_a_candidate_that_lacks_something_is_left_out(place: Routing) -> None:
 def test_a_skill_that_was_called_has_no_stand_in(place: Routing) -> None:
     result = Skills(names=("plain-one",), direct_call=True)
     found = plan(RouteDecision(result=result, candidates=("slow-one",)), place.request("x"), place.catalogue, order())
-    assert isinstance(found, Plan)
+    assert isinstance(found, DispatchPlan)
     assert len(found.steps[0].packets) == 1
 
 
@@ -310,6 +310,6 @@ def test_a_skill_that_was_called_has_no_stand_in(place: Routing) -> None:
 def test_the_packets_of_one_step_have_keys_of_their_own(place: Routing) -> None:
     decision = RouteDecision(result=Skills(names=("plain-one",)), candidates=("slow-one",), tier="retrieval")
     found = plan(decision, place.request("paint"), place.catalogue, order())
-    assert isinstance(found, Plan)
+    assert isinstance(found, DispatchPlan)
     keys = [p.context.idempotency_key for p in found.steps[0].packets]
     assert len(set(keys)) == 2

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.stages.plan import plan
-from navigator_kernel.values.plan import Plan
+from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.route import NeedClarification, RouteDecision, Skills
 from routing.place import Routing
 from stages.orders import order, packet, place_at
@@ -64,7 +64,7 @@ def test_a_value_is_taken_from_what_was_said(place: Routing, text: str, name: st
 def test_a_value_may_be_quoted_or_follow_a_colon(place: Routing, text: str, value: str) -> None:
     decision = RouteDecision(result=Skills(names=("text-one",)), tier="retrieval")
     found = plan(decision, place.request(text), place.catalogue, order())
-    assert isinstance(found, Plan)
+    assert isinstance(found, DispatchPlan)
     assert found.steps[0].packets[0].params.required["text"] == value
 
 

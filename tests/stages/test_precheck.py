@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.skills.catalogue import ResourceCatalogue
+from navigator_kernel.language.wording import say
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
 from navigator_kernel.stages.precheck import precheck
 from navigator_kernel.values.reply import Notice
 from navigator_kernel.values.request import Session
-from navigator_kernel.values.wording import say
 from routing.place import routing_at, write_skills
 
 NEW = Session(id="s")

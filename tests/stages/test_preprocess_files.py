@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.project_files import FILE_LIMIT
+from navigator_kernel.adapters.files.project_files import FILE_LIMIT
 from stages.messages import calls, project, take
 
 

@@ -8,7 +8,7 @@ from navigator_kernel.stages.resume import Resumed, resume
 from navigator_kernel.values.chat import ChatMessage, ToolCall
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import Message, PendingApproval, PendingQuestion, Session, Sticky
-from navigator_kernel.values.work import PROGRESS, Progress, progress_of
+from navigator_kernel.values.work import PROGRESS, AgentState, progress_of
 
 APPROVAL = PendingApproval(packets=(), subject="shell:ls@sha256:1")
 ASKED = Session(id="s", approval=APPROVAL)
@@ -166,7 +166,7 @@ def of_a_model(*, answered: bool = False, wider: str = "") -> Session:
     call = ChatMessage(role="assistant", calls=(ToolCall(id="1", name="edit"),))
     messages = (call, ChatMessage(role="tool", call="1", name="edit")) if answered else (call,)
     spec = TaskSpec(intent="x", operation="run", target="skill:x")
-    params = Params(optional={PROGRESS: Progress(messages=messages).kept()})
+    params = Params(optional={PROGRESS: AgentState(messages=messages).kept()})
     packet = Packet(
         agent="skills", task_spec=spec, params=params, context=Context(run="r", step=0, idempotency_key="r/0")
     )

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.stages.understand import understand, understand_locally
 from navigator_kernel.values.request import Session, Sticky
 from navigator_kernel.values.route import (

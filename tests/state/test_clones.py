@@ -12,12 +12,12 @@ import pytest
 
 from cli.support import Place, below, type_a
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.journal import SqliteJournal
-from navigator_kernel.adapters.repo_cache import RepoCache
-from navigator_kernel.adapters.sessions import SqliteSessions
-from navigator_kernel.assembly.consents import open_consents
-from navigator_kernel.assembly.parts import open_lessons
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.sources.repo_cache import RepoCache
+from navigator_kernel.adapters.stores.journal import SqliteJournal
+from navigator_kernel.adapters.stores.sessions import SqliteSessions
+from navigator_kernel.bootstrap.consents import open_consents
+from navigator_kernel.bootstrap.parts import open_lessons
 from navigator_kernel.values.request import Session
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 from skill_repositories import commit, git, make_repo, skill_text

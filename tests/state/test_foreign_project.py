@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from navigator_kernel.project_root import foreign, nearest
+from navigator_kernel.config.project_root import foreign, nearest
 
 NOBODY = 65534
 SOURCE = Path(__file__).parents[2]

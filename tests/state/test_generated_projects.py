@@ -28,16 +28,16 @@ from hypothesis import strategies as st
 
 from cli.support import below, type_a
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.journal import SqliteJournal
-from navigator_kernel.adapters.sessions import SqliteSessions
-from navigator_kernel.assembly.kernel import assemble
-from navigator_kernel.assembly.parts import open_sessions
-from navigator_kernel.assembly.places import shipped_home
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.journal import SqliteJournal
+from navigator_kernel.adapters.stores.sessions import SqliteSessions
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.parts import open_sessions
+from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Damaged, KernelError, NotFound, Refused, UsageProblem
-from navigator_kernel.settings import load_settings
-from navigator_kernel.skills.digest import folder_digest
+from navigator_kernel.skills.catalog.digest import folder_digest
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.standing import skill_subject
@@ -326,9 +326,9 @@ def test_all_of_them_together_grant_nothing(empty: dict[str, Outcome]) -> None:
 
 def test_the_check_sees_a_grant(empty: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch) -> None:
     """What the person really granted is seen as done: the check can fail."""
-    from navigator_kernel.sandbox.consents import ConsentBook
+    from navigator_kernel.sandbox.consents import ConsentStore
 
-    monkeypatch.setattr(ConsentBook, "trusted", lambda _self, _subject: True)
+    monkeypatch.setattr(ConsentStore, "trusted", lambda _self, _subject: True)
     with pytest.raises(AssertionError):
         check({}, empty)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.project_state import PRIVATE, PrivateWriter, ProjectState
+from navigator_kernel.adapters.stores.project_state import PRIVATE, PrivateWriter, ProjectState
 
 pytestmark = pytest.mark.requirement("X-43")
 

@@ -12,14 +12,14 @@ import pytest
 
 from cli.support import Place
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.adapters.files import FolderWriter
-from navigator_kernel.adapters.journal import SqliteJournal
-from navigator_kernel.adapters.sessions import SqliteSessions
-from navigator_kernel.assembly.consents import open_consents
-from navigator_kernel.assembly.parts import open_journal, open_lessons, open_sessions
-from navigator_kernel.assembly.places import OLD_STATE, has_old_state, project_state
-from navigator_kernel.assembly.upgrade import _MOVED, upgrade
-from navigator_kernel.settings import user_state
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.journal import SqliteJournal
+from navigator_kernel.adapters.stores.sessions import SqliteSessions
+from navigator_kernel.bootstrap.consents import open_consents
+from navigator_kernel.bootstrap.parts import open_journal, open_lessons, open_sessions
+from navigator_kernel.bootstrap.places import OLD_STATE, has_old_state, project_state
+from navigator_kernel.bootstrap.upgrade import _MOVED, upgrade
+from navigator_kernel.config.settings import user_state
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import PendingApproval, Said, Session
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep

@@ -14,11 +14,11 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
 
 from models.wire_server import Said, WireServer, serving
-from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import ModelProvider, Models, Settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.events import Event
 from navigator_kernel.ports import Kernel
-from navigator_kernel.settings import ModelProvider, Models, Settings
 from navigator_kernel.state_graph import state_graph
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session

@@ -10,14 +10,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from navigator_kernel.assembly.built_in import open_built_in
-from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.bootstrap.built_in import open_built_in
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import Settings
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.ports import Kernel
-from navigator_kernel.settings import Settings
 from navigator_kernel.tools.built_in import BuiltInTools
 from navigator_kernel.values.chat import ToolCall
-from navigator_kernel.values.work import Assignment, ToolAnswer
+from navigator_kernel.values.work import AgentTask, ToolAnswer
 from person_state import accept
 from skill_repositories import skill_text
 
@@ -44,7 +44,7 @@ class Toolbox:
     root: Path
     kernel: Kernel
     tools: BuiltInTools
-    work: Assignment
+    work: AgentTask
     asked: list[ConsentNeeded] = field(default_factory=list)
 
     def call(self, tool: str, number: int = 1, **arguments: Any) -> ToolAnswer:
@@ -86,7 +86,7 @@ def toolbox(
     tools = open_built_in(root, kernel.catalogue, sandbox, kernel.consents, kernel.audit, hosts)
     assert isinstance(tools, BuiltInTools)
     executor = kernel.catalogue.create_executor("skill:painter")
-    work = Assignment(run="run-1", step=0, request="paint", language="en", skill="painter", digest=executor.digest)
+    work = AgentTask(run="run-1", step=0, request="paint", language="en", skill="painter", digest=executor.digest)
     work = replace(work, target="skill:painter", folder=str(executor.skill.folder), project=str(root))
     work = replace(work, workspace=str(root / "mybox/workspace/run-1"), allowed=allowed)
     return Toolbox(root, kernel, tools, replace(work, named=tuple(str(root / name) for name in named)))

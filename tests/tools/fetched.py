@@ -6,11 +6,11 @@ import asyncio
 import json
 from pathlib import Path
 
+from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded
-from navigator_kernel.settings import Policy
-from navigator_kernel.tools.desk import Desk
+from navigator_kernel.tools.guarded import GuardedTools
 from navigator_kernel.values.chat import ToolCall
-from navigator_kernel.values.work import Assignment, ToolAnswer
+from navigator_kernel.values.work import AgentTask, ToolAnswer
 from specialist.at_work import Table
 from tools.bench_of_tools import Toolbox, toolbox
 from tools.test_desk import Record
@@ -30,7 +30,7 @@ class Fetched:
     ) -> None:
         self.box: Toolbox = toolbox(root, hosts=hosts, allowed=allowed)
         self.record = Record()
-        self.desk = Desk(
+        self.desk = GuardedTools(
             tools=dict,
             always=Table(),
             consents=self.box.kernel.consents,
@@ -38,7 +38,7 @@ class Fetched:
             policy=Policy(deny=deny, fetch=hosts),
             built_in=self.box.tools,
         )
-        self.work: Assignment = self.box.work
+        self.work: AgentTask = self.box.work
         self.asked: list[ConsentNeeded] = []
 
     def call(self, url: str, number: int = 1) -> ToolAnswer:

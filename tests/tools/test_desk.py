@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from navigator_kernel.agent_loop.commands import without_commands
+from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.events import UICommand
-from navigator_kernel.settings import Policy
-from navigator_kernel.specialist.commands import without_commands
 from navigator_kernel.text import Language
-from navigator_kernel.tools.desk import Desk, filled, subject_of
+from navigator_kernel.tools.guarded import GuardedTools, filled, subject_of
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.tool import Result
-from navigator_kernel.values.work import Assignment, ToolAnswer
+from navigator_kernel.values.work import AgentTask, ToolAnswer
 from specialist.at_work import WORK, Table
 
 
@@ -79,22 +79,24 @@ class Record:
         self.entries.append((event, facts))
 
 
-def desk(*tools: Tool, policy: Policy | None = None, book: Book | None = None, record: Record | None = None) -> Desk:
+def desk(
+    *tools: Tool, policy: Policy | None = None, book: Book | None = None, record: Record | None = None
+) -> GuardedTools:
     held = {tool.name: tool for tool in tools}
-    return Desk(
+    return GuardedTools(
         tools=lambda: held, always=Table(), consents=book or Book(), audit=record or Record(), policy=policy or Policy()
     )
 
 
-def work(*tools: str, language: Language = "en") -> Assignment:
+def work(*tools: str, language: Language = "en") -> AgentTask:
     return replace(WORK, skill="sailor", tools=tools, language=language)
 
 
-def call(held: Desk, order: Assignment, name: str, **arguments: Any) -> ToolAnswer:
+def call(held: GuardedTools, order: AgentTask, name: str, **arguments: Any) -> ToolAnswer:
     return asyncio.run(held.call(order, ToolCall(id="call-1", name=name), arguments))
 
 
-def offered(held: Desk, order: Assignment) -> list[str]:
+def offered(held: GuardedTools, order: AgentTask) -> list[str]:
     return [spec.name for spec in held.offered(order)]
 
 
@@ -111,7 +113,7 @@ def test_the_same_skill_and_policy_make_the_same_tools() -> None:
     assert [held.offered(work("sail", "row")) for _ in range(3)] == [held.offered(work("sail", "row"))] * 3
 
 
-def directly(*tools: Tool, policy: Policy | None = None, book: Book | None = None) -> Desk:
+def directly(*tools: Tool, policy: Policy | None = None, book: Book | None = None) -> GuardedTools:
     """A fence with the tools of servers for messages without a skill."""
     return replace(desk(Tool("row"), policy=policy, book=book), direct=lambda: {tool.name: tool for tool in tools})
 

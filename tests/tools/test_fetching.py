@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import ConsentNeeded, UsageProblem
-from navigator_kernel.settings import load_settings
 from navigator_kernel.values.chat import ToolCall
 from tools.fetched import PAGE, Fetched, project
 from web_server import Pages, Reply, pages

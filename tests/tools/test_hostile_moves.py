@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as replace_work
 
+from navigator_kernel.config.settings import Policy, user_state
 from navigator_kernel.errors import ConsentNeeded
-from navigator_kernel.settings import Policy, user_state
-from navigator_kernel.tools.desk import Desk
+from navigator_kernel.tools.guarded import GuardedTools
 from navigator_kernel.values.chat import ToolCall
 from sandbox.world import RUNGS, use
 from specialist.at_work import Table
@@ -331,10 +331,10 @@ def test_a_yes_to_a_command_is_not_for_the_file_as_it_is_changed_afterwards(box:
     assert not (box.workspace / "ran.txt").exists()
 
 
-def fence(box: Toolbox) -> Desk:
+def fence(box: Toolbox) -> GuardedTools:
     """What stands before the built-in tools in a turn."""
     held = box.kernel
-    return Desk(
+    return GuardedTools(
         tools=dict, always=Table(), built_in=box.tools, consents=held.consents, audit=held.audit, policy=Policy()
     )
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.preferences import TOKENS, Page, Preferences, tokens
-from navigator_kernel.assembly.places import memory_subject
-from navigator_kernel.skills.digest import file_digest
+from navigator_kernel.adapters.stores.preferences import TOKENS, PreferenceFile, Preferences, tokens
+from navigator_kernel.bootstrap.places import memory_subject
+from navigator_kernel.skills.catalog.digest import file_digest
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.values.context import Memory, TurnContext
-from navigator_kernel.values.plan import Plan
+from navigator_kernel.values.plan import DispatchPlan
 from navigator_kernel.values.route import RouteDecision, Skills
 from turns.conftest import Talk
 from workflows.project import packets, project_in, put_skill, talk_in, workflow_file
@@ -118,7 +118,9 @@ def test_where_there_is_too_much_what_shares_words_with_the_message_is_kept(tmp_
     page.write_text("\n".join([*(f"- nothing {at} {'of note ' * 9}" for at in range(300)), "- boats must be blue"]))
     kept = [
         memory.text
-        for memory in Preferences([Page(source="user", path=page, accepted=lambda _: True)]).recall("paint three boats")
+        for memory in Preferences([PreferenceFile(source="user", path=page, accepted=lambda _: True)]).recall(
+            "paint three boats"
+        )
     ]
     assert kept[-1] == "boats must be blue"
     assert len(kept) > 10
@@ -220,7 +222,7 @@ def test_orders_have_all_that_they_share_from_the_context(root: Path) -> None:
     context = TurnContext(run="r-7", timeout=5.0, language="zh", format="raw", memories=wishes, step=2, attempt=3)
     decision = RouteDecision(result=Skills(names=("draft-poem",)))
     found = plan(decision, preprocess(Message(text="on rain"), kernel.files), kernel.catalogue, context)
-    assert isinstance(found, Plan)
+    assert isinstance(found, DispatchPlan)
     packet = found.steps[0].packets[0]
     assert (packet.context.run, packet.context.step, packet.context.language) == ("r-7", 2, "zh")
     assert (packet.constraints.timeout, packet.return_spec.format) == (5.0, "raw")

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from navigator_kernel.assembly.kernel import assemble
-from navigator_kernel.settings import Settings
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import Settings
 from navigator_kernel.values.mcp import McpServer
 from navigator_kernel.values.request import Session, Sticky
 from turns.conftest import Talk, Talker, put

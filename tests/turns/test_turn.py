@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from navigator_kernel.events import BODIES, Event, SkillActivated, StepStarted, event_from
-from navigator_kernel.skills.catalogue import ResourceCatalogue
-from navigator_kernel.skills.roots import Root
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import STATES
 from turns.test_golden import TURNS

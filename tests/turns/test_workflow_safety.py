@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.workflows.shelf import stored_names
-from navigator_kernel.workflows.split import split
+from navigator_kernel.workflows.segments import split
+from navigator_kernel.workflows.store import stored_names
 from turns.conftest import Talk
 from workflows.project import FILE, TEXT, packets, project_in, put_skill, talk_in, workflow_file
 

@@ -8,7 +8,7 @@ import pytest
 
 from navigator_kernel.errors import Refused
 from navigator_kernel.values.request import PendingApproval, Session
-from navigator_kernel.workflows.shelf import stored_names
+from navigator_kernel.workflows.store import stored_names
 from turns.conftest import Talk
 from workflows.project import SKILLS, packets, project_in, put_skill, talk_in
 

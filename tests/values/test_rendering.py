@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from navigator_kernel.values.rendering import render_report
+from navigator_kernel.language.rendering import render_report
 from navigator_kernel.values.report import STATES, Format, Meta, Report, State, Style
 from values.reports import LINES, REPORTS, TS
 

@@ -21,7 +21,7 @@ LIMIT = 30.0  # seconds that anything may take to appear
 # moment at which step 1's result is durable, "after load 2" the one at which the run has been read twice.
 DRIVER = """
 import os, pathlib, signal, sys, time
-from navigator_kernel.adapters.journal import SqliteJournal
+from navigator_kernel.adapters.stores.journal import SqliteJournal
 from navigator_kernel.cli.main import main
 
 point, folder, *words = sys.argv[1:]

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from navigator_kernel.assembly.kernel import assemble
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import Settings
 from navigator_kernel.events import StepStarted
-from navigator_kernel.settings import Settings
 from navigator_kernel.values.packet import Packet, packet_from
 from navigator_kernel.values.request import Session
 from turns.conftest import Counting, Standing, Talk

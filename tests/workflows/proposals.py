@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.project_files import ProjectFiles
-from navigator_kernel.adapters.use_encoder import UseEncoder
-from navigator_kernel.proposal import Proposed, propose
+from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.stages.preprocess import preprocess, without_prefix
-from navigator_kernel.steps import Ground
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.route import NeedClarification, Unknown
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
+from navigator_kernel.workflows.planning import PlanProposal, plan_workflow
+from navigator_kernel.workflows.step_binding import PlanningContext
 from routing.place import Routing, routing_at, write_skills
 
 TEXT = 'required_params: \'[{"name": "text", "prompt": "the text"}]\'\n'
@@ -60,12 +60,12 @@ def proposed(
     limit: int = 3,
     alone: bool = False,
     base: str = "",
-) -> Proposed | NeedClarification | Unknown | None:
+) -> PlanProposal | NeedClarification | Unknown | None:
     """What `text` gets where the person stands in the folder `base`; `answer` is what was answered to a question."""
     files = ProjectFiles(place.root, place.root / base)
     said = f"{text} {answer}".strip()
     request = preprocess(Message(text=said, answers=(answer,) if answer else ()), files)
-    ground = Ground(
+    ground = PlanningContext(
         catalogue=place.catalogue,
         router=place.router,
         files=files,
@@ -73,12 +73,12 @@ def proposed(
         limit=limit,
         context=TurnContext(run="r", timeout=5.0, language=request.language, format="detail"),
     )
-    return propose(request, without_prefix(said), ground, alone=alone)
+    return plan_workflow(request, without_prefix(said), ground, alone=alone)
 
 
 def plan(place: Routing, text: str, **given: Any) -> WorkflowPlan:
     found = proposed(place, text, **given)
-    assert isinstance(found, Proposed), found
+    assert isinstance(found, PlanProposal), found
     return found.plan
 
 

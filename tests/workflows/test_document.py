@@ -20,7 +20,7 @@ from navigator_kernel.values.workflow import (
     plan_from,
     plan_to_dict,
 )
-from navigator_kernel.workflows.document import parsed, written
+from navigator_kernel.workflows.markdown import dumps, loads
 
 LIMIT = 6
 TRICKY = [
@@ -110,7 +110,7 @@ def plan(**given: Any) -> WorkflowPlan:
 @pytest.mark.requirement("WFL-9")
 @given(plan=plans(), language=st.sampled_from(["en", "zh"]))
 def test_what_is_written_reads_back_equal(plan: WorkflowPlan, language: Language) -> None:
-    assert parsed(written(plan, language), plan.name, LIMIT) == plan
+    assert loads(dumps(plan, language), plan.name, LIMIT) == plan
 
 
 @settings(max_examples=30)
@@ -122,20 +122,20 @@ def test_what_the_journal_keeps_reads_back_equal(plan: WorkflowPlan) -> None:
 @settings(max_examples=30)
 @given(plan=plans())
 def test_an_editor_that_ends_lines_with_crlf_changes_nothing(plan: WorkflowPlan) -> None:
-    assert parsed(written(plan, "en").replace("\n", "\r\n"), plan.name, LIMIT) == plan
+    assert loads(dumps(plan, "en").replace("\n", "\r\n"), plan.name, LIMIT) == plan
 
 
 @pytest.mark.parametrize("odd", ODD, ids=ascii)
 @pytest.mark.parametrize("field", ["description", "tags", "depends_on"])
 def test_no_character_makes_a_file_that_cannot_be_read_back(field: str, odd: str) -> None:
     held = plan(**{field: f"a{odd}b" if field == "description" else ("word-count", f"a{odd}b")})
-    assert parsed(written(held, "en"), "count", 3) == held
+    assert loads(dumps(held, "en"), "count", 3) == held
 
 
 @pytest.mark.parametrize("path", ["we\\ird.csv", "a\x7fb.csv", "a\u2028b.csv", "a b.csv", "表.csv"], ids=ascii)
 def test_a_file_of_any_name_can_be_read_by_a_stored_workflow(path: str) -> None:
     held = plan(sandbox=Sandboxed(read=(path,)))
-    assert parsed(written(held, "en"), "count", 3) == held
+    assert loads(dumps(held, "en"), "count", 3) == held
 
 
 # How it reads (WFL-10, part 3 item 5)
@@ -169,7 +169,7 @@ def test_the_outline_is_the_documented_one_in_chinese() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_file_shows_the_outline_between_its_frontmatter_and_its_steps(language: Language) -> None:
     held = two_steps("sum and list")
-    lines = written(held, language).split("\n")
+    lines = dumps(held, language).split("\n")
     places = [lines.index(line) for line in outline(held, language)]
     assert lines.index("---", 1) < places[0] < places[1] < places[2] < lines.index("## Step 1: sum @data.csv")
 
@@ -177,7 +177,7 @@ def test_the_file_shows_the_outline_between_its_frontmatter_and_its_steps(langua
 def test_the_file_holds_every_documented_key() -> None:
     import yaml
 
-    head = yaml.safe_load(written(two_steps("sum"), "en").split("---\n")[1])
+    head = yaml.safe_load(dumps(two_steps("sum"), "en").split("---\n")[1])
     assert list(head) == [
         "name", "version", "description", "depends_on", "tags", "timeout_seconds", "sequential", "stop_on_error",
         "sandbox", "output",
@@ -193,6 +193,6 @@ def test_the_file_holds_every_documented_key() -> None:
 @pytest.mark.requirement("WFL-3")
 def test_each_step_stands_in_a_section_of_its_own_with_skill_input_and_output() -> None:
     step = WorkflowStep(text="sum it", skill="csv-sum", agent="skills", input="sum\nit", output="the sum")
-    text = written(plan(steps=(step,), depends_on=("csv-sum",)), "en")
+    text = dumps(plan(steps=(step,), depends_on=("csv-sum",)), "en")
     section = text.partition("## Step 1: sum it\n\n")[2]
     assert section == '- skill: csv-sum\n- agent: skills\n- input: "sum\\nit"\n- output: the sum\n'

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cli.support import environment
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.workflows.document import parsed
+from navigator_kernel.workflows.markdown import loads
 
 FILE = """\
 ---
@@ -56,7 +56,7 @@ MORE = "\n## Step {n}: more\n\n- skill: csv-sum\n- input: x\n"
 def problems(text: str, *, limit: int = 3) -> list[tuple[int, str]]:
     """What is wrong with `text`, by line."""
     with pytest.raises(NotLoadable) as caught:
-        parsed(text, "report", limit)
+        loads(text, "report", limit)
     found = caught.value.data["problems"]
     assert all(f"line {one['line']}: {one['message']}" in caught.value.message for one in found)
     return [(one["line"], one["message"]) for one in found]
@@ -67,13 +67,13 @@ def line_of(text: str, start: str) -> int:
 
 
 def test_the_file_that_the_mistakes_are_made_in_is_a_good_one() -> None:
-    plan = parsed(FILE, "report", 3)
+    plan = loads(FILE, "report", 3)
     assert (plan.timeout_seconds, plan.sandbox.forbidden, len(plan.steps)) == (30, ("secret",), 2)
 
 
 def test_only_four_keys_and_two_items_are_required() -> None:
     lines = ["---", "name: n", "version: 1", "description: d", "depends_on: [s]", "---", "## Step 1: t"]
-    plan = parsed("\n".join([*lines, "- skill: s", "- input: i"]), "n", 3)
+    plan = loads("\n".join([*lines, "- skill: s", "- input: i"]), "n", 3)
     assert (plan.timeout_seconds, plan.sandbox.write, plan.output.location) == (0, ("mybox/workspace",), "inline")
 
 
@@ -177,7 +177,7 @@ def test_all_mistakes_are_named_at_once_in_the_order_of_their_lines() -> None:
 def test_four_steps_are_too_many_unless_more_are_allowed() -> None:
     text = FILE + MORE.format(n=3) + MORE.format(n=4)
     assert problems(text) == [(line_of(text, "---") + 20, "4 steps; a workflow has 1 to 3")]
-    assert len(parsed(text, "report", 4).steps) == 4
+    assert len(loads(text, "report", 4).steps) == 4
 
 
 def test_a_file_without_steps_is_none() -> None:
@@ -191,18 +191,18 @@ def test_a_file_without_frontmatter_says_so(text: str) -> None:
 
 def test_a_file_that_is_too_long_is_not_read() -> None:
     with pytest.raises(NotLoadable, match="64 KiB"):
-        parsed(FILE + "x" * 64 * 1024, "report", 3)
+        loads(FILE + "x" * 64 * 1024, "report", 3)
 
 
 def test_items_may_be_written_in_chinese() -> None:
     text = FILE.replace("## Step 2:", "## 步骤 2：").replace("- skill: link-list", "- 技能：link-list")
     text = text.replace("- agent: skills", "* 子智能体：skills_agent").replace("- input: list", "- 输入：list")
-    assert parsed(text.replace("- output:", "- 输出："), "report", 3) == parsed(FILE, "report", 3)
+    assert loads(text.replace("- output:", "- 输出："), "report", 3) == loads(FILE, "report", 3)
 
 
 def test_keys_that_the_kernel_does_not_know_do_no_harm() -> None:
     text = FILE.replace("tags: [a, b]", "tags: [a, b]\nauthor: Ada\nhooks:\n  before: x")
-    assert parsed(text, "report", 3) == parsed(FILE, "report", 3)
+    assert loads(text, "report", 3) == loads(FILE, "report", 3)
 
 
 # No text is a surprise
@@ -210,7 +210,7 @@ def test_keys_that_the_kernel_does_not_know_do_no_harm() -> None:
 
 def read(text: str) -> None:
     with suppress(NotLoadable):
-        parsed(text, "report", 3)
+        loads(text, "report", 3)
 
 
 @given(st.text())
@@ -234,7 +234,7 @@ def test_any_order_of_a_files_lines_is_a_workflow_or_a_list_of_problems(lines: l
 HOSTILE = """
 import sys, time
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.workflows.document import parsed
+from navigator_kernel.workflows.markdown import parsed
 piece, times, tail = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 began = time.process_time()
 try:

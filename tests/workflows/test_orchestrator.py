@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.assembly import places
+from navigator_kernel.bootstrap import places
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.report import Meta, Report
 from navigator_kernel.workflows.orchestrator import COMMAND, answer, is_orchestrated
@@ -152,7 +152,7 @@ def test_its_handler_is_there() -> None:
 @pytest.mark.requirement("CMD-2")
 @pytest.mark.parametrize("example", COMMAND.examples)
 def test_its_examples_are_calls_of_it(root: Path, example: str) -> None:
-    from navigator_kernel.adapters.project_files import ProjectFiles
+    from navigator_kernel.adapters.files.project_files import ProjectFiles
     from navigator_kernel.stages.preprocess import preprocess
     from navigator_kernel.values.request import Message
 
@@ -183,7 +183,7 @@ def failed(data: Mapping[str, Any]) -> str:
 def test_a_skill_that_is_not_there_is_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / ".claude" / "skills" / "master-orchestrator" / "SKILL.md").unlink()
     home = places.shipped_home()
-    empty = places.Home(agents=home.agents, skills=root / "none", bin=home.bin, docs=home.docs)
+    empty = places.ShippedPaths(agents=home.agents, skills=root / "none", bin=home.bin, docs=home.docs)
     monkeypatch.setattr(places, "shipped_home", lambda: empty)
     for need in (NEED, "list the zibs"):
         reply = talk_in(root).say(f"/master-orchestrator {need}")

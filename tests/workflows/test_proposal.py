@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
-from navigator_kernel.proposal import LIMIT, Proposed
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.values.route import Lifecycle, NeedClarification, Unknown
+from navigator_kernel.workflows.planning import LIMIT, PlanProposal
 from routing.place import Routing, write_skills
 from workflows.proposals import bound, place_at, plan, proposed, steps
 
@@ -61,7 +61,7 @@ def test_where_no_skill_fits_any_step_there_is_no_workflow(place: Routing, text:
 @pytest.mark.parametrize("alone", [False, True])
 def test_a_long_text_is_never_taken_apart(place: Routing, alone: bool) -> None:
     text = f"{TWO}. {'x' * (LIMIT - len(TWO) - 2)}"
-    assert isinstance(proposed(place, text, alone=alone), Proposed)
+    assert isinstance(proposed(place, text, alone=alone), PlanProposal)
     assert proposed(place, text + "x", alone=alone) is None
 
 
@@ -295,7 +295,7 @@ def test_the_first_steps_are_offered_and_the_rest_is_named(
     place: Routing, limit: int, kept: list[str], left: tuple[str, ...]
 ) -> None:
     found = proposed(place, FIVE, limit=limit)
-    assert isinstance(found, Proposed)
+    assert isinstance(found, PlanProposal)
     assert ([step.skill for step in found.plan.steps], found.left) == (kept, left)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.use_encoder import UseEncoder
-from navigator_kernel.proposal import Proposed
+from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.values.route import NeedClarification
+from navigator_kernel.workflows.planning import PlanProposal
 from routing.place import Routing
 from workflows.proposals import bound, place_at, plan, proposed, question, steps
 
@@ -87,7 +87,7 @@ def test_the_other_steps_are_offered_without_the_one_that_no_skill_fits(
 def test_a_numbered_list_is_a_list_of_steps(place: Routing) -> None:
     text = "1. run sum-column on @data.csv\n2. draw a chart\n3. run count-words on @notes.txt\n4. draw a chart"
     found = proposed(place, text)
-    assert isinstance(found, Proposed)
+    assert isinstance(found, PlanProposal)
     assert [step.skill for step in found.plan.steps] == ["sum-column", "draw-chart", "count-words"]
     assert found.left == ("draw a chart",)
 

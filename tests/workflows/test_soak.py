@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cli.support import Done
-from navigator_kernel.assembly.parts import open_journal, open_sessions
+from navigator_kernel.bootstrap.parts import open_journal, open_sessions
 from navigator_kernel.values.workflow import WorkflowRun
 from person_state import state_of
 from workflows.crashing import DOUBLES, DRAWS, KILLED, REPEATS, TAKES_TEXT, Box, box_in, ended

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from navigator_kernel.workflows.orders import is_order
-from navigator_kernel.workflows.split import split
+from navigator_kernel.workflows.imperatives import is_order
+from navigator_kernel.workflows.segments import split
 from workflows.messages import MULTI, SINGLE
 
 

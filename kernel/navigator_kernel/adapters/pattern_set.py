@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.files import make_private
-from navigator_kernel.adapters.project_state import PrivateWriter
+from navigator_kernel.adapters.files.writer import make_private
+from navigator_kernel.adapters.stores.project_state import PrivateWriter
 from navigator_kernel.adapters.widened import folded, widened
 from navigator_kernel.errors import KernelError
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
 from navigator_kernel import __version__
-from navigator_kernel.adapters.https import within
+from navigator_kernel.adapters.sources.https import within
 from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
-from navigator_kernel.text import clean, visible
+from navigator_kernel.text import clean, escape_controls
 
 PORTS = {"https": 443, "http": 80}
 LONGEST = 1_500  # characters of an address, so that the person is shown all of it
@@ -62,7 +62,9 @@ def target_of(url: str, named: Sequence[str]) -> Target:
     port = port or PORTS[parts.scheme]
     if not any(_fits(one, host, port, PORTS[parts.scheme]) for one in named):
         hint = f"the person's settings name these hosts in [policy] fetch: {', '.join(named) or 'none'}"
-        raise Refused(f"{visible(host)}:{port} is not a host that the person named", hint=hint, reason="not-named")
+        raise Refused(
+            f"{escape_controls(host)}:{port} is not a host that the person named", hint=hint, reason="not-named"
+        )
     if parts.scheme == "http" and not _is_local(host):
         raise Refused("http is for this machine only", hint="ask for it over https", reason="scheme")
     path = quote(f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}", safe=_SAFE)
@@ -93,7 +95,7 @@ def _followed(target: Target, named: Sequence[str], seconds: float, limit: int) 
             target = _next(target, found, named)
             addresses = _addresses(target, inner)
         except (Refused, UsageProblem) as error:
-            message = f"{target.host} leads to {visible(found[:200])}: {error.message}"
+            message = f"{target.host} leads to {escape_controls(found[:200])}: {error.message}"
             raise Refused(message, hint=error.hint, reason="redirect") from error
     raise FetchFailed(f"{target.host} leads on more than {HOPS} times", hint="ask for another page")
 
@@ -206,7 +208,7 @@ def _asked(connection: HTTPConnection, target: Target, limit: int) -> Page | str
 
 def _page(answer: HTTPResponse, target: Target, data: bytes) -> Page:
     if (coding := answer.headers.get("Content-Encoding", "identity").strip().lower()) not in {"identity", ""}:
-        raise FetchFailed(f"{target.host} answers in {visible(coding)[:40]}", hint="ask for another page")
+        raise FetchFailed(f"{target.host} answers in {escape_controls(coding)[:40]}", hint="ask for another page")
     held = answer.headers
     return Page(target.url, held.get_content_type(), held.get_content_charset("") or "", data)
 

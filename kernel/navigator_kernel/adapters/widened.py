@@ -14,7 +14,7 @@ from re import _constants as ops  # type: ignore[attr-defined] # the parser that
 from re import _parser as parser  # type: ignore[attr-defined] # as above
 from typing import Any
 
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 _REPEATS = (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT)
 _ZERO_WIDTH = (ops.AT, ops.ASSERT, ops.ASSERT_NOT)
@@ -22,7 +22,7 @@ _ANY = r"[\x00-\xff]"
 _BYTE, _ASCII = 256, 128
 _MANY = 12  # repetitions that are counted; from there on any number will do
 _SPACE, _BREAK = ord(" "), ord("\n")
-_FOLDED = pattern("[\u0130\u0131\u017f\u212a]")  # letters that `re.IGNORECASE` takes for i, s and k
+_FOLDED = lazy_compile("[\u0130\u0131\u017f\u212a]")  # letters that `re.IGNORECASE` takes for i, s and k
 _CLASSES = {
     ops.CATEGORY_WORD: r"\w",
     ops.CATEGORY_NOT_WORD: r"\W",

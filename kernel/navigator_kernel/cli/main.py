@@ -74,10 +74,10 @@ def _answered(args: list[str]) -> int | Mapping[str, Any]:
     takes as long to import as the answer takes."""
     if args[:1] == ["route"] and args[1:] and not any(word.startswith("-") for word in args):
         from navigator_kernel.cli.project import App
-        from navigator_kernel.cli.routed import answer
+        from navigator_kernel.cli.route.routed import answer
 
         return answer(App(), " ".join(args[1:]))
-    from navigator_kernel.cli.commands import invoke
+    from navigator_kernel.cli.registry import invoke
 
     return invoke(args)
 

@@ -46,7 +46,7 @@ def asked_model(app: App, name: str, work: Callable[[ChatModel], Awaitable[T]]) 
     """What `work` gives for this model, which is closed afterwards."""
     import asyncio
 
-    from navigator_kernel.assembly.models import open_model
+    from navigator_kernel.bootstrap.models import open_model
 
     model = open_model(name, app.settings.models)
 

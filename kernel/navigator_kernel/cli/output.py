@@ -85,7 +85,7 @@ def table(
 
 
 def _translated(head: Sequence[str], language: Language) -> list[str]:
-    from navigator_kernel.values.wording import say
+    from navigator_kernel.language.wording import say
 
     return [say(f"head.{name}", language) for name in head]
 

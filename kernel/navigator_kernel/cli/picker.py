@@ -18,8 +18,8 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from navigator_kernel.cli.output import cut, padded, width
+from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language, clean
-from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.assembly.places import find_root, has_old_state
-from navigator_kernel.settings import Settings, load_settings
+from navigator_kernel.bootstrap.places import find_root, has_old_state
+from navigator_kernel.config.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import click
 
-    from navigator_kernel.adapters.sessions import SqliteSessions
+    from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.ports import Kernel
-    from navigator_kernel.sandbox.consents import ConsentBook
-    from navigator_kernel.tape.tape import Recorder
+    from navigator_kernel.replay.recording import Recorder
+    from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.text import Language
 
 CHANGING = frozenset({"tool:write", "tool:edit", "tool:run"})  # what `--read-only` takes away
@@ -43,7 +43,7 @@ class App(Struct, kw_only=True, dict=True):
     def root(self) -> Path:
         root = find_root(Path.cwd(), self.root_flag)
         if has_old_state(root):
-            from navigator_kernel.assembly.upgrade import upgrade
+            from navigator_kernel.bootstrap.upgrade import upgrade
             from navigator_kernel.cli.output import note
 
             for line in upgrade(root):
@@ -60,13 +60,13 @@ class App(Struct, kw_only=True, dict=True):
     @cached_property
     def tape(self) -> Recorder:
         """What a turn is told from outside, for `navigator replay`."""
-        from navigator_kernel.tape.tape import Recorder
+        from navigator_kernel.replay.recording import Recorder
 
         return Recorder()
 
     @cached_property
     def kernel(self) -> Kernel:
-        from navigator_kernel.assembly.kernel import assemble
+        from navigator_kernel.bootstrap.kernel import assemble
 
         return assemble(self.root, self.settings, unsafe=self.unsafe, tape=self.tape)
 
@@ -76,17 +76,17 @@ class App(Struct, kw_only=True, dict=True):
         self.__dict__.pop("kernel", None)
 
     @cached_property
-    def consents(self) -> ConsentBook:
+    def consents(self) -> ConsentStore:
         """What the person agreed to; a change of it is on record here."""
-        from navigator_kernel.assembly.consents import open_consents
-        from navigator_kernel.assembly.parts import open_audit
+        from navigator_kernel.bootstrap.consents import open_consents
+        from navigator_kernel.bootstrap.parts import open_audit
 
         return open_consents(open_audit(self.root))
 
     @cached_property
     def sessions(self) -> SqliteSessions:
         """The conversations, their file open until `close`."""
-        from navigator_kernel.assembly.parts import open_sessions
+        from navigator_kernel.bootstrap.parts import open_sessions
 
         store = open_sessions(self.root, self.settings)
         self._open.enter_context(store.held())
@@ -117,7 +117,7 @@ class App(Struct, kw_only=True, dict=True):
         """Commands that plugins add (`kernel_register_commands`)."""
         import click
 
-        from navigator_kernel.assembly.extensions import open_plugins
+        from navigator_kernel.bootstrap.extensions import open_plugins
 
         plugins = open_plugins(self.root, agents=False).plugins
         found = [item for _, items in plugins.all("kernel_register_commands", self.root) for item in items]

@@ -14,7 +14,7 @@ def changed(path: Path, keys: Sequence[str], value: Any, root: Path) -> Path:
     import tomlkit
     from tomlkit.exceptions import ParseError, TOMLKitError
 
-    from navigator_kernel.assembly.parts import writer_for
+    from navigator_kernel.bootstrap.parts import writer_for
 
     try:
         held = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()

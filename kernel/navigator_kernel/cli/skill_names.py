@@ -28,8 +28,8 @@ def named(catalogue: Catalogue, name: str) -> SkillDef:
 
 def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """Every skill that is here, by the folders alone."""
-    from navigator_kernel.assembly.places import resource_roots
-    from navigator_kernel.skills.listing import Listing
+    from navigator_kernel.bootstrap.places import resource_roots
+    from navigator_kernel.skills.catalog.listing import Listing
 
     try:
         roots = [root for root in resource_roots(_root(ctx)) if root.type == "skill"]
@@ -40,7 +40,7 @@ def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
 
 def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """Those that have a receipt in the place that is meant."""
-    from navigator_kernel.assembly.lifecycle import open_lifecycle
+    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
     try:
         place = open_lifecycle(_root(ctx)).target(ctx.params)
@@ -51,8 +51,8 @@ def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
 
 def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
     """Those of the source that was typed before, where it lies on this machine; nothing is kept of it."""
-    from navigator_kernel.assembly.lifecycle import open_lifecycle
-    from navigator_kernel.skills.source import parse_source
+    from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+    from navigator_kernel.skills.source.address import parse_source
 
     text = str(ctx.params.get("source") or next(iter(ctx.args), ""))  # an option without its value leaves it there
     try:
@@ -69,13 +69,13 @@ def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
 
 
 def _root(ctx: click.Context) -> Path:
-    from navigator_kernel.assembly.places import find_root
+    from navigator_kernel.bootstrap.places import find_root
 
     return find_root(Path.cwd(), ctx.find_root().params.get("root"))
 
 
 def _plain(names: Iterable[str], typed: str) -> list[str]:
     """Those that begin with what was typed; a shell gets none that it could take for something else."""
-    from navigator_kernel.skills.names import NAME
+    from navigator_kernel.skills.formats.names import NAME
 
     return sorted({name for name in names if name.startswith(typed) and NAME.fullmatch(name)})

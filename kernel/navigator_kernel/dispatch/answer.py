@@ -10,10 +10,10 @@ from itertools import islice
 from typing import Any
 
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, KernelError, TimedOut
-from navigator_kernel.text import Language, clean, pattern, shorten
-from navigator_kernel.values.rendering import ASCII, EMOJI
+from navigator_kernel.language.rendering import ASCII, EMOJI
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import Language, clean, lazy_compile, shorten
 from navigator_kernel.values.report import STATES, Meta, Report, State
-from navigator_kernel.values.wording import say
 
 DEPTH = 24  # levels of data that are kept
 TEXT_LIMIT = 1024 * 1024  # characters of one string that are kept
@@ -24,8 +24,8 @@ YAML_DEPTH = 200  # libyaml's composer ends the process some 100,000 levels down
 
 _MARKS: Mapping[str, State] = {mark: state for marks in (EMOJI, ASCII) for state, mark in marks.items()}
 _BARE_MARKS: Mapping[str, State] = {mark.rstrip("\ufe0f"): state for mark, state in _MARKS.items()}
-_LAYOUT = pattern(r"^[ \t]*state:[ \t]*[\"']?(\w+)", re.MULTILINE)
-_ISO = pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
+_LAYOUT = lazy_compile(r"^[ \t]*state:[ \t]*[\"']?(\w+)", re.MULTILINE)
+_ISO = lazy_compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?")
 _TEXT_LIMIT_OF_RAW = 256 * 1024
 
 

@@ -15,10 +15,10 @@ from msgspec import Struct, field
 from navigator_kernel.dispatch.answer import failure, report_from
 from navigator_kernel.errors import Interrupted, KernelError, NotFound
 from navigator_kernel.events import Event
+from navigator_kernel.language.wording import say
 from navigator_kernel.ports import Agent, Clock
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Meta, Report
-from navigator_kernel.values.wording import say
 
 # Seconds that an agent has beyond the packet's limit to tell of its own time-out, its processes dead: the MCP SDK
 # takes 4.5 s to end a server that answers to nothing.

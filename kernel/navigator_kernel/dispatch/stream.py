@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from navigator_kernel.events import Body, Event, Listener
-from navigator_kernel.ports import Clock, Redact, RunLog, same
+from navigator_kernel.ports import Clock, RunLog
+from navigator_kernel.values.redact import Redact, same
 
 
 class EventStream(Struct):

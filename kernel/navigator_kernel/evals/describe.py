@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from navigator_kernel.text import clean, pattern
+from navigator_kernel.text import clean, lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 LONGEST = 1_024  # characters of a description (Agent Skills specification)
 HEADINGS, TYPES, PHRASES, WORDS = 6, 8, 4, 6  # how many of each are added
-_HEADING = pattern(r"(?m)^#{2,3}[ \t]+([^\n#`]{3,40})[ \t]*$")
+_HEADING = lazy_compile(r"(?m)^#{2,3}[ \t]+([^\n#`]{3,40})[ \t]*$")
 _PLAIN = frozenset(
     "overview introduction installation setup usage quick start reference references notes examples example output "
     "workflow steps step instructions troubleshooting requirements prerequisites resources purpose guidelines tips "
     "when how to use this skill it works".split()
 )
-_TYPE = pattern(
+_TYPE = lazy_compile(
     r"(?<![\w.])\.(pdf|docx?|xlsx?|pptx?|csv|tsv|json|ya?ml|html?|md|png|jpe?g|svg|mp4|mp3|wav|ipynb|sql|xml)\b"
 )
-_PHRASE = pattern(r"[\"“「]([^\"”」\n]{6,60})[\"”」]")
-_WHEN = pattern(r"(?ims)^#{1,3}[^\n]*\b(?:when|trigger)[^\n]*\n(.*?)(?=^#|\Z)")
+_PHRASE = lazy_compile(r"[\"“「]([^\"”」\n]{6,60})[\"”」]")
+_WHEN = lazy_compile(r"(?ims)^#{1,3}[^\n]*\b(?:when|trigger)[^\n]*\n(.*?)(?=^#|\Z)")
 
 
 class Addition(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from navigator_kernel.evals.cases import EvalCase, Problem
 from navigator_kernel.routing.terms import content_terms
-from navigator_kernel.text import fold, pattern
+from navigator_kernel.text import fold, lazy_compile
 from navigator_kernel.values.resource import SkillDef
 
 SHORT, LONG = 30, 1024  # letters of a description; 1,024 are the specification's
@@ -30,15 +30,17 @@ class Budget(NamedTuple):
 BUDGETS: Mapping[str, Budget] = {"claude-code": Budget(8_000, 1_536), "codex": Budget(8_000, LONG)}
 
 # RTE-37 and RTE-39: the scenario in which it is to be used, in English or in Chinese
-_HINT = pattern(
+_HINT = lazy_compile(
     r"\b(?:use|used|invoked?|triggers?|triggered|activated?|appl(?:y|ies))\b[^.。]{0,40}\b(?:when|whenever|if|before|after)\b"
     r"|\buse (?:it |this |this skill )?(?:for|on)\b"
     r"|\bwhen(?:ever)?\b[^.。]{0,20}\b(?:user|you|someone|somebody|asked|asks|working)\b"
     r"|（[^）]*(?:时|场景|用于|适用)[^）]*）|当[^。]{1,60}时|用于|适用于|时(?:候)?使用|时触发",
     re.IGNORECASE,
 )
-_HAN = pattern(r"[\u3400-\u9fff]")  # which says as much as two letters, and more
-_PERSON = pattern(r"\b(?:I|I'm|I'll|my|we|our)\b (?:can|will|am|help|do|make|write)|我(?:可以|能|会)", re.IGNORECASE)
+_HAN = lazy_compile(r"[\u3400-\u9fff]")  # which says as much as two letters, and more
+_PERSON = lazy_compile(
+    r"\b(?:I|I'm|I'll|my|we|our)\b (?:can|will|am|help|do|make|write)|我(?:可以|能|会)", re.IGNORECASE
+)
 
 
 class Overlap(NamedTuple):

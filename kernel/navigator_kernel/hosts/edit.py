@@ -9,13 +9,13 @@ from typing import Any
 
 from navigator_kernel.errors import Damaged, Refused
 from navigator_kernel.hosts.hosts import Entry
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 BY_HAND = "correct it, or write by hand what --dry-run shows for an empty project"
-_INDENT = pattern(r"^[ \t]+(?=\S)", re.MULTILINE)
+_INDENT = lazy_compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 
 
-def put(entry: Entry, data: bytes | None) -> bytes:
+def set_entry(entry: Entry, data: bytes | None) -> bytes:
     """The file with the entry in it; the same bytes where it is there already. Damaged for a file that cannot be read
     as what it is, Refused where something else lies at the entry's place."""
     if entry.form == "toml":
@@ -39,7 +39,7 @@ def put(entry: Entry, data: bytes | None) -> bytes:
     return _dumped(held, data)
 
 
-def taken_out(entry: Entry, data: bytes) -> bytes:
+def remove_entry(entry: Entry, data: bytes) -> bytes:
     """The file without the entry, and without what would be left empty by it; the same bytes where it is not there."""
     if entry.form == "toml":
         return _taken_from_toml(entry, data)

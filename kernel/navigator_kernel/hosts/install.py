@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.files import read_bounded
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Refused
-from navigator_kernel.hosts.edit import put, taken_out
+from navigator_kernel.hosts.edit import remove_entry, set_entry
 from navigator_kernel.hosts.hosts import Host
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Installer(Struct, frozen=True, kw_only=True):
         for entry in host.entries:
             file = self._file(entry.file, host)
             held = found.get(file) or Change(file, _read(file), _read(file))
-            found[file] = held._replace(after=put(entry, held.after))
+            found[file] = held._replace(after=set_entry(entry, held.after))
         return [change for change in found.values() if change.after != change.before]
 
     def uninstall(self, host: Host) -> list[Change]:
@@ -58,7 +58,7 @@ class Installer(Struct, frozen=True, kw_only=True):
                 now = _read(file)
                 held = Change(file, now, now)
             if held.after is not None:
-                found[file] = held._replace(after=taken_out(entry, held.after))
+                found[file] = held._replace(after=remove_entry(entry, held.after))
         return [
             change._replace(after=self._as_it_was(change)) for change in found.values() if change.after != change.before
         ]

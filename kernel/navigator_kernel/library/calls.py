@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.agent_loop.opening import suffix
+from navigator_kernel.agent_loop.skill_tool import NAME as SKILL
+from navigator_kernel.agent_loop.specialist import work_of
 from navigator_kernel.errors import ConsentNeeded, KernelError, Refused, SkillNotFound, UsageProblem
-from navigator_kernel.specialist.opening import suffix
-from navigator_kernel.specialist.skill_tool import NAME as SKILL
-from navigator_kernel.specialist.specialist import work_of
-from navigator_kernel.text import clean, cut_text, shorten, visible
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import clean, cut_text, escape_controls, shorten
 from navigator_kernel.values.approval import Approval, digest_of
 from navigator_kernel.values.chat import ToolCall, ToolSpec
-from navigator_kernel.values.wording import say
-from navigator_kernel.values.work import Assignment
+from navigator_kernel.values.work import AgentTask
 
 if TYPE_CHECKING:
     from navigator_kernel.library.approvals import Approvals
@@ -91,7 +91,7 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
         except KernelError as error:
             hint = f" ({error.hint})" if error.hint else ""
             return Called(say("tool.failed", "en", error=f"{clean(error.message)}{hint}"), run, failed=True)
-        return Called(say("tool.needs_approval", "en", tool=visible(name)), run, failed=True, approval=approval)
+        return Called(say("tool.needs_approval", "en", tool=escape_controls(name)), run, failed=True, approval=approval)
 
     async def _called(self, name: str, arguments: Mapping[str, Any], run: str, key: str, had: Sequence[str]) -> Called:
         for subject in had:
@@ -130,15 +130,15 @@ class SkillCalls(Struct, frozen=True, kw_only=True):
             return
         digest = self.catalogue.create_executor(skill.namespace).digest
         subject = f"tool:{RUN_SKILL}@sha256:{digest_of(skill.name, digest, others)}"
-        shown = cut_text(visible(", ".join(others)), DESCRIBED)
-        question = say("ask.read_files", "en", skill=visible(skill.name), files=shown)
+        shown = cut_text(escape_controls(", ".join(others)), DESCRIBED)
+        question = say("ask.read_files", "en", skill=escape_controls(skill.name), files=shown)
         self.consents.require(run, subject, question, by_name=True, tool=RUN_SKILL, skill=skill.name)
 
-    def _assigned(self, skill: SkillDef, run: str) -> Assignment:
+    def _assigned(self, skill: SkillDef, run: str) -> AgentTask:
         """What the tools of `skill` may do now, with its bytes as they are. What a model of somebody else was given,
         nobody here knows: it counts as private."""
         executor = self.catalogue.create_executor(skill.namespace)
-        return Assignment(
+        return AgentTask(
             run=run,
             step=0,
             request="",

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
-from navigator_kernel.adapters.project_files import ProjectFiles
-from navigator_kernel.assembly.kernel import assemble
-from navigator_kernel.assembly.parts import open_sessions
-from navigator_kernel.assembly.places import box_of, find_root, has_old_state
-from navigator_kernel.assembly.turns import Keep, Turns, refuse_message
+from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.parts import open_sessions
+from navigator_kernel.bootstrap.places import box_of, find_root, has_old_state
+from navigator_kernel.bootstrap.turns import Keep, Turns, refuse_message
+from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
 from navigator_kernel.library.approvals import Approvals
 from navigator_kernel.library.run import Run
 from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
-from navigator_kernel.settings import load_settings
+from navigator_kernel.replay.recording import Recorder
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.resume import resume
-from navigator_kernel.tape.tape import Recorder
 from navigator_kernel.tools.places import refuse_closed
 from navigator_kernel.values.approval import Approval, waiting_approval
 from navigator_kernel.values.request import Message, Session
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool
     from pydantic_ai.toolsets import AbstractToolset
 
+    from navigator_kernel.config.settings import Settings
     from navigator_kernel.events import Listener
     from navigator_kernel.library.calls import SkillCalls
-    from navigator_kernel.settings import Settings
     from navigator_kernel.values.reply import Reply
 
     Lasting = Literal["once", "session", "always"]
@@ -104,8 +104,8 @@ class Kernel:
 
     def route(self, message: str, *, k: int = 5) -> Route:
         """What a message would get, without a model and without doing anything."""
-        from navigator_kernel.assembly.parts import Routes
-        from navigator_kernel.assembly.routed import routed
+        from navigator_kernel.bootstrap.parts import Routes
+        from navigator_kernel.bootstrap.routed import routed
 
         held = self._parts
         parts = Routes(catalogue=held.catalogue, router=held.router, files=self._files)
@@ -127,7 +127,7 @@ class Kernel:
     ) -> Installed:
         """Installs from a repository, a folder or an archive, for the project, or with `user` for the person. The call
         is the person's yes to what it declares; what the scanner blocks is Refused. It blocks while it fetches."""
-        from navigator_kernel.assembly.lifecycle import open_lifecycle
+        from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
         params: dict[str, Any] = {"source": source, "skill": [skills] if isinstance(skills, str) else list(skills)}
         params |= {"all": all, "ref": ref, "user": user}
@@ -250,7 +250,7 @@ def _settings(root: Path, model: str | None) -> Settings:
     loaded = load_settings(root)
     if model is None:
         return loaded
-    from navigator_kernel.adapters.model_providers import spelled_out
+    from navigator_kernel.adapters.models.providers import spelled_out
 
     spelled_out(model, loaded.models)  # UsageProblem or NotFound for a name that says nothing
     return replace(loaded, models=loaded.models._replace(default=model))
@@ -260,7 +260,7 @@ def _project(root: str | os.PathLike[str]) -> Path:
     """The folder; NotFound where there is none, Refused where its files are another user's."""
     found = find_root(Path.cwd(), os.fspath(root) or ".")
     if has_old_state(found):
-        from navigator_kernel.assembly.upgrade import upgrade
+        from navigator_kernel.bootstrap.upgrade import upgrade
 
         for line in upgrade(found):
             logging.getLogger("navigator").info("upgrade: %s", line)

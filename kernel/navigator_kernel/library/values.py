@@ -12,7 +12,7 @@ from navigator_kernel.values.resource import Level
 from navigator_kernel.values.route import Kind, NeedClarification, Tier, Unknown
 
 if TYPE_CHECKING:
-    from navigator_kernel.assembly.routed import Routed
+    from navigator_kernel.bootstrap.routed import Routed
     from navigator_kernel.values.resource import SkillDef
 
 

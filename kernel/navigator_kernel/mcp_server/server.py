@@ -21,7 +21,7 @@ from navigator_kernel.text import clean, shorten
 
 if TYPE_CHECKING:
     from navigator_kernel.mcp_server.kernel_tools import KernelTools
-    from navigator_kernel.mcp_server.skill_shelf import SkillShelf
+    from navigator_kernel.mcp_server.skill_resources import SkillResources
 
 T = TypeVar("T")
 
@@ -89,7 +89,7 @@ class ReadFolder(types.PaginatedRequestParams):
     uri: str
 
 
-def mcp_server(tools: KernelTools, shelf: SkillShelf) -> Server[Any]:
+def mcp_server(tools: KernelTools, shelf: SkillResources) -> Server[Any]:
     """The server, to be run over any transport."""
     held = _Handlers(tools, shelf)
 
@@ -123,7 +123,7 @@ class _Handlers(Struct, frozen=True):
     """What is wrong with a call is an answer; what is wrong with an address is the protocol's error -32602."""
 
     tools: KernelTools
-    shelf: SkillShelf
+    shelf: SkillResources
 
     async def list_tools(self, _ctx: Any, _params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=list(TOOLS), ttl_ms=FRESH)

@@ -8,13 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.sqlite import write_ahead
+from navigator_kernel.adapters.stores.sqlite import write_ahead
 from navigator_kernel.errors import KernelError, NotLoadable
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 URL = "NAVIGATOR_DATABASE_URL"
 ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(6022140)"}
-_DRIVEN = pattern(r"^postgres(?:ql)?://")
+_DRIVEN = lazy_compile(r"^postgres(?:ql)?://")
 
 
 def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:

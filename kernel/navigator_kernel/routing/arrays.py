@@ -11,7 +11,7 @@ import numpy as np
 from navigator_kernel.routing.features import FIELDS, K1, LEXICAL, B
 
 if TYPE_CHECKING:
-    from navigator_kernel.routing.features import Asked
+    from navigator_kernel.routing.features import QueryFeatures
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
@@ -19,7 +19,7 @@ Hashes = np.ndarray[Any, np.dtype[np.uint32]]
 _SAID = [FIELDS.index(name) for name in ("name", "purpose", "tags")]
 
 
-class Terms:
+class TermMatrix:
     """The hashes of all rows' terms, `width` spans a row: where its line ends, its FIELDS, and the runs of three
     characters of its name. `averages` are the usual lengths of FIELDS."""
 
@@ -28,7 +28,7 @@ class Terms:
         self._width, self._bounds = width, np.array([-1, *range(1, width)])  # a row begins where the one before ends
         self._averages = np.maximum(np.array(averages), 1.0)
 
-    def of(self, rows: Sequence[int]) -> Cut:
+    def of(self, rows: Sequence[int]) -> TermBatch:
         """The terms of these rows, in one piece."""
         at = np.array(rows, dtype=np.int64)
         bounds = self._spans.take(at[:, None] * self._width + self._bounds)
@@ -37,10 +37,10 @@ class Terms:
         flat = lengths.ravel()
         shift = bounds[:, :-1].ravel() - (np.cumsum(flat) - flat)
         hashes = self._terms.take(np.repeat(shift, flat) + np.arange(int(flat.sum())))
-        return Cut(hashes, lengths, self._averages)
+        return TermBatch(hashes, lengths, self._averages)
 
 
-class Cut:
+class TermBatch:
     """`hashes` of some rows one after the other, `lengths` (rows, fields and grams) of each piece."""
 
     def __init__(self, hashes: Hashes, lengths: Ids, averages: Floats) -> None:
@@ -48,7 +48,7 @@ class Cut:
         piece = np.repeat(np.arange(lengths.size), lengths.ravel())
         self.row, self.field = np.divmod(piece, lengths.shape[1])  # of each hash
 
-    def told(self, asked: Asked, wholes: Floats) -> Floats:
+    def told(self, asked: QueryFeatures, wholes: Floats) -> Floats:
         """The numbers of LEXICAL for each row; `wholes` is the rarity of its name's terms together."""
         rows = len(self.lengths)
         found = np.zeros((rows, len(LEXICAL)))
@@ -76,7 +76,7 @@ class Cut:
         cells = (self.row[hits] * len(FIELDS) + self.field[hits]) * len(keys) + place[hits]
         return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
-    def _alike(self, asked: Asked) -> Floats:
+    def _alike(self, asked: QueryFeatures) -> Floats:
         """The share of each name's grams that the message has."""
         mine = self.field == len(FIELDS)
         grams = np.array(sorted(asked.grams), dtype=np.uint32)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from navigator_kernel.errors import KernelError
-from navigator_kernel.routing.verbs import Names, changes_skills, recognise
+from navigator_kernel.routing.verbs import Names, changes_skills, parse_command
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.route import Action, Retrieval
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue, KnownSkills
-    from navigator_kernel.routing.meaning import Meaning
+    from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -27,12 +27,12 @@ class CascadeRouter(Struct):
     mapping: KnownSkills
     scripts: Mapping[str, Path]
     servers: Sequence[str] = ()
-    meaning: Meaning | None = None
+    meaning: SemanticRanker | None = None
     _spare: _Temporary | None = None
 
     def recognise(self, text: str) -> Action | None:
         names = Names(catalogue=self.catalogue, mapping=self.mapping, scripts=self.scripts, servers=self.servers)
-        return recognise(clean(text, lines=False), names)
+        return parse_command(clean(text, lines=False), names)
 
     def retrieve(self, text: str, k: int = 12) -> Retrieval:
         skills = tuple(s for s in self.catalogue.list_resources() if s.type == "skill" and s.implicit)
@@ -54,18 +54,18 @@ class CascadeRouter(Struct):
 class _Temporary:
     """Ranks by words, with the settings of `before`. Its folder is removed with it."""
 
-    def __init__(self, before: Meaning | None) -> None:
+    def __init__(self, before: SemanticRanker | None) -> None:
         from shutil import rmtree
         from tempfile import mkdtemp
         from weakref import finalize
 
-        from navigator_kernel.adapters.files import FolderWriter
+        from navigator_kernel.adapters.files.writer import FolderWriter
         from navigator_kernel.routing.index import RoutingIndex
-        from navigator_kernel.routing.meaning import Meaning
+        from navigator_kernel.routing.meaning import SemanticRanker
 
         folder = Path(mkdtemp(prefix="navigator-"))
         finalize(self, rmtree, folder, ignore_errors=True)
-        self.meaning = Meaning(RoutingIndex(folder, FolderWriter([folder]), None))
+        self.meaning = SemanticRanker(RoutingIndex(folder, FolderWriter([folder]), None))
         if before is not None:
             self.meaning.boldness, self.meaning.lessons = before.boldness, before.lessons
 

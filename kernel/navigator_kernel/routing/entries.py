@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from navigator_kernel.digests import blake2b
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 DIGEST_SIZE = 12  # bytes
 BODY_LIMIT = 20_000  # characters of a body that are indexed
-_SENTENCE = pattern(r"(?<=[.!?;；。！？\n])\s*")
-_AGAINST = pattern(
+_SENTENCE = lazy_compile(r"(?<=[.!?;；。！？\n])\s*")
+_AGAINST = lazy_compile(
     r"\b(?:do not use|don't use|not (?:intended |meant |suited )?for|avoid using)\b"
     r"|不要?用于|不适用于|不适合|不要在|请勿",
     re.IGNORECASE,
 )
-_CAMEL = pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Entry(Struct, frozen=True, kw_only=True, dict=True):

@@ -20,7 +20,7 @@ Term = TypeVar("Term", int, str)  # by its hash, or as it is
 LEXICAL = (*(f"words_{name}" for name in FIELDS), "coverage", "name_said", "name_whole", "name_grams")
 
 
-class Asked(Struct, frozen=True):
+class QueryFeatures(Struct, frozen=True):
     """A message: `terms` maps the hash of each content stem to its rarity (IDF), `mass` is their sum, `grams` are the
     hashes of its runs of three characters."""
 
@@ -29,7 +29,7 @@ class Asked(Struct, frozen=True):
     grams: frozenset[int]
 
 
-class Told(Struct, frozen=True):
+class DocumentFeatures(Struct, frozen=True):
     """What a row says of itself: the hashes of its stems by FIELDS and all of them, how rare each of its name is, and
     the hashes of its name's runs of three characters."""
 
@@ -39,7 +39,7 @@ class Told(Struct, frozen=True):
     grams: frozenset[int]
 
 
-def lexical(asked: Asked, told: Told, averages: Sequence[float]) -> list[float]:
+def lexical(asked: QueryFeatures, told: DocumentFeatures, averages: Sequence[float]) -> list[float]:
     """The numbers of LEXICAL for one candidate; `averages` are the usual lengths of FIELDS. Each number is a share, 0
     to about 2."""
     weights, mass, title = asked.terms, asked.mass, told.title

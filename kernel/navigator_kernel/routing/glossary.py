@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from navigator_kernel.text import fold, pattern
+from navigator_kernel.text import fold, lazy_compile
 
-_HAN = pattern(r"[㐀-䶿一-鿿豈-﫿]")
+_HAN = lazy_compile(r"[㐀-䶿一-鿿豈-﫿]")
 
 
 def alike(text: str) -> list[Sequence[str]]:
@@ -35,4 +35,4 @@ def _phrases() -> re.Pattern[str]:
     longest = sorted(_terms(), key=len, reverse=True)
     han = [re.escape(phrase) for phrase in longest if _HAN.search(phrase)]
     latin = [re.escape(phrase) for phrase in longest if not _HAN.search(phrase)]
-    return pattern(f"{'|'.join(han)}|(?<![a-z0-9])(?:{'|'.join(latin)})(?![a-z0-9])")
+    return lazy_compile(f"{'|'.join(han)}|(?<![a-z0-9])(?:{'|'.join(latin)})(?![a-z0-9])")

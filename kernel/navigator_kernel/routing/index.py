@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.columns import HEAD, Columns, Head
-from navigator_kernel.adapters.database import locked
-from navigator_kernel.adapters.word_index import WordIndex
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.index.columns import HEAD, IndexHead, SegmentStore
+from navigator_kernel.adapters.index.word_index import WordIndex
 from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.features import COMPARED, FIELDS, gram_hashes, term_hash
 from navigator_kernel.routing.terms import terms
-from navigator_kernel.routing.view import INDEXED, IndexView
-from navigator_kernel.routing.words import Words, counted, spelt
+from navigator_kernel.routing.view import INDEXED, IndexSnapshot
+from navigator_kernel.routing.words import TextIndex, counted, spelt
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
@@ -40,8 +40,8 @@ class RoutingIndex:
     def __init__(self, folder: Path, writer: Writer, encoder: Encoder | None) -> None:
         self._folder = folder / (encoder.id if encoder else "words")
         self._writer, self.encoder = writer, encoder
-        self._columns = Columns(self._folder, writer)
-        self.view: IndexView | None = None
+        self._columns = SegmentStore(self._folder, writer)
+        self.view: IndexSnapshot | None = None
         self._known: _Known | None = None
         self._told = _Told([], 0)
 
@@ -52,7 +52,7 @@ class RoutingIndex:
             self._told = told
             return 0
         self._writer.make_folder(self._folder)
-        with locked(self._folder / "lock", timeout=PATIENCE):
+        with file_lock(self._folder / "lock", timeout=PATIENCE):
             count = 0 if self._is(told.key) else self._changed(told)  # another process may have been faster
         self._told = told
         return count
@@ -72,10 +72,10 @@ class RoutingIndex:
             self.view = None
         return self.view is not None and self.view.head.key == key
 
-    def _opened(self, head: Head, base: WordIndex | None = None) -> IndexView:
+    def _opened(self, head: IndexHead, base: WordIndex | None = None) -> IndexSnapshot:
         """Rows of one generation only become more: what the last view found them by is gone on from."""
         search = self.view.search if self.view is not None and self.view.head.generation == head.generation else None
-        return IndexView(self._columns, head, self.encoder, base=base, search=search)
+        return IndexSnapshot(self._columns, head, self.encoder, base=base, search=search)
 
     def _changed(self, told: _Told) -> int:
         broken_off = (self._folder / _MARK).exists()
@@ -92,7 +92,7 @@ class RoutingIndex:
         self._writer.remove(self._folder / _MARK)
         return count
 
-    def _remembered(self, view: IndexView) -> _Known:
+    def _remembered(self, view: IndexSnapshot) -> _Known:
         """What this process made last, or what is read; whoever goes on from it changes it."""
         known, self._known = self._known, None
         if known is not None and known.head == view.head:
@@ -128,14 +128,14 @@ class RoutingIndex:
         self._known = _Known(head, held, known.words)
         return len(new) + len(gone)
 
-    def _words(self, head: Head) -> Words:
+    def _words(self, head: IndexHead) -> TextIndex:
         if self.view is not None and self.view.head == head:
             return self.view.words
-        return Words(WordIndex(INDEXED, self._columns.path(head, "words")), head, memoryview(b""))
+        return TextIndex(WordIndex(INDEXED, self._columns.path(head, "words")), head, memoryview(b""))
 
     def _worded(
-        self, head: Head, words: Words, stems: Sequence[Mapping[str, list[str]]], gone: Collection[int]
-    ) -> tuple[WordIndex, Head, dict[str, Any]]:
+        self, head: IndexHead, words: TextIndex, stems: Sequence[Mapping[str, list[str]]], gone: Collection[int]
+    ) -> tuple[WordIndex, IndexHead, dict[str, Any]]:
         """The words of what came and went: lines of a file while they are few, then a commit of them all."""
         lengths = head.note.get("lengths", dict.fromkeys(_COUNTED, 0))
         lengths = {name: lengths[name] + sum(len(one[name]) for one in stems) for name in _COUNTED}
@@ -150,7 +150,9 @@ class RoutingIndex:
         held = {"rows": head.rows + len(new), "buried": [], "start": head.sizes.get("newest", 0)}
         return base, head, {"lengths": lengths, "words": held}
 
-    def _files(self, head: Head, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]) -> dict[str, bytes]:
+    def _files(
+        self, head: IndexHead, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]
+    ) -> dict[str, bytes]:
         """What the files get for a batch."""
         from array import array
 
@@ -199,12 +201,12 @@ def _number(entry: Entry) -> int:
 class _Known(Struct, frozen=True):
     """Of one state the row of each entry by its digest, and the hashes of the words that have a vector."""
 
-    head: Head
+    head: IndexHead
     rows: dict[str, int]
     words: set[int]
 
 
-class _Cut(Struct, frozen=True):
+class _EntryTerms(Struct, frozen=True):
     """An entry in pieces: the stems of every field, and by the hash of a stem a word that has it."""
 
     stems: Mapping[str, list[str]]
@@ -229,7 +231,7 @@ def _alike(one: list[Entry], other: list[Entry]) -> int:
     return found
 
 
-def _cut(entry: Entry, words: Words) -> _Cut:
+def _cut(entry: Entry, words: TextIndex) -> _EntryTerms:
     texts: Iterable[tuple[str, str]] = (
         ("name", " ".join((entry.name, *entry.aliases))),
         ("purpose", entry.purpose),
@@ -245,11 +247,11 @@ def _cut(entry: Entry, words: Words) -> _Cut:
         stems[name] = words.stems(found)
         if name in COMPARED:
             said |= {term_hash(stem): word for stem, word in zip(stems[name], found, strict=True)}
-    return _Cut(stems, said)
+    return _EntryTerms(stems, said)
 
 
 def _vectors(
-    encoder: Encoder, batch: Sequence[Entry], cut: Sequence[_Cut], known: set[int], shots: int
+    encoder: Encoder, batch: Sequence[Entry], cut: Sequence[_EntryTerms], known: set[int], shots: int
 ) -> dict[str, bytes]:
     """What the files of vectors get for a batch, with `shots` bytes of examples there already; `known` are the words
     that have a vector, and grows."""

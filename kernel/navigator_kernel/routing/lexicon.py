@@ -34,7 +34,7 @@ def worded(encoder: Encoder, words: Mapping[int, str]) -> dict[str, bytes]:
     return {"word_keys": np.array(list(words), dtype=np.uint32).tobytes(), "word_vectors": held.tobytes()}
 
 
-class Lexicon:
+class WordVectors:
     """The vectors of an index's words by the hashes of their stems, and those of a message's other words."""
 
     def __init__(self, *, word_keys: memoryview, word_vectors: memoryview, dimensions: int) -> None:

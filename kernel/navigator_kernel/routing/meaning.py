@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from navigator_kernel.routing.entries import Entry, entry_of
 from navigator_kernel.routing.model import FEW, OFFERED, Model, Tier, bands, evidence, shipped, wanted_by
-from navigator_kernel.routing.ranker import MEASURED, Measured, Ranker, Said
-from navigator_kernel.text import clean, fold, pattern
+from navigator_kernel.routing.ranker import MEASURED, Query, Ranker, ScoredCandidate
+from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.route import Boldness, Candidate, Retrieval
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ SAME = 0.95  # from which it is the example, whose skill is wanted then
 PLAIN = range(2, 9)  # terms that say something, for which words alone may make sure
 SURE = 0.97  # what a plain name counts for: the fit has no messages of that kind
 CLEAR = 4.0  # log-odds from which nothing else comes near
-_NAMES = pattern(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
-_AGAINST = pattern(
+_NAMES = lazy_compile(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
+_AGAINST = lazy_compile(
     r"(?:\b(?:not|without|never|no|instead of)\b|n't\b|不要|不用|别|除了|而不是)[^.;,。；，]*$", re.IGNORECASE
 )
-_DECLINES = pattern(
+_DECLINES = lazy_compile(
     r"\bno need (?:for|to)\b|\bnot needed\b|\bnever ?mind\b|不用(?:你|再|帮)|不用[^，。；]{0,4}了|不需要(?:你|了)"
     r"|已经[^，。；]{0,8}[完好]了\W*$",
     re.IGNORECASE,
 )
-_AFTER = pattern(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
+_AFTER = lazy_compile(r"[:：]|-(?:of|for|on|in|this|these|my|the)\b|$")
 _SHOT = MEASURED.index("near_shot")
 _WORDS = [MEASURED.index(f"words_{name}") for name in ("purpose", "examples", "tags", "body")]
 _PURPOSE, _TEXT = MEASURED.index("words_purpose"), MEASURED.index("near_text")
@@ -57,7 +57,7 @@ class _Weighed(Struct, frozen=True):
     is no twin of the second, `same` that the message is an example of it, `few` that the catalogue has fewer than FEW
     skills."""
 
-    found: Sequence[Measured]
+    found: Sequence[ScoredCandidate]
     scores: Sequence[float]
     model: Model
     tier: Tier
@@ -70,7 +70,7 @@ class _Weighed(Struct, frozen=True):
     few: bool = False
 
 
-class Meaning(Struct):
+class SemanticRanker(Struct):
     """Ranks by words and meaning together. `boldness` shifts how sure it must be of a skill to take it, `lessons` are
     what people confirmed for skills by their names."""
 
@@ -144,7 +144,7 @@ class Meaning(Struct):
         found = self._weighed(self._ranker, said, meaning=meaning)
         return _NOTHING if found is None else _banded(found, self.boldness, k)
 
-    def _weighed(self, ranker: Ranker, said: Said, *, meaning: bool) -> _Weighed | None:
+    def _weighed(self, ranker: Ranker, said: Query, *, meaning: bool) -> _Weighed | None:
         found = _allowed(ranker.measured(said, meaning=meaning), said.text)
         if not found:
             return None
@@ -184,7 +184,7 @@ class Meaning(Struct):
         fitted = None if vector is None or encoder is None else wanted_by(encoder.id)
         return model.any_meant(known) if fitted is None else fitted.probability(vector)
 
-    def _tier(self, found: Sequence[Measured]) -> Tier:
+    def _tier(self, found: Sequence[ScoredCandidate]) -> Tier:
         """Where the message is all but an example, or most of what is near has examples, the weights are those
         that were fitted with examples."""
         shots = [one.numbers[_SHOT] for one in found]
@@ -210,13 +210,13 @@ def _written(text: str) -> dict[str, int]:
     return {fold(hit[1]): hit.start() for hit in hits}
 
 
-def _allowed(found: list[Measured], text: str) -> list[Measured]:
+def _allowed(found: list[ScoredCandidate], text: str) -> list[ScoredCandidate]:
     """Without those whose names the message rules out: `without internal-comms`."""
     against = {name for name, at in _written(text).items() if _AGAINST.search(text[:at])}
     return [one for one in found if fold(one.row.name) not in against] if against else found
 
 
-def _named_in_full(found: Sequence[Measured], text: str) -> _Named | None:
+def _named_in_full(found: Sequence[ScoredCandidate], text: str) -> _Named | None:
     """The one candidate whose name of several parts stands in the message as it is written, or that the message begins
     with: `word count of this: …`."""
     whole = [at for at, one in enumerate(found) if one.numbers[_NAMED] >= 1.0 - 1e-9]
@@ -229,7 +229,7 @@ def _named_in_full(found: Sequence[Measured], text: str) -> _Named | None:
     return _Named(hits[0], begins=False) if len(hits) == 1 else None
 
 
-def _ordered(found: Sequence[Measured], scores: Sequence[float]) -> list[int]:
+def _ordered(found: Sequence[ScoredCandidate], scores: Sequence[float]) -> list[int]:
     """Best first; of equals by priority, then by id, for which alone rows are read."""
     order: list[int] = []
     for _, equal in groupby(sorted(range(len(found)), key=lambda at: -scores[at]), key=lambda at: scores[at]):
@@ -261,13 +261,13 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
     return replace(found, band="ambiguous", reason="likely", offered=names, more=_more(weighed.found, len(names)))
 
 
-def _more(found: Sequence[Measured], offered: int) -> int:
+def _more(found: Sequence[ScoredCandidate], offered: int) -> int:
     """How many that are not offered say nearly as much of the message as the first one does."""
     covers = found[0].numbers[_COVERED]
     return sum(one.numbers[_COVERED] >= MORE * covers for one in found[offered:]) if covers >= SAYS else 0
 
 
-def leads(first: Measured, second: Measured) -> bool:
+def leads(first: ScoredCandidate, second: ScoredCandidate) -> bool:
     """Whether all of the first one's name is said, or more than their names tells the two apart."""
     if first.numbers[_NAMED] > second.numbers[_NAMED] or not first.numbers[_PURPOSE]:
         return True
@@ -275,13 +275,13 @@ def leads(first: Measured, second: Measured) -> bool:
     return far or any(abs(first.numbers[at] - second.numbers[at]) >= TWIN for at in _WORDS)
 
 
-def _is_plain(first: Measured, known: Mapping[str, float], length: int) -> bool:
+def _is_plain(first: ScoredCandidate, known: Mapping[str, float], length: int) -> bool:
     """Whether its whole name is said, by a message that says nothing that it does not, and nothing else comes near."""
     whole = first.numbers[_NAMED] >= 1.0 - 1e-9 and first.numbers[_COVERED] >= 1.0 - 1e-9
     return whole and length in PLAIN and known["odds"] >= CLEAR
 
 
-def _parts(one: Measured, model: Model) -> dict[str, float]:
+def _parts(one: ScoredCandidate, model: Model) -> dict[str, float]:
     """What the score is made of: each number with its weight, the strongest first."""
     held = zip(map(mul, model.weights, one.numbers), MEASURED, strict=True)
     told = [(part, name) for part, name in held if part >= 0.005 or part <= -0.005]

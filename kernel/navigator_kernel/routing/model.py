@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from navigator_kernel.routing.ranker import MEASURED, Measured
+from navigator_kernel.routing.ranker import MEASURED, ScoredCandidate
 from navigator_kernel.values.route import Boldness
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
         """Of each of MEASURED."""
         return tuple(self.rank.get(name, 0.0) for name in MEASURED)
 
-    def scores(self, found: Sequence[Measured]) -> list[float]:
+    def scores(self, found: Sequence[ScoredCandidate]) -> list[float]:
         return [sum(map(mul, self.weights, one.numbers)) for one in found]
 
     def any_meant(self, known: Mapping[str, float]) -> float:
@@ -95,7 +95,7 @@ def logistic(weights: Mapping[str, float], known: Mapping[str, float]) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, total))))
 
 
-def evidence(found: Sequence[Measured], scores: Sequence[float], length: int) -> dict[str, float]:
+def evidence(found: Sequence[ScoredCandidate], scores: Sequence[float], length: int) -> dict[str, float]:
     """What is known of a ranking, `scores` being in order: the log-odds of the share that the first one has of all
     (softmax), and the first OFFERED together; the score of the first one, and how many there are, for among few a
     share says little; how near anything comes to the message, and the first one; how much of it the first one's body

@@ -35,7 +35,7 @@ DOUBT = 0.2  # probability that any skill is wanted, below which no model is ask
 Mode = Literal["cascade", "llm_only"]
 
 
-class PhaseOne(Struct):
+class ModelJudge(Struct):
     """Implements `model_ports.Judge`."""
 
     chosen: Callable[[], ChatModel]  # what it is asked of, opened when that is

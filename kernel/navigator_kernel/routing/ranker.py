@@ -12,8 +12,8 @@ from navigator_kernel.routing.features import (
     COMPARED,
     FIELDS,
     LEXICAL,
-    Asked,
-    Told,
+    DocumentFeatures,
+    QueryFeatures,
     gram_hashes,
     lexical,
     rarity,
@@ -21,12 +21,12 @@ from navigator_kernel.routing.features import (
 )
 from navigator_kernel.routing.glossary import alike
 from navigator_kernel.routing.terms import content_terms, terms
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
-    from navigator_kernel.routing.arrays import Cut
-    from navigator_kernel.routing.view import IndexView, Row
+    from navigator_kernel.routing.arrays import TermBatch
+    from navigator_kernel.routing.view import IndexedEntry, IndexSnapshot
 
 SEARCHED = {"name": 3.0, "examples": 2.0, "tags": 1.5, "purpose": 1.5, "body": 0.3}
 BY_WORDS, BY_BODY, BY_MEANING = 20, 8, 32  # candidates that are looked at closely
@@ -44,37 +44,37 @@ KEPT = 65_536  # terms of names whose rarity is kept, and an eighth as many rows
 _RARITY_FIELDS = ("name", "purpose", "examples", "tags")
 _PURPOSE = FIELDS.index("purpose")
 _COMPARED = [FIELDS.index(name) for name in COMPARED]
-_ASKING = pattern(
+_ASKING = lazy_compile(
     r"[?？吗呢]\s*$|^\s*(?:who|what|when|where|why|which|how|is|are|was|were|does|do|did)\b|谁|什么|哪|为什么|怎么|多少|几个",
     re.IGNORECASE,
 )
 # A file, or a text behind a colon or in quotes: who brings one wants something done with it
-_BRINGS = pattern(
+_BRINGS = lazy_compile(
     r"[:：]\s*(?:\S+\s+){3}|[:：]\s*[㐀-鿿]{4}|[\w㐀-鿿-]\.[a-z]\w{1,4}\b|@\w|`[^`]+`|\"[^\"]{8,}\"|“[^”]{4,}”"
 )
 _UNMEANT = (0.0,) * len(SEMANTIC)
 
 
-class Measured(Struct, frozen=True):
+class ScoredCandidate(Struct, frozen=True):
     """A candidate with its numbers, in the order of MEASURED; those of meaning are 0 without an encoder."""
 
     at: int
     numbers: Sequence[float]
-    view: IndexView
+    view: IndexSnapshot
 
     @property
-    def row(self) -> Row:
+    def row(self) -> IndexedEntry:
         """Read when it is asked for: most candidates are none of the best."""
         return self.view.row(self.at)
 
 
-class Said(Struct, frozen=True):
+class Query(Struct, frozen=True):
     """A message as rows are measured against it: how many terms of it say something, its stems, rarest first, each with
     a word that has it, and the rows that were found by them, in every field and in the body alone."""
 
     text: str
     length: int
-    asked: Asked
+    asked: QueryFeatures
     words: Mapping[str, str]
     by_words: Mapping[int, float]
     by_body: Mapping[int, float]
@@ -88,14 +88,14 @@ class Said(Struct, frozen=True):
 class Ranker:
     """Over one view. Without an encoder it goes by words."""
 
-    def __init__(self, view: IndexView, encoder: Encoder | None) -> None:
+    def __init__(self, view: IndexSnapshot, encoder: Encoder | None) -> None:
         self._view, self._encoder = view, encoder
         self._rarity: dict[str, float] = {}
         self._named: dict[int, float] = {}
         self._titles: dict[int, list[float]] = {}
         self._last: tuple[str, Any] = ("", None)
 
-    def said(self, text: str) -> Said:
+    def said(self, text: str) -> Query:
         """The message, searched for once."""
         content = content_terms(text)
         said = content or terms(text)
@@ -106,10 +106,10 @@ class Ranker:
         mass = sum(found[stem] * (1.0 if stem in known else UNKNOWN) for stem in rarest)
         shares, more = self._alike(text, rarest)
         weights = {term_hash(stem): self._rare(stem) * share for stem, share in shares.items()}
-        asked = Asked(weights, mass + more or 1.0, gram_hashes(text[:2_000]))
+        asked = QueryFeatures(weights, mass + more or 1.0, gram_hashes(text[:2_000]))
         search = self._view.words.search
         by_words, by_body = search(shares, SEARCHED, SCORED), search(shares, {"body": 1.0}, SCORED)
-        return Said(text, len(content), asked, {stem: words[stem] for stem in rarest}, dict(by_words), dict(by_body))
+        return Query(text, len(content), asked, {stem: words[stem] for stem in rarest}, dict(by_words), dict(by_body))
 
     def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
         """What each term counts for: 1 for `stems`, ALIKE for those that the glossary has for a phrase of `text`, and
@@ -125,7 +125,7 @@ class Ranker:
         """Whether any skill says it."""
         return any(self._view.words.seen(field, stem) for field in SEARCHED)
 
-    def measured(self, said: Said, *, meaning: bool = True) -> list[Measured]:
+    def measured(self, said: Query, *, meaning: bool = True) -> list[ScoredCandidate]:
         """Every candidate, in no order. Without `meaning` only the first few by words, and no numpy."""
         dead = self._view.head.dead
         rows = list(said.by_words)[: BY_WORDS if meaning else FEW]
@@ -144,30 +144,32 @@ class Ranker:
         known = self._view.cut if rows and (meaning or self._titles) else None  # names are known where numpy is there
         if known is None:
             numbers = [(*self._lexical(said.asked, row), *found) for row, found in zip(rows, scored, strict=True)]
-            return [Measured(row, (*held, *_UNMEANT), self._view) for row, held in zip(rows, numbers, strict=True)]
+            return [
+                ScoredCandidate(row, (*held, *_UNMEANT), self._view) for row, held in zip(rows, numbers, strict=True)
+            ]
         return self._at_once(known.of(rows), said.asked, asked, query, rows, scored)
 
-    def vector(self, said: Said) -> Any:
+    def vector(self, said: Query) -> Any:
         """Of the message that was measured by meaning last; None for another."""
         text, vector = self._last
         return vector if text == said.text else None
 
-    def _lexical(self, asked: Asked, row: int) -> list[float]:
+    def _lexical(self, asked: QueryFeatures, row: int) -> list[float]:
         """Of a row read by itself, before numpy is there."""
         entry, fields = self._view.row(row), self._view.fields(row)
         title = {term_hash(stem): self._rare(stem) for stem in entry.stems}
         every = frozenset(term for terms in fields for term in terms)
-        return lexical(asked, Told(fields, every, title, gram_hashes(entry.name)), self._view.averages)
+        return lexical(asked, DocumentFeatures(fields, every, title, gram_hashes(entry.name)), self._view.averages)
 
     def _at_once(
         self,
-        cut: Cut,
-        asked: Asked,
+        cut: TermBatch,
+        asked: QueryFeatures,
         words: Mapping[int, tuple[str, float]],
         query: Any,
         rows: Sequence[int],
         scored: Sequence[tuple[float, float]],
-    ) -> list[Measured]:
+    ) -> list[ScoredCandidate]:
         """The same of all rows in arrays; with a `query` what they mean, too."""
         import numpy as np
 
@@ -182,9 +184,9 @@ class Ranker:
                 near[:, 4], near[:, 5] = self._view.lexicon.near(words, *cut.compared(_COMPARED, shares))
             near[:, 6], near[:, 7] = places(told[:, _PURPOSE]), places(near[:, 1])
         numbers = np.concatenate([told, scored, near], axis=1).tolist()
-        return [Measured(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
+        return [ScoredCandidate(row, held, self._view) for row, held in zip(rows, numbers, strict=True)]
 
-    def _titled(self, cut: Cut, rows: Sequence[int]) -> list[list[float]]:
+    def _titled(self, cut: TermBatch, rows: Sequence[int]) -> list[list[float]]:
         """How rare each term of these rows' names is; one that is there twice counts once."""
         if len(self._titles) > KEPT // 8:
             self._titles.clear()

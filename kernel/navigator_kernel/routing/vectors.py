@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from navigator_kernel.adapters.columns import unmapped
+from navigator_kernel.adapters.index.columns import unmapped
 from navigator_kernel.errors import Damaged
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Vectors:
         rows: int,
         dimensions: int,
         picked: Callable[[Iterable[int]], bytes] | None = None,
-        before: Search | None = None,
+        before: VectorIndex | None = None,
     ) -> None:
         if len(vectors) != rows * len(FACETS) * dimensions * 2 or len(shot_ends) != rows * 8:
             raise Damaged("the vectors do not fit the rows", hint="they are made anew")
@@ -79,7 +79,7 @@ class Vectors:
         self._shots = np.frombuffer(shots, dtype=np.float16).reshape(-1, dimensions)
         self._shot_ends = np.frombuffer(shot_ends, dtype=np.int64) // (dimensions * 2)
         self._picked = picked
-        self.search = Search(self._held, partial(unmapped, vectors), before)
+        self.search = VectorIndex(self._held, partial(unmapped, vectors), before)
 
     def near(self, query: Floats, limit: int) -> tuple[np.ndarray[Any, Any], Floats]:
         """The `limit` rows nearest to `query`, nearest first, with their cosines."""
@@ -111,11 +111,13 @@ class Vectors:
         return found
 
 
-class Search:
+class VectorIndex:
     """What rows are found by. Up to EXACT are compared in full, and of more those that have come since there were
     clusters of them; `before` is of the first of these rows."""
 
-    def __init__(self, held: np.ndarray[Any, Any], forget: Callable[[], None], before: Search | None = None) -> None:
+    def __init__(
+        self, held: np.ndarray[Any, Any], forget: Callable[[], None], before: VectorIndex | None = None
+    ) -> None:
         """`forget` gives the memory back that `held` was read into."""
         self.clusters: _Clusters | None
         if before is not None and len(held) - before.clustered <= EXACT:

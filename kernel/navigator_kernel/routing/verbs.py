@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from navigator_kernel.text import pattern
+from navigator_kernel.language.words import split_words
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.route import Action, Direct, Lifecycle, Mcp, Operation, Script, Skills
-from navigator_kernel.values.words import split_words
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue, KnownSkills
@@ -35,36 +35,38 @@ class Names(Struct, frozen=True, kw_only=True):
 
 _RUN = r"(?:执行|运行|使用|调用|启动|用|\b(?:run|use|execute|call|invoke|start|worker|apply)\b)"
 _NAME = r"[\w][\w.-]{0,79}"
-_LATIN = pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(?=[^\x00-\x7f])")
+_LATIN = lazy_compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?=[^\x00-\x7f])")
 HITS = 8  # places in a message where a name is looked for
-_POLITE = pattern(
+_POLITE = lazy_compile(
     r"^(?:(?:please|can you|could you|kindly|now|then)\b[,\s]*|(?:请|麻烦|帮我|请帮我|现在|给我)[,，\s]*)+",
     re.IGNORECASE,
 )
 _POLITELY = ("please", "can you", "could you", "kindly", "now", "then", "请", "麻烦", "帮我", "现在", "给我")
-_TAIL = pattern(
+_TAIL = lazy_compile(
     r"(?:[\s,，]*(?:\b(?:please|pls|thanks|thank you|now)\b|吧|好吗|谢谢|一下))*[?？!！。.\s]*$", re.IGNORECASE
 )
 _SKILL_WORD = r"(?:\s*(?:的\s*)?(?:技能|\bskills?\b))"
-_SOURCE = pattern(
+_SOURCE = lazy_compile(
     r"(?:https?|ssh|file|git)://\S+|git@[\w.-]+:\S+|(?:\.{1,2})?/[\w./~-]+"
     r"|\b[A-Za-z0-9](?:[\w-]{0,38})/[A-Za-z0-9][\w.-]*(?:/[\w./-]+)?(?:[@#][\w./-]+)?"
 )
-_FLAG = pattern(r"--skill[= ]\s*(\S+)")
-_WITH_NAME = pattern(rf"{_RUN}\s*(?:(?:the|一下|这个)\s*)?[`'\"“「]?({_NAME})[`'\"”」]?", re.IGNORECASE)
-_NAMED_SKILL = pattern(rf"[`'\"“「]?({_NAME})[`'\"”」]?{_SKILL_WORD}", re.IGNORECASE)
-_AT_FILE = pattern(  # `run x on data.csv`
+_FLAG = lazy_compile(r"--skill[= ]\s*(\S+)")
+_WITH_NAME = lazy_compile(rf"{_RUN}\s*(?:(?:the|一下|这个)\s*)?[`'\"“「]?({_NAME})[`'\"”」]?", re.IGNORECASE)
+_NAMED_SKILL = lazy_compile(rf"[`'\"“「]?({_NAME})[`'\"”」]?{_SKILL_WORD}", re.IGNORECASE)
+_AT_FILE = lazy_compile(  # `run x on data.csv`
     r"\s*(?:(?:on|over|with|against|for|to)\b|处理|来处理|对)\s*@?[\w~./-]*(?:/|\.\w{1,8}(?!\w))", re.IGNORECASE
 )
-_SCRIPT = pattern(
+_SCRIPT = lazy_compile(
     rf"^(?:worker\b\s*)?(?:{_RUN}\s*)?(?:python3?\s+)?(?:bin/)?({_NAME}?)(?:\.py)?(?:\s+(.*))?$",
     re.IGNORECASE | re.DOTALL,
 )
-_MCP = pattern(
+_MCP = lazy_compile(
     r"^mcp\s*(?:运行|执行|\brun\b)?\s*(列出|读取|工具|调用|提示|(?:list|read|tools|call|prompts?)\b)?\s*(.*)$",
     re.IGNORECASE,
 )
-_AT_SERVER = pattern(r"(?:^|(?<=\s))@(?P<server>[A-Za-z0-9][A-Za-z0-9._-]*):(?P<uri>[A-Za-z][\w+.-]*:[^\s，。；、]+)")
+_AT_SERVER = lazy_compile(
+    r"(?:^|(?<=\s))@(?P<server>[A-Za-z0-9][A-Za-z0-9._-]*):(?P<uri>[A-Za-z][\w+.-]*:[^\s，。；、]+)"
+)
 McpOperation = Literal["list", "read", "tools", "call", "prompts", "prompt"]
 _MCP_WORDS: Mapping[str, McpOperation] = {
     "list": "list",
@@ -79,19 +81,19 @@ _MCP_WORDS: Mapping[str, McpOperation] = {
     "prompt": "prompt",
     "提示": "prompt",
 }
-_CAPABLE = pattern(
+_CAPABLE = lazy_compile(
     r"^(?:what can (?:you|this|it) do|what are your (?:abilities|capabilities|features)|capabilities"
     r"|你(?:能|可以|会)(?:做|干)?(?:什么|啥|哪些.*)|(?:你)?有(?:什么|哪些)(?:能力|功能)|(?:能力|功能)(?:列表|介绍|展示)?)[?？!。.\s]*$",
     re.IGNORECASE,
 )
-_LIST = pattern(
+_LIST = lazy_compile(
     r"^(?:list|show|view|查看|列出|显示|看看)\s*(?:me\s+|all\s+|my\s+|your\s+|the\s+|of\s+|所有|全部|我的|你的)*"
     r"(?:installed|已装|已安装|安装)?\s*(?:的)?\s*(?:skills?|技能)(?:\s+(?:list|installed))?(?:列表)?[?？。.\s]*$"
     r"|^(?:已装|已安装的?)(?:技能)?列表$|^(?:which|what) skills (?:are (?:there|installed|available)|do (?:i|you|we) have|can (?:i|you) use)[?\s]*$"
     r"|^(?:你|我|现在|这里|都|一共)*(?:有|会|装了|安装了)(?:哪些|什么|啥|几个|多少)(?:个)?技能(?:可用|可以用)?[?？。\s]*$",
     re.IGNORECASE,
 )
-_SEARCH = pattern(
+_SEARCH = lazy_compile(
     r"^(?:find|search|look)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?skills?\s+(?:for|to|about|that|which)?\s*(.+)$"
     r"|^(?:find|search)(?:\s+for)?\s+(?:(?:an?|the|some)\s+)?(.+?)\s+skills?$"
     r"|^(?:查找|搜索|寻找|找)(?:一下|一个)?\s*(.+?)\s*(?:相关)?(?:的)?技能$|^(?:查找|搜索|找)(?:一下)?技能\s*(.+)$",
@@ -111,7 +113,7 @@ class _Verb(Struct, frozen=True):
 
 
 def _verb(operation: Operation, english: str, chinese: str) -> _Verb:
-    whole = pattern(rf"^(?:(?:{english})(?![\w-])|(?:{chinese})(?:一下)?)\s*", re.IGNORECASE | re.ASCII)
+    whole = lazy_compile(rf"^(?:(?:{english})(?![\w-])|(?:{chinese})(?:一下)?)\s*", re.IGNORECASE | re.ASCII)
     return _Verb(operation, (*english.split("|"), *chinese.split("|")), whole)
 
 
@@ -129,7 +131,7 @@ _SKILLS = ("skill", "技能")
 LIMIT = 4_000  # characters of a message that may be an order; a longer one is a text, except behind a name
 
 
-def recognise(text: str, names: Names) -> Action | None:
+def parse_command(text: str, names: Names) -> Action | None:
     """The action that `text` names exactly, or None."""
     said = _bare(text)
     if not said:
@@ -302,7 +304,7 @@ def _with_object(operation: Operation, rest: str, names: Names) -> Action | None
     return None
 
 
-_FROM = pattern(r"(?:\b(?:from|of|in|at|skills?)|[从中里的自]|技能)\s*$", re.IGNORECASE)
+_FROM = lazy_compile(r"(?:\b(?:from|of|in|at|skills?)|[从中里的自]|技能)\s*$", re.IGNORECASE)
 _FILLERS = frozenset(
     "the a an from of skill skills repo repository github in at this my please 的 技能 仓库 从 中 里 里的 中的 这个 repository's named called".split()
 )
@@ -330,4 +332,4 @@ def _without_preposition(text: str) -> str:
     return _PREPOSITION.sub("", text)
 
 
-_PREPOSITION = pattern(r"^\s*(?:(?:on|for|with|to|about|of)\b|处理|来|去|对|统计|分析)\s*[:：]?\s*", re.IGNORECASE)
+_PREPOSITION = lazy_compile(r"^\s*(?:(?:on|for|with|to|about|of)\b|处理|来|去|对|统计|分析)\s*[:：]?\s*", re.IGNORECASE)

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.columns import Picked, at_hand
-from navigator_kernel.adapters.word_index import WordIndex
+from navigator_kernel.adapters.index.columns import RecordReader, at_hand
+from navigator_kernel.adapters.index.word_index import WordIndex
 from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.entries import DIGEST_SIZE
 from navigator_kernel.routing.features import FIELDS
-from navigator_kernel.routing.words import Words
+from navigator_kernel.routing.words import TextIndex
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.columns import Columns, Head
+    from navigator_kernel.adapters.index.columns import IndexHead, SegmentStore
     from navigator_kernel.model_ports import Encoder
-    from navigator_kernel.routing.arrays import Terms
-    from navigator_kernel.routing.lexicon import Lexicon
-    from navigator_kernel.routing.vectors import Search, Vectors
+    from navigator_kernel.routing.arrays import TermMatrix
+    from navigator_kernel.routing.lexicon import WordVectors
+    from navigator_kernel.routing.vectors import VectorIndex, Vectors
 
 INDEXED = ("name", "purpose", "examples", "tags", "body")  # fields that candidates are found by
 WIDTH = 2 + len(FIELDS)  # of `spans`, a row: where its line ends, then where each of its fields and its grams end
 
 
-class Row(Struct, frozen=True):
+class IndexedEntry(Struct, frozen=True):
     """One entry as the index has it; `stems` are those of its name."""
 
     id: str
@@ -34,18 +34,18 @@ class Row(Struct, frozen=True):
     stems: tuple[str, ...]
 
 
-class IndexView:
+class IndexSnapshot:
     """What `head` speaks of. An older state may hand on what it has open: its `base`, which is what tantivy has of the
     words, and `search`, by which its rows were found. Damaged where the files do not fit each other."""
 
     def __init__(
         self,
-        columns: Columns,
-        head: Head,
+        columns: SegmentStore,
+        head: IndexHead,
         encoder: Encoder | None,
         *,
         base: WordIndex | None = None,
-        search: Search | None = None,
+        search: VectorIndex | None = None,
     ) -> None:
         self._columns, self.head, self._encoder = columns, head, encoder
         self._lines = columns.mapped(head, "rows")
@@ -53,11 +53,11 @@ class IndexView:
         if len(self._spans) != head.rows * WIDTH or (head.rows and self._lines[-1] != ord("\n")):
             raise Damaged("the rows of the index do not fit each other", hint="it is made anew")
         base = base or WordIndex(INDEXED, columns.path(head, "words"))
-        self.words = Words(base, head, columns.mapped(head, "newest"))
+        self.words = TextIndex(base, head, columns.mapped(head, "newest"))
         self.search = search
         self._vectors: Vectors | None = None
-        self._lexicon: Lexicon | None = None
-        self._cut: Terms | None = None
+        self._lexicon: WordVectors | None = None
+        self._cut: TermMatrix | None = None
 
     @property
     def vectors(self) -> Vectors | None:
@@ -68,28 +68,28 @@ class IndexView:
             held = {name: self._columns.mapped(self.head, name) for name in ("vectors", "shots", "shot_ends")}
             dimensions, rows = self._encoder.dimensions, self.head.rows
             size = len(held["vectors"]) // max(rows, 1)
-            picked = Picked(self._columns.path(self.head, "vectors"), size) if rows > EXACT else None
+            picked = RecordReader(self._columns.path(self.head, "vectors"), size) if rows > EXACT else None
             self._vectors = Vectors(**held, rows=rows, dimensions=dimensions, picked=picked, before=self.search)
             self.search = self._vectors.search
         return self._vectors
 
     @property
-    def lexicon(self) -> Lexicon | None:
+    def lexicon(self) -> WordVectors | None:
         """As `vectors`."""
         if self._lexicon is None and self._encoder is not None:
-            from navigator_kernel.routing.lexicon import Lexicon
+            from navigator_kernel.routing.lexicon import WordVectors
 
             held = {name: at_hand(self._columns.mapped(self.head, name)) for name in ("word_keys", "word_vectors")}
-            self._lexicon = Lexicon(**held, dimensions=self._encoder.dimensions)
+            self._lexicon = WordVectors(**held, dimensions=self._encoder.dimensions)
         return self._lexicon
 
     @property
-    def cut(self) -> Terms | None:
+    def cut(self) -> TermMatrix | None:
         """As `vectors`: every row's terms in arrays."""
         if self._cut is None and self._encoder is not None:
-            from navigator_kernel.routing.arrays import Terms
+            from navigator_kernel.routing.arrays import TermMatrix
 
-            self._cut = Terms(at_hand(self._terms), at_hand(self._spans), WIDTH, self.averages)
+            self._cut = TermMatrix(at_hand(self._terms), at_hand(self._spans), WIDTH, self.averages)
         return self._cut
 
     @property
@@ -103,10 +103,10 @@ class IndexView:
         lengths, rows = self.head.note["lengths"], max(self.head.rows, 1)
         return [lengths[name] / rows for name in FIELDS]
 
-    def row(self, at: int) -> Row:
+    def row(self, at: int) -> IndexedEntry:
         start = self._spans[(at - 1) * WIDTH] if at else 0
         key, name, priority, stems = json.loads(bytes(self._lines[start : self._spans[at * WIDTH]]))
-        return Row(key, name, priority, tuple(stems))
+        return IndexedEntry(key, name, priority, tuple(stems))
 
     def fields(self, at: int) -> list[list[int]]:
         """The hashes of a row's stems, by FIELDS."""

@@ -13,8 +13,8 @@ from navigator_kernel.errors import Damaged
 from navigator_kernel.routing.features import bm25, rarity
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.columns import Head
-    from navigator_kernel.adapters.word_index import WordIndex
+    from navigator_kernel.adapters.index.columns import IndexHead
+    from navigator_kernel.adapters.index.word_index import WordIndex
 
 FEW = 32  # rows that may wait beside tantivy, those that came and those that went
 SMALL = 8_192  # different stems that they may have, each row's counted by itself
@@ -22,7 +22,7 @@ Stems = Mapping[str, Mapping[str, int]]  # of a row: by field, how often each st
 _LINES = Decoder(tuple[int, dict[str, dict[str, int]]])
 
 
-class Late(Struct, frozen=True):
+class PendingRows(Struct, frozen=True):
     """What is not in tantivy yet: the stems of `newest` rows, and `buried` ones that it still has."""
 
     newest: Mapping[int, Stems]
@@ -34,12 +34,12 @@ class Late(Struct, frozen=True):
         return len(self.newest) + len(self.buried) <= FEW and size <= SMALL
 
 
-class Words:
+class TextIndex:
     """`base` is what tantivy has; `lines` are those of newer rows, each `[row, stems]`. The head's note says what of
     them counts: `rows`, how many of the first are in tantivy, which of these are `buried`, and where lines `start`.
     Damaged where they cannot be read."""
 
-    def __init__(self, base: WordIndex, head: Head, lines: memoryview) -> None:
+    def __init__(self, base: WordIndex, head: IndexHead, lines: memoryview) -> None:
         note, total = head.note.get("words", {}), max(head.rows, 1)
         self.base, self.rows, self.start = base, int(note.get("rows", 0)), int(note.get("start", 0))
         self._count = head.rows - len(head.dead)
@@ -49,7 +49,7 @@ class Words:
         except MsgspecError as error:
             raise Damaged("the newest words of the index cannot be read", hint="it is made anew") from error
         newest = {row: stems for row, stems in held if row not in head.dead}
-        self.late = Late(newest, frozenset(note.get("buried", ())))
+        self.late = PendingRows(newest, frozenset(note.get("buried", ())))
 
     def stems(self, words: Sequence[str]) -> list[str]:
         """As `WordIndex.stems`."""
@@ -72,10 +72,10 @@ class Words:
         """In how many rows the field has the term."""
         return self.base.seen(field, term) + len(self._having(field, term))
 
-    def after(self, new: Mapping[int, Stems], gone: Collection[int]) -> Late:
+    def after(self, new: Mapping[int, Stems], gone: Collection[int]) -> PendingRows:
         """What would not be in tantivy when `new` rows have come and others are `gone`."""
         newest = {row: stems for row, stems in {**self.late.newest, **new}.items() if row not in gone}
-        return Late(newest, self.late.buried | {row for row in gone if row < self.rows})
+        return PendingRows(newest, self.late.buried | {row for row in gone if row < self.rows})
 
     def _having(self, field: str, term: str) -> list[tuple[int, int, int]]:
         """The newest rows whose field has the term, how often it does, and how many stems it has."""

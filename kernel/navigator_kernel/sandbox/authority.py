@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 
-class Right(Struct, frozen=True):
+class Permission(Struct, frozen=True):
     """`writes` are paths below the project, the person's state folder (`user-state`), in it the state of this project
     (`project-state`), the person's cache folder (`user-cache`), or a named target."""
 
@@ -21,15 +21,15 @@ class Right(Struct, frozen=True):
     consent: str
 
 
-TABLE: tuple[Right, ...] = (
-    Right(
+TABLE: tuple[Permission, ...] = (
+    Permission(
         actor="turn",
         reads="skill roots, project",
         writes=("project-state", "mybox/logs", "mybox/state", "mybox/workspace", "mybox/workflows"),
         network="the configured model only",
         consent="none",
     ),
-    Right(
+    Permission(
         actor="lifecycle",
         reads="the named source",
         writes=(
@@ -43,7 +43,7 @@ TABLE: tuple[Right, ...] = (
         network="the named source only",
         consent="a typed command is consent to what it declares; inside a chat it asks first",
     ),
-    Right(
+    Permission(
         actor="type_a",
         reads="its own folder, files named in the packet, the project where it says `reads: project`",
         writes=("mybox/workspace/<run>",),
@@ -51,14 +51,14 @@ TABLE: tuple[Right, ...] = (
         consent="none if shipped, or installed by command with no blocking finding; else bound to bytes, source and "
         "commit; asks for network and packages",
     ),
-    Right(
+    Permission(
         actor="environment",
         reads="the packages that a skill declares",
         writes=("user-state",),
         network="the package index",
         consent="with that to the skill: its packages are named in the question",
     ),
-    Right(
+    Permission(
         actor="tool",
         reads="its skill's folder, files that the person named, the workspace; the project after one yes a session",
         writes=("mybox/workspace/<run>", "files of the project, each after its diff was agreed to"),
@@ -66,49 +66,49 @@ TABLE: tuple[Right, ...] = (
         consent="a script of the skill, and a host of `fetch`, once a session; any other command, each change in the "
         "project, and each page after data of yours was read, every time; --yes is not enough",
     ),
-    Right(
+    Permission(
         actor="shell",
         reads="project",
         writes=("mybox/workspace/<run>",),
         network="none unless granted",
         consent="asks each time, or --yes",
     ),
-    Right(
+    Permission(
         actor="script",
         reads="as docs/commands.md declares",
         writes=("as declared",),
         network="as declared",
         consent="none if shipped; else bound to its digest",
     ),
-    Right(
+    Permission(
         actor="mcp_server",
         reads="environment by allow-list, what its command is made of and names",
         writes=("mybox/workspace/mcp-<server>",),
         network="none unless its settings say network",
         consent="its whole argv, once",
     ),
-    Right(
+    Permission(
         actor="consent",
         reads="nothing",
         writes=("user-state",),
         network="none",
         consent="the typed command",
     ),
-    Right(
+    Permission(
         actor="export",
         reads="the session or skill that is named",
         writes=("the named target",),
         network="none",
         consent="the typed command",
     ),
-    Right(
+    Permission(
         actor="host",
         reads="the settings of the coding agent that is named",
         writes=("the named agent's settings", "user-state"),
         network="none",
         consent="the typed command, shown first with --dry-run",
     ),
-    Right(
+    Permission(
         actor="setup",
         reads="nothing",
         writes=("mybox", ".claude", "docs", "navigator.toml", "user-config"),

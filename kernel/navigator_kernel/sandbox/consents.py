@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from navigator_kernel.adapters.database import locked
+from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.errors import ConsentNeeded, Damaged
-from navigator_kernel.ports import Unrecorded
+from navigator_kernel.ports import NullAudit
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Audit, Clock, Writer
@@ -24,13 +24,13 @@ TOGETHER = 8_000  # characters of subjects in one entry: even escaped they fit i
 EVERYTHING = "*"  # in memory only: what a typed `--yes` covers
 
 
-class ConsentBook(Struct):
+class ConsentStore(Struct):
     """Implements `ports.Consents`. A subject ends in `@sha256:…`; other bytes are another subject."""
 
     file: Path
     writer: Writer
     clock: Clock
-    audit: Audit = field(default_factory=Unrecorded)
+    audit: Audit = field(default_factory=NullAudit)
     _runs: dict[str, set[str]] = field(default_factory=dict)
     _version: int = VERSION
 
@@ -78,7 +78,7 @@ class ConsentBook(Struct):
 
     def _change(self, entries: dict[str, Any]) -> None:
         self.writer.make_folder(self.file.parent)
-        with locked(self.file.with_suffix(".lock")):
+        with file_lock(self.file.with_suffix(".lock")):
             kept = {**self._trusted(), **entries}
             trusted = {subject: held for subject, held in sorted(kept.items()) if held is not None}
             body = json.dumps({"v": VERSION, "trusted": trusted}, ensure_ascii=False, indent=1)

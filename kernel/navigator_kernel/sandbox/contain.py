@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.files import stamp
-from navigator_kernel.adapters.process import Contained, environment, too_long, unlinked
-from navigator_kernel.adapters.scratch import make_scratch, new_scratch, remove_scratch_aside
-from navigator_kernel.adapters.tree import disk_used
+from navigator_kernel.adapters.files.scratch import make_scratch, new_scratch, remove_scratch_aside
+from navigator_kernel.adapters.files.tree import disk_used
+from navigator_kernel.adapters.files.writer import stamp
+from navigator_kernel.adapters.processes.process import Contained, environment, too_long, unlinked
 from navigator_kernel.errors import KernelError, NoSandbox, NotFound
 from navigator_kernel.sandbox import cgroup
+from navigator_kernel.sandbox.backends import SandboxBackend, inline, launch, rungs, works
 from navigator_kernel.sandbox.confinement import MEMORY, Confinement, confinement
-from navigator_kernel.sandbox.rungs import Rung, inline, launch, rungs, works
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.process import ProcessRunner
+    from navigator_kernel.adapters.processes.process import ProcessRunner
     from navigator_kernel.ports import Writer
     from navigator_kernel.sandbox.cgroup import Cgroup
     from navigator_kernel.values.job import Exceeded, Job, Outcome
@@ -73,7 +73,7 @@ class ContainedRunner(Struct):
             return (program, *job.argv[1:])
         return inline({"gate": None, "limits": dict(held.limits), **rung.wrap([program, *job.argv[1:]], held)})
 
-    def rung(self) -> Rung | None:
+    def rung(self) -> SandboxBackend | None:
         """The best that works, tried once for each start of the machine."""
         found, key = {rung.name: rung for rung in rungs()}, _machine()
         held = self._remembered()
@@ -101,7 +101,7 @@ class ContainedRunner(Struct):
             return
 
 
-def _tried(found: tuple[Rung, ...]) -> Rung | None:
+def _tried(found: tuple[SandboxBackend, ...]) -> SandboxBackend | None:
     from tempfile import TemporaryDirectory  # 5 ms, once for each start of the machine
 
     with TemporaryDirectory(prefix="navigator-") as folder:
@@ -117,7 +117,7 @@ def _machine() -> list[Any]:
 
 
 @contextmanager
-def _prepared(job: Job, rung: Rung) -> Iterator[Contained]:
+def _prepared(job: Job, rung: SandboxBackend) -> Iterator[Contained]:
     held = confinement(job)
     program = _program(job)
     if any(len(os.fsencode(word)) >= ARGUMENT for word in job.argv):

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.project_files import refuse_named
-from navigator_kernel.adapters.tree import listed
+from navigator_kernel.adapters.files.project_files import refuse_named
+from navigator_kernel.adapters.files.tree import listed
+from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import Refused
-from navigator_kernel.ports import Unrecorded
+from navigator_kernel.ports import NullAudit
 from navigator_kernel.sandbox.confinement import project_of
 from navigator_kernel.sandbox.policy import GIVEN, refusal
 from navigator_kernel.sandbox.traces import MOST, left_since
-from navigator_kernel.settings import Policy
-from navigator_kernel.text import clean, cut_text, ends, size_of, visible
+from navigator_kernel.text import clean, cut_text, ends, escape_controls, size_of
 from navigator_kernel.values.job import ASKED
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.tree import Listing
+    from navigator_kernel.adapters.files.tree import Listing
     from navigator_kernel.ports import Audit, Consents, Sandbox
     from navigator_kernel.values.job import Job, Outcome
 
@@ -43,7 +43,7 @@ class ConsentGate(Struct, frozen=True):
     consents: Consents
     inner: Sandbox
     policy: Policy = field(default_factory=Policy)
-    audit: Audit = field(default_factory=Unrecorded)
+    audit: Audit = field(default_factory=NullAudit)
     fresh: Callable[[Path], Path] = _same
 
     async def run(self, job: Job) -> Outcome:
@@ -86,11 +86,11 @@ class ConsentGate(Struct, frozen=True):
         asked = [GIVEN[want] for want in ASKED if want in job.wants]
         if asked or not job.shipped:
             by_name = job.actor == TOOL  # a model thought of it: `--yes` was not said for that
-            argv = visible(" ".join(job.argv))
+            argv = escape_controls(" ".join(job.argv))
             shown = argv if job.actor == "mcp_server" else _shown(job.argv, argv, SHOWN_OF_TOOL if by_name else SHOWN)
-            what = f"run {cut_text(visible(job.subject), SHOWN)}: {shown}"
+            what = f"run {cut_text(escape_controls(job.subject), SHOWN)}: {shown}"
             if job.actor == "mcp_server" and job.reads:
-                what += f" (it reads {', '.join(visible(str(path)) for path in job.reads)})"
+                what += f" (it reads {', '.join(escape_controls(str(path)) for path in job.reads)})"
             packages = f" ({', '.join(job.packages)})" if job.packages else ""
             question = "; let it ".join([what, *asked]) + packages
             self.consents.require(job.run, job.consent, question, by_name=by_name, command=argv)
@@ -112,9 +112,9 @@ class ConsentGate(Struct, frozen=True):
     def _refuse_named(self, job: Job, written: str, names: Iterable[tuple[str, ...]]) -> None:
         for parts in names:
             try:
-                refuse_named(parts, visible(written))
+                refuse_named(parts, escape_controls(written))
             except Refused as error:
-                self.audit.record("refused", run=job.run, subject=job.consent, why=visible(error.message))
+                self.audit.record("refused", run=job.run, subject=job.consent, why=escape_controls(error.message))
                 raise
 
 
@@ -124,4 +124,4 @@ def _shown(argv: Sequence[str], whole: str, limit: int) -> str:
     if len(whole) <= limit:
         return whole
     words = (argv[0], " ".join(argv[1:]))
-    return f"{' '.join(ends(visible(word), limit) for word in words)} ({size_of(whole)})"
+    return f"{' '.join(ends(escape_controls(word), limit) for word in words)} ({size_of(whole)})"

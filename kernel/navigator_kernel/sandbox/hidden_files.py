@@ -11,15 +11,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from navigator_kernel.adapters.project_files import holds_secrets
+from navigator_kernel.adapters.files.project_files import holds_secrets
+from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import Refused
-from navigator_kernel.settings import user_state
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 ENTRIES = 200_000  # entries of folders that are looked at
 HIDDEN = 500  # paths that a sandbox is told to hide
 _CONFIG_LIMIT = 64 * 1024  # bytes; a longer one is hidden
-_CREDENTIAL = pattern(r"https?://[^/@\s]+@|://[^/@\s:]+:[^/@\s]+@|extraheader|(?:password|token)\s*=|helper\s*=\s*!")
+_CREDENTIAL = lazy_compile(
+    r"https?://[^/@\s]+@|://[^/@\s:]+:[^/@\s]+@|extraheader|(?:password|token)\s*=|helper\s*=\s*!"
+)
 
 
 def secret_paths(root: Path, skipped: Iterable[Path]) -> tuple[Path, ...]:

@@ -30,8 +30,8 @@ class PackagedRunner(Struct, frozen=True):
     async def _equipped(self, job: Job) -> Job:
         import asyncio
 
-        from navigator_kernel.adapters.environments import activated, argv_in
-        from navigator_kernel.adapters.node_environments import node_activated
+        from navigator_kernel.adapters.processes.environments import activated, argv_in
+        from navigator_kernel.adapters.processes.node_environments import node_activated
 
         node = [one for one in job.packages if one.startswith(NPM)]
         python = [one for one in job.packages if not one.startswith(NPM)]

@@ -10,15 +10,15 @@ from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from navigator_kernel.adapters.process import PASSED_ON
-from navigator_kernel.sandbox.authority import TABLE, Right
+from navigator_kernel.adapters.processes.process import PASSED_ON
+from navigator_kernel.sandbox.authority import TABLE, Permission
 from navigator_kernel.sandbox.confinement import DISK, FILE, MEMORY, MIB, PROCESSES
 from navigator_kernel.values.allowed import EVERY, FETCH, LOOKING, allowed_tools
 from navigator_kernel.values.job import ASKED, OUTPUT_LIMIT, Want
 
 if TYPE_CHECKING:
+    from navigator_kernel.config.settings import Policy
     from navigator_kernel.ports import Executor
-    from navigator_kernel.settings import Policy
     from navigator_kernel.values.job import Actor
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -142,7 +142,7 @@ def _of_run(executor: Executor, standing: Standing) -> Decision:
     return Decision("run", "ask", "nobody has agreed to these bytes", "exit code 9 without a yes")
 
 
-def _of_writing(row: Right) -> Iterator[Decision]:
+def _of_writing(row: Permission) -> Iterator[Decision]:
     yield Decision(f"write to {row.writes[0]}", "allow", "authority table: type_a", "its HOME and TMPDIR")
     yield Decision("write anywhere else", "deny", "authority table: type_a")
 

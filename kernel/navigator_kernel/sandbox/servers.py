@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.process import environment
-from navigator_kernel.adapters.redaction import found
+from navigator_kernel.adapters.processes.process import environment
+from navigator_kernel.adapters.secrets.redaction import found
 from navigator_kernel.errors import ConnectionFailed
 from navigator_kernel.sandbox.confinement import SYSTEM, confinement, covers
 from navigator_kernel.sandbox.contain import exceeded
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.job import Exceeded, Job
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Start: TypeAlias = "Callable[[str, McpServer, str, Path, Path], Started]"
 
 PROJECT = "project"  # the origin of a server that a file of the project names
 FOLDER = "SERVER_FOLDER"  # the reference that stands for the server's own folder
-_SECRET_NAME = pattern(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
+_SECRET_NAME = lazy_compile(r"key|token|secret|passw|auth|credential", re.IGNORECASE)
 SECONDS = 600  # of processor time for one connection, times the processors
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from navigator_kernel.errors import Refused
-from navigator_kernel.text import fold, shorten, visible
+from navigator_kernel.text import escape_controls, fold, shorten
 
 if TYPE_CHECKING:
+    from navigator_kernel.config.settings import Policy
     from navigator_kernel.ports import Audit, Consents
-    from navigator_kernel.settings import Policy
     from navigator_kernel.values.mcp import OfferedTool, PinState
 
 PREFIX = "mcp_tool:"
@@ -68,7 +68,9 @@ class ToolPins(Struct, frozen=True):
             self.audit.record("authorised", run=run, subject=tool.subject, by="trust")
             return
         told = f" ({why})" if why else ""
-        question = f"call {tool.full_name}{told}: {visible(shorten(tool.description, SHOWN)) or 'no description'}"
+        question = (
+            f"call {tool.full_name}{told}: {escape_controls(shorten(tool.description, SHOWN)) or 'no description'}"
+        )
         facts: dict[str, Any] = {"tool": tool.full_name, "standing": state}
         self.consents.require(run, tool.subject, question, by_name=state != "new", **facts)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from navigator_kernel.adapters.files import seal_file
+from navigator_kernel.adapters.files.writer import seal_file
 from navigator_kernel.errors import KernelError
-from navigator_kernel.text import visible
+from navigator_kernel.text import escape_controls
 
 if TYPE_CHECKING:
-    from navigator_kernel.adapters.tree import Listing
+    from navigator_kernel.adapters.files.tree import Listing
 
 MOST = 100  # files whose digests are taken
 SIZE_LIMIT = 16 * 1024 * 1024  # bytes of a file whose digest is taken
@@ -28,7 +28,7 @@ def left_since(folder: Path, before: Listing, after: Listing, inside: str = "") 
     first."""
     changed = sorted(set(after.files.items()) - set(before.files.items()))
     found = [
-        {"path": visible(f"{inside}{path}"), "sha256": _digest(folder / path, seen[1]) if at < MOST else ""}
+        {"path": escape_controls(f"{inside}{path}"), "sha256": _digest(folder / path, seen[1]) if at < MOST else ""}
         for at, (path, seen) in enumerate(changed)
     ]
     return Left(found, before.cut or after.cut)

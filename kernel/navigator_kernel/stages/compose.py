@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.errors import KernelError, NotFound, Refused, SkillNotFound
-from navigator_kernel.text import cut_text, visible
+from navigator_kernel.language.wording import because, say
+from navigator_kernel.text import cut_text, escape_controls
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.reply import Notice, Reply, Sections
 from navigator_kernel.values.report import Meta, Report, State
@@ -25,14 +26,13 @@ from navigator_kernel.values.request import (
 )
 from navigator_kernel.values.route import Direct, NeedClarification, RouteDecision, Unknown, Workflow
 from navigator_kernel.values.standing import AGAIN, is_skill_subject
-from navigator_kernel.values.wording import because, say
 from navigator_kernel.values.work import with_progress
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock
     from navigator_kernel.text import Language
     from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.plan import Plan
+    from navigator_kernel.values.plan import DispatchPlan
     from navigator_kernel.values.workflow import WorkflowView
 
 FAILURES = 2  # SAF-5
@@ -42,7 +42,7 @@ NOTHING_WANTED = ("unwanted", "no_skill")  # reasons with which no skill is wort
 DIRECT = "direct"  # the target of an answer without a skill
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class TurnSummary(Struct, frozen=True, kw_only=True):
     """What a reply is made of. `asked` is the message that the work is for, which a yes is not; `elapsed` the turn's
     time so far in seconds; `waits_for` what `workflow` needs a yes to before it goes on, `question` how that is asked;
     `agreed` the subjects that these orders already have a yes to.
@@ -61,7 +61,9 @@ class Told(Struct, frozen=True, kw_only=True):
     agreed: tuple[str, ...] = ()
 
 
-def compose(decision: RouteDecision, plan: Plan, reports: Sequence[Report], told: Told, clock: Clock) -> Reply:
+def compose(
+    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], told: TurnSummary, clock: Clock
+) -> Reply:
     """One reply. Where no agent ran, the kernel's own report says why."""
     report = reports[-1] if reports else own_report(decision, told, clock)
     session = _following(decision, plan, reports, report, told, clock.now())
@@ -85,7 +87,7 @@ def _is_answer(reports: Sequence[Report]) -> bool:
     return all(report.target == DIRECT for report in reports)
 
 
-def own_report(decision: RouteDecision, told: Told, clock: Clock) -> Report:
+def own_report(decision: RouteDecision, told: TurnSummary, clock: Clock) -> Report:
     """What the kernel answers itself: a question, a name that is not there, its abilities, or no model (X-33)."""
     language = told.request.language
     match decision.result:
@@ -120,7 +122,7 @@ def own_report(decision: RouteDecision, told: Told, clock: Clock) -> Report:
             return _own("pending", text, data, told, clock)
 
 
-def _planned(view: WorkflowView, told: Told, clock: Clock) -> Report:
+def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
     """The plan, and that nothing was done yet (WFL-5, WFL-10)."""
     language = told.request.language
     steps = [f"{step.text} → {step.skill} → {step.agent}_agent" for step in view.plan.steps]
@@ -130,7 +132,7 @@ def _planned(view: WorkflowView, told: Told, clock: Clock) -> Report:
     return _own("pending", say("workflow.ask", language, count=len(steps)), data, told, clock)
 
 
-def _unknown(unknown: Unknown, told: Told, clock: Clock) -> Report:
+def _unknown(unknown: Unknown, told: TurnSummary, clock: Clock) -> Report:
     language = told.request.language
     text = unknown.name if unknown.what == "file" else say(f"unknown.{unknown.what}", language, name=repr(unknown.name))
     if unknown.suggestions:
@@ -145,13 +147,15 @@ def _unknown(unknown: Unknown, told: Told, clock: Clock) -> Report:
     return _own("error", text, data, told, clock)
 
 
-def _own(state: State, summary: str, data: dict[str, Any], told: Told, clock: Clock, raw: str | None = None) -> Report:
+def _own(
+    state: State, summary: str, data: dict[str, Any], told: TurnSummary, clock: Clock, raw: str | None = None
+) -> Report:
     meta = Meta(agent="kernel", time=round(told.elapsed, 3), ts=clock.now())
     return Report(state=state, summary=summary, meta=meta, data=data, raw=raw)
 
 
 def _following(
-    decision: RouteDecision, plan: Plan, reports: Sequence[Report], report: Report, told: Told, now: str
+    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], report: Report, told: TurnSummary, now: str
 ) -> Session:
     before = told.session
     session = replace(before, turn=before.turn + 1, notice_shown=before.notice_shown or told.notice is not None)
@@ -184,7 +188,7 @@ def _tells_private(report: Report) -> bool:
     return report.private and (report.state != "pending" or bool(report.progress))
 
 
-def _undone(plan: Plan, reports: Sequence[Report]) -> tuple[Packet, ...]:
+def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]:
     """SAF-7: the order that failed, with what it said of it, and those behind it."""
     failed = _packet_of(plan, reports)
     told = {**failed.params.optional, "error": reports[-1].summary}
@@ -192,7 +196,7 @@ def _undone(plan: Plan, reports: Sequence[Report]) -> tuple[Packet, ...]:
     return (with_progress(again, reports[-1]), *(step.packets[0] for step in plan.steps[len(reports) :]))
 
 
-def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[Said, ...]:
+def _said(report: Report, session: Session, told: TurnSummary, clock: Clock) -> tuple[Said, ...]:
     """Both sides of a turn that came to something; nothing of one that ended in a question."""
     if session.approval is not None or session.question is not None:
         return ()
@@ -202,7 +206,9 @@ def _said(report: Report, session: Session, told: Told, clock: Clock) -> tuple[S
     return (user, Said(role="assistant", text=answered or report.summary, run=told.run, ts=now))
 
 
-def _approval(plan: Plan, reports: Sequence[Report], report: Report, told: Told, now: str) -> PendingApproval | None:
+def _approval(
+    plan: DispatchPlan, reports: Sequence[Report], report: Report, told: TurnSummary, now: str
+) -> PendingApproval | None:
     """Orders that stopped for want of consent go on from where they stopped."""
     if report.state != "pending" or not report.subject:
         return None
@@ -213,14 +219,14 @@ def _approval(plan: Plan, reports: Sequence[Report], report: Report, told: Told,
     return PendingApproval(packets=packets, subject=report.subject, asked_at=now, agreed=agreed, wider=report.wider)
 
 
-def _workflow(told: Told, now: str) -> PendingApproval | None:
+def _workflow(told: TurnSummary, now: str) -> PendingApproval | None:
     """A workflow that asks goes on from its journal, and needs no orders here."""
     if told.workflow is None or not told.waits_for:
         return None
     return PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=told.workflow.token)
 
 
-def _question(decision: RouteDecision, report: Report, told: Told, now: str) -> PendingQuestion | None:
+def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: str) -> PendingQuestion | None:
     if report.state == "pending" and report.data.get("reason") == "input":
         before = told.request.answers if told.request.target.startswith(ASKED_BY_SERVER) else ()
         return PendingQuestion(
@@ -256,20 +262,22 @@ def _sticky(ran: Packet) -> Sticky | None:
     return Sticky(agent="mcp", target=str(ran.params.value("server", ""))) if ran.agent == "mcp" else None
 
 
-def _packet_of(plan: Plan, reports: Sequence[Report]) -> Packet:
+def _packet_of(plan: DispatchPlan, reports: Sequence[Report]) -> Packet:
     """The packet that the last report answers: the first of its step, or the candidate that stood in."""
     packets = plan.steps[min(len(reports), len(plan.steps)) - 1].packets  # steps done earlier have none
     return next((packet for packet in packets if packet.task_spec.target == reports[-1].target), packets[0])
 
 
-def _sections(decision: RouteDecision, plan: Plan, reports: Sequence[Report], session: Session, told: Told) -> Sections:
+def _sections(
+    decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], session: Session, told: TurnSummary
+) -> Sections:
     language = told.request.language
     trace = [
         f"{decision.kind}: {decision.entity or decision.agent or '-'}",
         say("trace.tier", language, tier=decision.tier, reason=because(decision, language)),
     ]
     if decision.candidates:
-        trace.append(visible(", ".join(decision.candidates)))
+        trace.append(escape_controls(", ".join(decision.candidates)))
     actions = [_action(step.packets[0]) for step in plan.steps[: len(reports)]]
     return Sections(
         logic_trace=tuple(trace), action_vector=tuple(actions), state_update=tuple(_updates(reports, session, language))
@@ -285,13 +293,19 @@ def _action(packet: Packet) -> str:
 def _updates(reports: Sequence[Report], session: Session, language: Language) -> list[str]:
     effects = [effect for report in reports for effect in report.effects]
     lines = [
-        say("state.effect", language, what=visible(", ".join(effects))) if effects else say("state.unchanged", language)
+        say("state.effect", language, what=escape_controls(", ".join(effects)))
+        if effects
+        else say("state.unchanged", language)
     ]
     if session.approval is not None:
-        lines.append(say("state.waiting", language, what=cut_text(visible(session.approval.subject), SUBJECT_LIMIT)))
+        lines.append(
+            say("state.waiting", language, what=cut_text(escape_controls(session.approval.subject), SUBJECT_LIMIT))
+        )
         lines += [say("state.lasting", language)] if is_lasting(session.approval.subject) else []
     if session.sticky is not None:
-        lines.append(say("state.sticky", language, agent=session.sticky.agent, target=visible(session.sticky.target)))
+        lines.append(
+            say("state.sticky", language, agent=session.sticky.agent, target=escape_controls(session.sticky.target))
+        )
     if session.retry:
         lines.append(say("state.retry", language))
     if session.failures >= FAILURES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from navigator_kernel.language.wording import say
 from navigator_kernel.text import fold
 from navigator_kernel.values.route import (
     Direct,
@@ -15,7 +16,6 @@ from navigator_kernel.values.route import (
     Skills,
     Unknown,
 )
-from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue

@@ -19,22 +19,23 @@ from navigator_kernel.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
-from navigator_kernel.ports import Clock, Dispatcher, Redact, same
+from navigator_kernel.language.wording import say
+from navigator_kernel.ports import Clock, Dispatcher
+from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.report import Meta, Report
-from navigator_kernel.values.wording import say
 from navigator_kernel.values.work import PROGRESS
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Specialist
     from navigator_kernel.text import Language
     from navigator_kernel.values.packet import Packet
-    from navigator_kernel.values.plan import Plan, Step
+    from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 
 KERNEL = "kernel"  # whose orders are no subagent's: a message without a skill
 OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may carry
 
 
-class Delivery(Struct, frozen=True, kw_only=True):
+class DispatchDeps(Struct, frozen=True, kw_only=True):
     """What delivering needs. `offload` stores what is too large for a report and says where; `describe` tells the
     kind (A or B) and the digest of a skill by `type:name`, both empty where it is not there; `redact` takes secrets
     out of what came back; `specialist` works on prompts that are ready, where there is a model."""
@@ -47,7 +48,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     specialist: Specialist | None = None
 
 
-async def deliver(plan: Plan, delivery: Delivery, emit: Emit) -> tuple[Report, ...]:
+async def deliver(plan: DispatchPlan, delivery: DispatchDeps, emit: Emit) -> tuple[Report, ...]:
     """One report a step that was started; the last one tells how it ended."""
     reports: list[Report] = []
     for step in plan.steps:
@@ -58,7 +59,7 @@ async def deliver(plan: Plan, delivery: Delivery, emit: Emit) -> tuple[Report, .
     return tuple(reports)
 
 
-async def _step(step: Step, delivery: Delivery, emit: Emit) -> Report:
+async def _step(step: DispatchStep, delivery: DispatchDeps, emit: Emit) -> Report:
     """X-6: the next candidate only where this one was not found, not loadable or recoverable, and changed nothing."""
     if not step.packets:
         return nothing_ready(delivery)
@@ -71,7 +72,7 @@ async def _step(step: Step, delivery: Delivery, emit: Emit) -> Report:
     return tried[0][1] if len(tried) == 1 else _all_failed(tried)
 
 
-class Begun(Struct, frozen=True, kw_only=True):
+class StartedStep(Struct, frozen=True, kw_only=True):
     """A step whose agent has answered: `report` is what it said, None for an order of the kernel's own; `seq` numbers
     the event that it began with."""
 
@@ -80,7 +81,7 @@ class Begun(Struct, frozen=True, kw_only=True):
     report: Report | None
 
 
-async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
+async def _one(packet: Packet, delivery: DispatchDeps, emit: Emit) -> Report:
     begun = await begin(packet, delivery, emit)
     report = begun.report
     if delivery.specialist is not None and wants_model(begun, delivery):
@@ -90,7 +91,7 @@ async def _one(packet: Packet, delivery: Delivery, emit: Emit) -> Report:
     return end(begun, report, delivery, emit)
 
 
-async def _worked_on(begun: Begun, specialist: Specialist, emit: Emit) -> Report:
+async def _worked_on(begun: StartedStep, specialist: Specialist, emit: Emit) -> Report:
     """X-37: with `on_error: fix` what is not accepted is done once more, unless something was changed already."""
     report = await specialist.work(begun.packet, begun.report, emit)
     found = checked(begun.packet, report)
@@ -99,7 +100,7 @@ async def _worked_on(begun: Begun, specialist: Specialist, emit: Emit) -> Report
     return await specialist.work(begun.packet, begun.report, emit, wrong=found.summary)
 
 
-async def begin(packet: Packet, delivery: Delivery, emit: Emit) -> Begun:
+async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedStep:
     """Hands it to its agent, if it has one, and waits."""
     started, report = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=packet.context.step), None
     _announce(packet, delivery, emit, started.seq)
@@ -110,15 +111,15 @@ async def begin(packet: Packet, delivery: Delivery, emit: Emit) -> Begun:
         except BaseException:
             await delivery.dispatcher.cancel(task)
             raise
-    return Begun(packet=packet, seq=started.seq, report=report)
+    return StartedStep(packet=packet, seq=started.seq, report=report)
 
 
-def wants_model(begun: Begun, delivery: Delivery) -> bool:
+def wants_model(begun: StartedStep, delivery: DispatchDeps) -> bool:
     """Whether it is a message without a skill, or a prompt that is ready."""
     return begun.report is None or _is_ready(begun.packet, begun.report, delivery)
 
 
-def end(begun: Begun, report: Report, delivery: Delivery, emit: Emit) -> Report:
+def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) -> Report:
     """The report as the person gets it: checked, without secrets, no longer than it may be, and told."""
     packet, number = begun.packet, begun.packet.context.step
     report = _redacted(checked(packet, report), delivery.redact)
@@ -144,7 +145,7 @@ def _shown(packet: Packet) -> dict[str, Any]:
     return body
 
 
-def _is_ready(packet: Packet, report: Report, delivery: Delivery) -> bool:
+def _is_ready(packet: Packet, report: Report, delivery: DispatchDeps) -> bool:
     """Whether it is a prompt that a model can work on now; what a command prints may look like one and is none."""
     if packet.agent != "skills" or report.state != "success" or "prompt" not in report.data:
         return False
@@ -220,7 +221,7 @@ def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _announce(packet: Packet, delivery: Delivery, emit: Emit, parent: int) -> None:
+def _announce(packet: Packet, delivery: DispatchDeps, emit: Emit, parent: int) -> None:
     """The last stages of the funnel: loaded and active; for other agents the tool that is called."""
     name = _skill_name(packet)
     if name:
@@ -236,7 +237,7 @@ def _announce(packet: Packet, delivery: Delivery, emit: Emit, parent: int) -> No
     emit(started, step=packet.context.step, parent=parent)
 
 
-def _failed_as_asked(packet: Packet, report: Report, delivery: Delivery) -> Report:
+def _failed_as_asked(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:
     """X-37: `summarize` keeps a failure to one line and its kind, the rest in a file; `propagate` is as it came, and
     so is `fix` once a model has tried again."""
     if report.state not in {"error", "timeout"} or packet.return_spec.on_error != "summarize":
@@ -250,13 +251,13 @@ def _failed_as_asked(packet: Packet, report: Report, delivery: Delivery) -> Repo
 _KINDS_OF_ERROR = frozenset({"type", "code", "exit_code", "status", "elapsed", "limit"})
 
 
-def _offloaded(packet: Packet, report: Report, delivery: Delivery) -> str:
+def _offloaded(packet: Packet, report: Report, delivery: DispatchDeps) -> str:
     """Where the whole of a report is now."""
     whole = json.dumps({"data": dict(report.data), "raw": report.raw}, ensure_ascii=False, indent=1)
     return delivery.offload(packet, whole)
 
 
-def _fitted(packet: Packet, report: Report, delivery: Delivery) -> Report:
+def _fitted(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:
     """RET-8's output in a file where it is too long to carry."""
     size = len(report.raw or "") + len(json.dumps(report.data, ensure_ascii=False, default=str))
     if size <= OFFLOAD_AT:
@@ -289,7 +290,7 @@ def _all_failed(tried: Sequence[tuple[Packet, Report]]) -> Report:
     return replace(last, summary=text, data={**data, "msg": text})
 
 
-def nothing_ready(delivery: Delivery, language: Language = "en") -> Report:
+def nothing_ready(delivery: DispatchDeps, language: Language = "en") -> Report:
     """What is told of a step that nothing can do."""
     text = say("candidates.none", language)
     meta = Meta(agent="kernel", time=0, ts=delivery.clock.now())

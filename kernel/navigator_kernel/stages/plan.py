@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.language.parameters import Parameters, parameters
+from navigator_kernel.language.wording import say
 from navigator_kernel.values.packet import Constraints, Context, Packet, Params, ReturnSpec, TaskSpec
-from navigator_kernel.values.parameters import Parameters, parameters
-from navigator_kernel.values.plan import Plan, Step
-from navigator_kernel.values.request import ASKED_BY_SERVER, Handover, PreprocessingResult
+from navigator_kernel.values.plan import DispatchPlan, DispatchStep
+from navigator_kernel.values.request import ASKED_BY_SERVER, Handoff, PreprocessingResult
 from navigator_kernel.values.route import (
     Direct,
     Lifecycle,
@@ -19,7 +20,6 @@ from navigator_kernel.values.route import (
     Shell,
     Skills,
 )
-from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue
@@ -32,7 +32,7 @@ SKILL_LIMIT = 90.0  # seconds (AGT-8)
 
 def plan(
     decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext
-) -> Plan | NeedClarification:
+) -> DispatchPlan | NeedClarification:
     """The plan, empty where the kernel answers itself; dispatch is forbidden while something is missing (PKT-10)."""
     match decision.result:
         case Skills() as skills:
@@ -52,13 +52,13 @@ def plan(
             optional |= ({"memory": memory} if memory else {}) | ({"files": files} if files else {})
             return _one(_packet("kernel", "answer", "direct", request, order, {}, optional))
         case _:
-            return Plan(steps=())
+            return DispatchPlan(steps=())
 
 
 def _skills(
     skills: Skills, decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext
-) -> Plan | NeedClarification:
-    steps: list[Step] = []
+) -> DispatchPlan | NeedClarification:
+    steps: list[DispatchStep] = []
     for at, name in enumerate(skills.names):
         found = _resource(name, catalogue)
         held = parameters(
@@ -68,8 +68,8 @@ def _skills(
             return _question(name, found, held, order.language)
         packets = [_skill_packet(name, found, held, request, order, at, said=" ".join(skills.arguments))]
         packets += _fallbacks(decision, request, catalogue, order, at) if not skills.direct_call else []
-        steps.append(Step(packets=tuple(packets)))
-    return Plan(steps=tuple(steps))
+        steps.append(DispatchStep(packets=tuple(packets)))
+    return DispatchPlan(steps=tuple(steps))
 
 
 def _asks_itself(skill: SkillDef | None, order: TurnContext) -> bool:
@@ -132,7 +132,7 @@ def _skill_packet(
     return _packet("skills", "run", kind, request, order, required, optional, at=at, timeout=limit)
 
 
-def _block(handed: Handover | None) -> list[str]:
+def _block(handed: Handoff | None) -> list[str]:
     """What the step before said, marked as such: a prompt has no other way to see it."""
     return [f'<step number="{handed.step}">\n{handed.text}\n</step>'] if handed and handed.text else []
 
@@ -146,7 +146,7 @@ def _cleaned(request: PreprocessingResult) -> str:
     )
 
 
-def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: TurnContext) -> Plan | NeedClarification:
+def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: TurnContext) -> DispatchPlan | NeedClarification:
     """AGT-6: every skill command goes to the worker; one without its object is asked for it (PKT-9)."""
     needed: Mapping[str, tuple[str, Any]] = {
         "install": ("source", action.source),
@@ -169,7 +169,7 @@ def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: TurnConte
     return _one(_packet("worker", f"skill.{action.operation}", target, request, order, required))
 
 
-def _mcp(action: Mcp, request: PreprocessingResult, order: TurnContext) -> Plan | NeedClarification:
+def _mcp(action: Mcp, request: PreprocessingResult, order: TurnContext) -> DispatchPlan | NeedClarification:
     missing = tuple(
         name
         for name, absent in (
@@ -221,5 +221,5 @@ def _packet(
     )
 
 
-def _one(packet: Packet) -> Plan:
-    return Plan(steps=(Step(packets=(packet,)),))
+def _one(packet: Packet) -> DispatchPlan:
+    return DispatchPlan(steps=(DispatchStep(packets=(packet,)),))

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
-from navigator_kernel.text import language_of, pattern
+from navigator_kernel.language.words import split_words
+from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.values.request import (
     CommandInstruction,
     FileReference,
@@ -22,26 +23,25 @@ from navigator_kernel.values.request import (
     Message,
     PreprocessingResult,
 )
-from navigator_kernel.values.words import split_words
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import FileReader
 
-_PREFIX = pattern(r"^\s*需求理解\s*[：:]\s*")
+_PREFIX = lazy_compile(r"^\s*需求理解\s*[：:]\s*")
 _NAME = r"[^\W_][\w-]*"
-_CALL = pattern(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*(?P<rest>.*)$")
-_SHELL = pattern(r"^[ \t]*!(?!\[)[ \t]*(?P<cmd>[^\s`!].*)$")
-_QUOTED_SHELL = pattern(r"(?:(?<=\s)|^)!`(?P<cmd>[^`\n]+)`", re.MULTILINE)
-_FILE = pattern(
+_CALL = lazy_compile(rf"^[ \t]*(?P<mark>/|@@|#)(?P<name>{_NAME})(?=\s|$)[ \t]*(?P<rest>.*)$")
+_SHELL = lazy_compile(r"^[ \t]*!(?!\[)[ \t]*(?P<cmd>[^\s`!].*)$")
+_QUOTED_SHELL = lazy_compile(r"(?:(?<=\s)|^)!`(?P<cmd>[^`\n]+)`", re.MULTILINE)
+_FILE = lazy_compile(
     r"(?:(?<=[\s，。：；、（(\u4e00-\u9fff])|^)@(?:\"(?P<double>[^\"\n]+)\"|'(?P<single>[^'\n]+)'|(?P<bare>[^\s@\"'，。；：、？！（）()<>|]+))",
     re.MULTILINE,
 )
 # Chinese goes on right behind a file name: 统计@a.txt的字数
-_BEFORE_HAN = pattern(r".*?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
-_ASSIGNED = pattern(r"(?:--)?[A-Za-z_][\w-]*=")
-_AT_SERVER = pattern(r"[A-Za-z0-9][\w.-]*:[A-Za-z][\w+.-]*:")  # a resource of an MCP server
-_ESCAPED = pattern(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
-_FENCED = pattern(r"(^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z))", re.DOTALL | re.MULTILINE)
+_BEFORE_HAN = lazy_compile(r".*?\.[A-Za-z0-9]{1,8}(?=[\u4e00-\u9fff])")
+_ASSIGNED = lazy_compile(r"(?:--)?[A-Za-z_][\w-]*=")
+_AT_SERVER = lazy_compile(r"[A-Za-z0-9][\w.-]*:[A-Za-z][\w+.-]*:")  # a resource of an MCP server
+_ESCAPED = lazy_compile(r"(?:(?<=\s)|^)\\(?=[/!@#])", re.MULTILINE)
+_FENCED = lazy_compile(r"(^[ \t]*```.*?(?:^[ \t]*```[^\n]*$|\Z))", re.DOTALL | re.MULTILINE)
 _TYPES: Mapping[str, InstructionType] = {"/": "skill", "@@": "subagent", "#": "workflow"}
 _MARKS = ("/", "@", "#", "!")
 MOST_FILES = 256  # that one message may name

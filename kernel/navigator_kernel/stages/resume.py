@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from navigator_kernel.text import clean, fold, pattern
+from navigator_kernel.text import clean, fold, lazy_compile
 from navigator_kernel.values.job import is_lasting
 from navigator_kernel.values.request import (
     ASKED_BY_SERVER,
@@ -31,31 +31,31 @@ EXPIRES = timedelta(days=1)
 REASON = 1_000  # characters of what a person says against a call
 SAID = 120  # characters over which an answer is more than a choice
 
-_YES = pattern(
+_YES = lazy_compile(
     r"^\s*(?:y|yes(?:,? please)?|ok|okay|go on|go ahead|do it|sure|是|是的|好|好的|行|可以|同意|确认|继续)\s*[。.!！]*\s*$",
     re.IGNORECASE,
 )
-_SESSION = pattern(
+_SESSION = lazy_compile(
     r"^\s*(?:(?:yes|y|ok(?:ay)?)\s*,?\s*)?(?:for|in|during) (?:this|the(?: whole)?) (?:session|conversation)\s*[.!]*\s*$"
     r"|^\s*(?:(?:是的?|好的?|可以|同意)\s*[，,]?\s*)?(?:在)?(?:本次|这次|这个|整个)(?:会话|对话)(?:里|中|内)?(?:都?(?:可以|同意|允许|行))?\s*[。！!]*\s*$",
     re.IGNORECASE,
 )
-_ALWAYS = pattern(
+_ALWAYS = lazy_compile(
     r"^\s*(?:(?:yes|y|ok(?:ay)?)\s*,?\s*)?(?:always|from now on)\s*[.!]*\s*$"
     r"|^\s*(?:(?:是的?|好的?|可以|同意)\s*[，,]?\s*)?(?:总是|一直|以后都?)(?:可以|同意|允许|行)?\s*[。！!]*\s*$",
     re.IGNORECASE,
 )
-_NO = pattern(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
-_CANCEL = pattern(r"^\s*(?:cancel|取消)\s*[。.!！]*\s*$", re.IGNORECASE)
-_WHY = pattern(r"^\s*e(?:\s*[:：,，]|\s|$)\s*(?P<why>.*)$", re.IGNORECASE | re.DOTALL)
-_ALL = pattern(r"^\s*a\s*[.!]*\s*$", re.IGNORECASE)
-_EXPLICIT = pattern(
+_NO = lazy_compile(r"^\s*(?:n|no|cancel|don't|否|不|不用|不要|取消|不同意)\s*[。.!！]*\s*$", re.IGNORECASE)
+_CANCEL = lazy_compile(r"^\s*(?:cancel|取消)\s*[。.!！]*\s*$", re.IGNORECASE)
+_WHY = lazy_compile(r"^\s*e(?:\s*[:：,，]|\s|$)\s*(?P<why>.*)$", re.IGNORECASE | re.DOTALL)
+_ALL = lazy_compile(r"^\s*a\s*[.!]*\s*$", re.IGNORECASE)
+_EXPLICIT = lazy_compile(
     r"^\s*(?:(?:/|@@|#)[^\W_][\w-]*(?=\s|$)|!(?!\[)\s*\S)"
     r"|^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$",
     re.IGNORECASE,
 )
 
-_PICK = pattern(
+_PICK = lazy_compile(
     r"^\s*(?:(?:please|use|run|take|choose|the|with)\s+|(?:请|就|用|选择?|使用|要)\s*)*(?P<what>\S.*?)"
     r"(?:\s+(?:please|one|skill)|\s*(?:吧|技能))*\s*[。.!！]*\s*$",
     re.IGNORECASE,

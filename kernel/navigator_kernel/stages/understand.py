@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from navigator_kernel.text import pattern
-from navigator_kernel.values.clauses import MOST, Clause, clauses, parts
+from navigator_kernel.language.clauses import MOST, Clause, clauses, parts
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.request import is_retry, mark
 from navigator_kernel.values.route import (
     Action,
@@ -27,7 +28,6 @@ from navigator_kernel.values.route import (
     Tier,
     Workflow,
 )
-from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Judge
@@ -40,14 +40,14 @@ SHORT = 24  # characters below which a message may be a follow-up rather than a 
 CONTINUES = 0.2  # probability that any skill is wanted, from which a short message goes on with the one before
 CLEAR = 0.99  # confidence from which a message is one skill's, whatever its clauses say
 
-_RELEASE = pattern(
+_RELEASE = lazy_compile(
     r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
 )
-_REFUSED = pattern(
+_REFUSED = lazy_compile(
     r"^\s*(?:n|no|cancel|否|不|不用|不要|取消)\s*[。.!！]*\s*$", re.IGNORECASE
 )  # what a follow-up is not
 _RELEASED = ("停止", "切换任务", "我来处理", "stop", "switch task", "i'll handle", "i will handle")  # how it begins
-_FOLLOW = pattern(
+_FOLLOW = lazy_compile(
     r"^\s*(?:继续|再来|再(?:试|做|跑)|接着|然后呢|还有|同样|这次|改成|换成|again|and\b|also\b|continue|go on|same\b|now\b|once more|what about)",
     re.IGNORECASE,
 )

@@ -7,23 +7,23 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.text import cut_text, visible
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import cut_text, escape_controls
 from navigator_kernel.values.standing import AGAIN
-from navigator_kernel.values.wording import say
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Consents
     from navigator_kernel.values.chat import ToolCall
-    from navigator_kernel.values.work import Assignment
+    from navigator_kernel.values.work import AgentTask
 
 SHOWN = 3_000  # characters of the arguments
 
 
-def ask_again(consents: Consents, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> None:
+def ask_again(consents: Consents, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> None:
     """ConsentNeeded unless the person agreed to exactly this call being made again."""
     body = json.dumps([call.id, call.name, work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
     subject = f"{AGAIN}{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
-    shown = cut_text(visible(json.dumps(dict(arguments), ensure_ascii=False, default=str)), SHOWN)
-    question = say("ask.again", work.language, tool=visible(call.name), arguments=shown)
+    shown = cut_text(escape_controls(json.dumps(dict(arguments), ensure_ascii=False, default=str)), SHOWN)
+    question = say("ask.again", work.language, tool=escape_controls(call.name), arguments=shown)
     facts: dict[str, Any] = {"tool": call.name, "arguments": dict(arguments)}
     consents.require(work.run, subject, question, by_name=True, **facts)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from navigator_kernel.errors import ConsentNeeded, IntegrityMismatch, KernelError, NoSandbox, UsageProblem
-from navigator_kernel.text import clean, visible
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import clean, escape_controls
 from navigator_kernel.tools import reading, running, writing
 from navigator_kernel.tools.again import ask_again
 from navigator_kernel.tools.places import Place, Places, refuse_closed
@@ -20,8 +21,7 @@ from navigator_kernel.tools.specs import schema_of, specs
 from navigator_kernel.values.allowed import EDIT, FETCH, GLOB, GREP, LIST, READ, RUN, WRITE, Allowed, allowed_tools
 from navigator_kernel.values.chat import ToolCall, ToolSpec
 from navigator_kernel.values.tool import EDITS
-from navigator_kernel.values.wording import say
-from navigator_kernel.values.work import Assignment, ToolAnswer
+from navigator_kernel.values.work import AgentTask, ToolAnswer
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import Tool
@@ -57,16 +57,16 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None
 
-    def admit(self, _work: Assignment) -> None:
+    def admit(self, _work: AgentTask) -> None:
         """What a skill needs a yes for is asked when it is called."""
 
-    def offered(self, work: Assignment) -> tuple[ToolSpec, ...]:
+    def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         if not work.workspace:
             return ()
         names = _allowed(work).tools
         return tuple(spec for spec in specs(work.language, self.hosts) if spec.name in names)
 
-    def reaching(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
         """Refused for a page that `fetch` may not get, before anybody is asked."""
         if call.name != FETCH:
             return None
@@ -76,14 +76,16 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         _check(call.name, arguments)
         self._executor(work)
         target = target_of(str(arguments["url"]), self.hosts)
-        question = say("ask.fetch", work.language, skill=visible(work.skill), host=f"{target.host}:{target.port}")
+        question = say(
+            "ask.fetch", work.language, skill=escape_controls(work.skill), host=f"{target.host}:{target.port}"
+        )
 
         def keep(suffix: str, data: bytes) -> str:
             return self._kept(self._places(work), f"page-{_short(call.id)}{suffix}", data)
 
         return Fetching(target=target, hosts=self.hosts, keep=keep, question=question)
 
-    async def call(self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
         """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
         subject = f"tool:{call.name}"
         try:
@@ -102,7 +104,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return answer
 
     async def _done(
-        self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
+        self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
     ) -> ToolAnswer:
         if call.name == RUN:
             return await self._run(work, call, arguments, places, executor)
@@ -120,7 +122,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         change: Change = await asyncio.to_thread(_PLANS[call.name], place, arguments)
         return self._write(work, call, change, executor)
 
-    def _places(self, work: Assignment) -> Places:
+    def _places(self, work: AgentTask) -> Places:
         self.writer(Path(work.workspace)).make_folder(Path(work.workspace))
         real = Path(work.workspace).resolve()
         folder = Path(work.folder).resolve() if work.folder else real
@@ -141,22 +143,24 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         self.writer(places.workspace).write(found.path, before or b"")
         return found
 
-    def _executor(self, work: Assignment) -> Executor:
+    def _executor(self, work: AgentTask) -> Executor:
         """The skill as it was when the assignment began."""
         executor = self.catalogue.create_executor(work.target)
         if executor.digest != work.digest:
             raise IntegrityMismatch(f"skill {work.skill!r} was changed meanwhile", hint="start again")
         return executor
 
-    def _ask_to_read(self, work: Assignment, executor: Executor) -> None:
+    def _ask_to_read(self, work: AgentTask, executor: Executor) -> None:
         """One question for a session: the files of the project that the person did not name (JIT-12)."""
         body = json.dumps([work.skill, executor.digest, str(self.root)])
         subject = f"tool:read@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
-        question = say("ask.read_project", work.language, skill=visible(work.skill), folder=visible(str(self.root)))
+        question = say(
+            "ask.read_project", work.language, skill=escape_controls(work.skill), folder=escape_controls(str(self.root))
+        )
         self.consents.require(work.run, subject, question, by_name=True, tool=READ, skill=work.skill)
 
     def _done_before(
-        self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any], place: Place
+        self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], place: Place
     ) -> ToolAnswer | None:
         """The answer to a change that was made just before the process was killed; None for one that is still to be
         made. ConsentNeeded where the file is neither as it was nor as it was to be."""
@@ -171,7 +175,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         self.audit.record("wrote", run=work.run, path=str(place.path), sha256=after, skill=work.skill)
         return ToolAnswer(text=clean(text), changed=place.zone != "workspace")
 
-    def _write(self, work: Assignment, call: ToolCall, change: Change, executor: Executor) -> ToolAnswer:
+    def _write(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> ToolAnswer:
         place, size = change.place, len(change.after)
         if place.zone == "earlier":
             raise UsageProblem("a file of an earlier turn can only be read", hint=f"write to {work.workspace}")
@@ -195,7 +199,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         text = say("tool.wrote", work.language, path=str(place.path), size=f"{size:,}")
         return ToolAnswer(text=clean(f"{text}{diff}"), changed=place.zone != "workspace")
 
-    def _ask_to_change(self, work: Assignment, call: ToolCall, change: Change, executor: Executor) -> None:
+    def _ask_to_change(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> None:
         """With the diff, each time: a yes is to this call and to exactly these bytes before and after."""
         held = [call.id, work.skill, executor.digest, str(change.place.path)]
         body = json.dumps(
@@ -206,19 +210,21 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         if len(diff) > DIFF:
             hint = "change it in several steps, or write a new file in the workspace"
             raise UsageProblem(f"the change of {path!r} is too long to show to the person", hint=hint)
-        question = say("ask.change", work.language, skill=visible(work.skill), path=visible(path), diff=diff)
+        question = say(
+            "ask.change", work.language, skill=escape_controls(work.skill), path=escape_controls(path), diff=diff
+        )
         facts: dict[str, Any] = {"tool": call.name, "skill": work.skill, "path": str(change.place.path), "diff": diff}
         folders = [self._folder(work, executor, parts) for parts in _folders(change.place.parts)]
         facts |= {"wider": folders[0], "folder": str(change.place.path.parent)}
         self.consents.require(work.run, subject, question, by_name=True, unless=(EDITS, *folders), **facts)
 
-    def _folder(self, work: Assignment, executor: Executor, parts: tuple[str, ...]) -> str:
+    def _folder(self, work: AgentTask, executor: Executor, parts: tuple[str, ...]) -> str:
         """The subject of a yes to all changes that this skill makes below a folder of the project in one session."""
         body = json.dumps([work.skill, executor.digest, str(self.root.resolve()), *parts])
         return f"tool:{EDITS}@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
 
     async def _run(
-        self, work: Assignment, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
+        self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any], places: Places, executor: Executor
     ) -> ToolAnswer:
         command = running.command_of(arguments, places, _allowed(work))
         running.refuse_missing(command)
@@ -249,7 +255,7 @@ def _short(call: str) -> str:
     return hashlib.sha256(call.encode()).hexdigest()[:8]
 
 
-def _allowed(work: Assignment) -> Allowed:
+def _allowed(work: AgentTask) -> Allowed:
     return allowed_tools(work.allowed)
 
 
@@ -258,7 +264,7 @@ def _check(name: str, arguments: Mapping[str, Any]) -> None:
     schema = schema_of(name)
     fields: Mapping[str, Any] = schema["properties"]
     absent = [one for one in schema["required"] if one not in arguments]
-    unknown = [visible(one) for one in arguments if one not in fields]
+    unknown = [escape_controls(one) for one in arguments if one not in fields]
     wrong = [one for one, held in arguments.items() if one in fields and not _fits(held, fields[one]["type"])]
     problems = {"missing": absent, "unknown": unknown, "of the wrong type": wrong}
     if found := "; ".join(f"{what}: {', '.join(names)}" for what, names in problems.items() if names):
@@ -272,5 +278,5 @@ def _fits(value: object, kind: str) -> bool:
 
 def _shown(diff: str) -> str:
     """Each line with what is invisible in it written out, and long ones broken, so that no change hides (CWE-1007)."""
-    lines = (visible(line) for line in diff.split("\n"))
+    lines = (escape_controls(line) for line in diff.split("\n"))
     return "\n".join(line[at : at + LINE] for line in lines for at in range(0, max(len(line), 1), LINE))

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.module_child import ModuleChild
+from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.adapters.web import Page, Target, get
 from navigator_kernel.errors import KernelError, UsageProblem
-from navigator_kernel.text import clean, pattern, shorten
+from navigator_kernel.text import clean, lazy_compile, shorten
 from navigator_kernel.tools.search_child import is_binary
 from navigator_kernel.tools.specs import specs
 from navigator_kernel.values.allowed import FETCH
@@ -26,9 +26,9 @@ SHOWN = 15_000  # characters of it that a model is given
 READING, MEMORY = 20, 1024**3  # seconds, and bytes, that making text of a page may take
 READER = "navigator_kernel.tools.html_child"
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
-_TEXT = pattern(r"text/.*|application/(?:.*\+)?(?:json|xml|javascript|yaml|toml)")
-_SUFFIX = pattern(r"\.\w{1,8}")
-_META = pattern(r"<meta[^>]{0,200}charset=[\"']?([\w-]{1,40})")
+_TEXT = lazy_compile(r"text/.*|application/(?:.*\+)?(?:json|xml|javascript|yaml|toml)")
+_SUFFIX = lazy_compile(r"\.\w{1,8}")
+_META = lazy_compile(r"<meta[^>]{0,200}charset=[\"']?([\w-]{1,40})")
 
 
 class Fetching(Struct, frozen=True, kw_only=True):

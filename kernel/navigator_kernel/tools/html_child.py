@@ -1,4 +1,4 @@
-"""Makes readable text of a page of HTML, in a process of its own: see `adapters/module_child.py`."""
+"""Makes readable text of a page of HTML, in a process of its own: see `adapters/processes/module_child.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urljoin
 
-from navigator_kernel.adapters.module_child import serve
+from navigator_kernel.adapters.processes.module_child import serve
 
 # What is not text for a reader; of these, what has an end is left out with all that is in it
 _LEFT_OUT = frozenset(

@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.adapters.project_files import refuse_named
+from navigator_kernel.adapters.files.project_files import refuse_named
 from navigator_kernel.errors import Refused
-from navigator_kernel.text import pattern, visible
+from navigator_kernel.text import escape_controls, lazy_compile
 
 Zone = Literal["workspace", "skill", "named", "earlier", "project"]
 LONGEST = 4096  # characters of a path, the system's own limit
@@ -19,7 +19,7 @@ LONGEST = 4096  # characters of a path, the system's own limit
 CLOSED = frozenset({"mybox", ".git", ".claude", ".agents", "agents", "navigator.toml", "skills.lock.json"})
 
 ROOT_NAMES = ("SKILL_ROOT", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT")  # variables that skills know their folder by
-_ROOT = pattern(
+_ROOT = lazy_compile(
     r"\$(?:(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\b|\{(?:SKILL_ROOT|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\})"
 )
 
@@ -97,7 +97,9 @@ class Places(Struct, frozen=True, kw_only=True):
             return Place("earlier", self.box, path.relative_to(self.box).parts)
         if not path.is_relative_to(self.project):
             hint = f"use files below {self.workspace}, {self.folder} or the person's project"
-            raise Refused(f"{visible(written)!r} lies outside what this skill may use", hint=hint, reason="outside")
+            raise Refused(
+                f"{escape_controls(written)!r} lies outside what this skill may use", hint=hint, reason="outside"
+            )
         parts = path.relative_to(self.project).parts
         refuse_closed(parts, written)
         return Place("project", self.project, parts)
@@ -110,7 +112,7 @@ def rooted(text: str, folder: Path) -> str:
 
 def refuse_closed(parts: Sequence[str], written: str) -> None:
     """Refused for files of secrets and for what belongs to the kernel, to git or to a coding agent."""
-    refuse_named(parts, visible(written))
+    refuse_named(parts, escape_controls(written))
     if parts and parts[0].casefold() in CLOSED:
         hint = "use the workspace, or another file of the project"
-        raise Refused(f"{visible(written)!r} is not open to tools", hint=hint, reason="closed")
+        raise Refused(f"{escape_controls(written)!r} is not open to tools", hint=hint, reason="closed")

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from navigator_kernel.adapters.inside import Inner, opened_inside, read_inside, walk_inside
-from navigator_kernel.adapters.module_child import ModuleChild
-from navigator_kernel.adapters.project_files import holds_secrets
+from navigator_kernel.adapters.files.inside import FolderEntry, opened_inside, read_inside, walk_inside
+from navigator_kernel.adapters.files.project_files import holds_secrets
+from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
-from navigator_kernel.text import visible
+from navigator_kernel.text import escape_controls
 from navigator_kernel.tools.pictures import described, kind_of
 from navigator_kernel.tools.places import CLOSED, Place
 from navigator_kernel.tools.search_child import LARGEST, is_binary
@@ -39,7 +39,7 @@ def read(place: Place, arguments: Mapping[str, Any]) -> Found:
     """A picture or a PDF as it is, a text file by its lines."""
     data = read_inside(place.root, place.parts, LARGEST)
     if kind := kind_of(data):
-        words = described(visible(place.path.name), kind, data)
+        words = described(escape_controls(place.path.name), kind, data)
         digest = hashlib.sha256(data).hexdigest()
         return Found(words, (ShownFile(str(place.path), kind, len(data), digest),))
     if is_binary(data):
@@ -74,7 +74,10 @@ def _lines(place: Place, arguments: Mapping[str, Any], data: bytes) -> str:
 def listed(place: Place, _arguments: Mapping[str, Any]) -> Found:
     """The entries of a folder, folders first."""
     found = [one for one in walk_inside(place.root, place.parts, deep=False) if _is_open(place, one.path)]
-    lines = [f"{visible(one.path)}/" if one.is_folder else f"{visible(one.path)} ({one.size:,} bytes)" for one in found]
+    lines = [
+        f"{escape_controls(one.path)}/" if one.is_folder else f"{escape_controls(one.path)} ({one.size:,} bytes)"
+        for one in found
+    ]
     return Found(_cut(lines, "entries") or "(the folder is empty)")
 
 
@@ -82,7 +85,7 @@ def globbed(place: Place, arguments: Mapping[str, Any]) -> Found:
     """The files below a folder whose path matches the pattern; `**` stands for any folders."""
     wanted = _matcher(str(arguments["pattern"]))
     found = sorted(one.path for one in _files(place) if wanted(one.path))
-    return Found(_cut([visible(path) for path in found], "files") or "(no file matches)")
+    return Found(_cut([escape_controls(path) for path in found], "files") or "(no file matches)")
 
 
 def searched(place: Place, arguments: Mapping[str, Any]) -> Found:
@@ -106,7 +109,7 @@ def searched(place: Place, arguments: Mapping[str, Any]) -> Found:
     finally:
         child.close()
     more = "\n… there are more matches; narrow the pattern or the path" if answer["cut"] else ""
-    return Found("\n".join(map(visible, answer["found"])) + more or "(nothing matches)")
+    return Found("\n".join(map(escape_controls, answer["found"])) + more or "(nothing matches)")
 
 
 def _targets(place: Place, wanted: Any) -> list[str]:
@@ -120,7 +123,7 @@ def _targets(place: Place, wanted: Any) -> list[str]:
     return [f"{prefix}/{one.path}".lstrip("/") for one in inside if wanted is None or wanted(one.path)]
 
 
-def _files(place: Place) -> Iterator[Inner]:
+def _files(place: Place) -> Iterator[FolderEntry]:
     count = 0
     for one in walk_inside(place.root, place.parts):
         if not _is_open(place, one.path) or not SKIPPED.isdisjoint(one.path.split("/")):

@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from navigator_kernel.adapters.inside import read_inside
+from navigator_kernel.adapters.files.inside import read_inside
 from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.tools.places import ROOT_NAMES, Places, rooted
 from navigator_kernel.values.job import Job
 
@@ -31,7 +31,7 @@ SHOWN = 16_000  # characters of its output that a model is given
 LARGEST = 16 * 1024 * 1024  # bytes of a file that a yes covers
 LINE = 3_000  # characters of a command, which the person is shown whole
 _SHELL = frozenset("|&;<>()$`*?[]{}~#!\n")
-_INTERPRETERS = pattern(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
+_INTERPRETERS = lazy_compile(r"python3?(?:\.\d+)?|bash|sh|node|deno|bun|ruby|perl|Rscript")
 
 Needed = Callable[["SkillDef", "Path | None", Sequence[str]], tuple[str, ...]]
 

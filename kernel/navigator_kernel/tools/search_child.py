@@ -1,4 +1,4 @@
-"""Searches files with a model's regular expression, in a process of its own: see `adapters/module_child.py`."""
+"""Searches files with a model's regular expression, in a process of its own: see `module_child.py`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.inside import read_inside
-from navigator_kernel.adapters.module_child import serve
+from navigator_kernel.adapters.files.inside import read_inside
+from navigator_kernel.adapters.processes.module_child import serve
 from navigator_kernel.errors import KernelError
 
 LARGEST = 16 * 1024 * 1024  # bytes of a file that is read or searched

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language
 from navigator_kernel.values.chat import ToolSpec
-from navigator_kernel.values.wording import say
 
 TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
 WORDS = {"type": "array", "items": {"type": "string"}}

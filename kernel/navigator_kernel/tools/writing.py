@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from navigator_kernel.adapters.inside import read_inside
+from navigator_kernel.adapters.files.inside import read_inside
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.tools.places import Place
 

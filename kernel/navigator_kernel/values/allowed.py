@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 READ, LIST, GLOB, GREP, WRITE, EDIT, RUN = "read", "list", "glob", "grep", "write", "edit", "run"
 FETCH = "fetch"
@@ -32,7 +32,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     FETCH: ("fetch", "webfetch", "fetchurl", "readurl", "fetchwebpage", "urlfetch"),
 }  # fmt: skip
 _BY_NAME = {name: tool for tool, names in _NAMES.items() for name in names}
-_WORD = pattern(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
+_WORD = lazy_compile(r"(?P<name>[^()]+)(?:\((?P<what>.*)\))?")
 
 
 class Allowed(Struct, frozen=True):

@@ -12,15 +12,15 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, field
 
 from navigator_kernel.errors import UsageProblem
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 CONNECT = 30.0  # seconds that a server has to begin
-NAME = pattern(r"[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?")
+NAME = lazy_compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9])?")
 LONGEST = 64  # characters of a tool's name that model services take
 PinState = Literal["approved", "new", "changed", "shadowing", "suspicious"]
 
-_ODD = pattern(r"[^A-Za-z0-9-]+|_+")
-_REFERENCE = pattern(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_ODD = lazy_compile(r"[^A-Za-z0-9-]+|_+")
+_REFERENCE = lazy_compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class McpServer(NamedTuple):

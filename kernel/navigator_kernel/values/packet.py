@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from navigator_kernel.text import Language, pattern
+from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.report import Format
 
 OnError = Literal["propagate", "summarize", "fix"]
 
 # What YAML would not keep inside a double-quoted scalar: line breaks of its own and unprintable characters.
-_UNSAFE = pattern("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_UNSAFE = lazy_compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 class TaskSpec(Struct, frozen=True, kw_only=True):

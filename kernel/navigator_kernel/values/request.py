@@ -9,14 +9,14 @@ from typing import Literal
 from msgspec import Struct
 
 from navigator_kernel.digests import blake2b
-from navigator_kernel.text import Language, pattern
+from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.packet import Packet
 from navigator_kernel.values.report import Format
 
 # Files that a step writes for a person to read; others may be notes of its own
 DOCUMENTS = frozenset({".md", ".txt", ".rst", ".csv", ".tsv", ".json", ".yaml", ".yml", ".html", ".xml", ".tex"})
 
-_RETRY = pattern(
+_RETRY = lazy_compile(
     r"^\s*(?:please\s+)?(?:retry|try (?:it |that )?(?:again|once more)|again|once more)(?:,? please)?\s*[.!]*\s*$"
     r"|^\s*(?:请)?(?:再试(?:一次|一下|试)?|重试(?:一次|一下)?|再来一次|重来)\s*[。！!]*\s*$",
     re.IGNORECASE,
@@ -64,7 +64,7 @@ class FileReference(Struct, frozen=True, kw_only=True):
     refused: bool = False
 
 
-class Handover(Struct, frozen=True, kw_only=True):
+class Handoff(Struct, frozen=True, kw_only=True):
     """What the step before left: its output as text, the files that it wrote, and its report as a JSON file."""
 
     step: int
@@ -95,7 +95,7 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
     target: str = ""
     chosen: bool = False
     plain: bool = False
-    handed: Handover | None = None
+    handed: Handoff | None = None
     base: Path = Path()
 
     @property

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 EDITS = "edits"  # the subject of a yes to all changes that tools make in the project during one run
-_FIELD = pattern(r"\{(\w{1,40})\}")
+_FIELD = lazy_compile(r"\{(\w{1,40})\}")
 
 
 class ToolDef(Struct, frozen=True):

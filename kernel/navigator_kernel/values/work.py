@@ -16,12 +16,12 @@ from navigator_kernel.values.report import Report
 from navigator_kernel.values.standing import Standing
 
 if TYPE_CHECKING:
-    from navigator_kernel.ports import Redact
+    from navigator_kernel.values.redact import Redact
 
 PROGRESS = "progress"  # the parameter of an order that holds how far it had come before it waited
 
 
-class Assignment(Struct, frozen=True, kw_only=True):
+class AgentTask(Struct, frozen=True, kw_only=True):
     """`guide` is the text of the skill, `digest` that of its folder, `tools` are the names that it declares; `history`
     is what was said before, `memories` what is recalled, `model` an alias or `provider:model`, `now` ISO 8601. `step`
     numbers it within its run; `limit` is in seconds, 0 for that of the turn; `unknown` is a model that the skill asks
@@ -60,7 +60,7 @@ class Assignment(Struct, frozen=True, kw_only=True):
     intent: tuple[str, ...] = ()
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class AgentState(Struct, frozen=True, kw_only=True):
     """`messages` are what came after the opening: answers, calls and what tools said. `failures` counts those in a row
     (SAF-5); `workspace` names the folder that its files are in, which stays the same when it goes on in another run.
     `refusal` is what the person says against the call that waited, "" for a no without a reason and None where nothing
@@ -114,16 +114,16 @@ class Progress(Struct, frozen=True, kw_only=True):
         return "".join(message.text for message in self.messages if message.role == "assistant")
 
 
-def redacted(progress: Progress, redact: Redact) -> Progress:
+def redacted(progress: AgentState, redact: Redact) -> AgentState:
     """Without secrets in what was said and what tools told; the arguments of calls stay what was agreed to."""
     messages = tuple(replace(message, text=redact(message.text)) for message in progress.messages)
     return replace(progress, messages=messages)
 
 
-def progress_of(text: str) -> Progress:
+def progress_of(text: str) -> AgentState:
     """ValueError, KeyError or TypeError for what is none."""
     held = json.loads(text)
-    return Progress(
+    return AgentState(
         messages=tuple(map(ChatMessage.from_dict, held["messages"])),
         rounds=held["rounds"],
         continuations=held["continuations"],

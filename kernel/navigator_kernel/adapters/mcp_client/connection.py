@@ -32,7 +32,7 @@ ENTRIES, PAGES = 20_000, 200  # of one list that are read
 Transport: TypeAlias = AbstractAsyncContextManager[tuple[Any, Any]]
 
 
-class Call(Struct, eq=False):
+class PendingCall(Struct, eq=False):
     """One call under way: what the person answered before, by question or in the order of their words, and what the
     server asked meanwhile."""
 
@@ -48,7 +48,7 @@ class Connection:
         self.name, self.opened, self.limit = name, opened, limit
         self.state, self.used = ServerState(), time.monotonic()
         self.changed: dict[str, asyncio.Event] = {}  # by the URI that is watched
-        self.calls: list[Call] = []
+        self.calls: list[PendingCall] = []
         self._stop = asyncio.Event()
         self._tools: tuple[Tool, ...] | None = None
         loop = asyncio.get_running_loop()
@@ -91,8 +91,8 @@ class Connection:
         return self._tools
 
     @asynccontextmanager
-    async def calling(self, answers: Mapping[str, Any], said: Sequence[str]) -> AsyncIterator[Call]:
-        call = Call(answers, list(said))
+    async def calling(self, answers: Mapping[str, Any], said: Sequence[str]) -> AsyncIterator[PendingCall]:
+        call = PendingCall(answers, list(said))
         self.calls.append(call)
         try:
             yield call

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from navigator_kernel.errors import InputNeeded
-from navigator_kernel.text import clean, pattern, shorten
+from navigator_kernel.text import clean, lazy_compile, shorten
 
-_YES = pattern(r"(?i)^\s*(?:y|yes|true|1|ok|是|是的|好|好的|对)\s*[.!。！]?\s*$")
-_NO = pattern(r"(?i)^\s*(?:n|no|false|0|cancel|不|不要|否|取消)\s*[.!。！]?\s*$")
-_APART = pattern(r"\s*[,，;；、\n]\s*")
-_PAIR = pattern(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;；、\n]|$)|\s+[\w.-]+\s*[=:：])")
+_YES = lazy_compile(r"(?i)^\s*(?:y|yes|true|1|ok|是|是的|好|好的|对)\s*[.!。！]?\s*$")
+_NO = lazy_compile(r"(?i)^\s*(?:n|no|false|0|cancel|不|不要|否|取消)\s*[.!。！]?\s*$")
+_APART = lazy_compile(r"\s*[,，;；、\n]\s*")
+_PAIR = lazy_compile(r"([\w.-]+)\s*[=:：]\s*([^,，;；、\n]+?)(?=\s*(?:[,，;；、\n]|$)|\s+[\w.-]+\s*[=:：])")
 
 
 def question_key(message: str, schema: Mapping[str, Any]) -> str:

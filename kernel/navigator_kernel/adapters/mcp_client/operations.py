@@ -23,7 +23,7 @@ from mcp import MCPError
 from navigator_kernel.adapters.mcp_client.connection import every
 from navigator_kernel.adapters.mcp_client.elicitation import arguments_of, input_needed
 from navigator_kernel.errors import FetchFailed, PermissionDenied, ResourceNotFound
-from navigator_kernel.text import clean, pattern, shorten
+from navigator_kernel.text import clean, lazy_compile, shorten
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 NAMED = 20  # names of what there is, in an error
 # What pydantic writes below each problem, for programmers
-_LINKS = pattern(r"\n\s*For further information visit https://errors\.pydantic\.dev/\S*")
-_DENIED = pattern(
+_LINKS = lazy_compile(r"\n\s*For further information visit https://errors\.pydantic\.dev/\S*")
+_DENIED = lazy_compile(
     r"permission|access denied|not allowed|forbidden|unauthori[sz]ed|\b(?:EACCES|EPERM|EROFS)\b|\b40[13]\b",
     re.IGNORECASE,
 )

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
+from navigator_kernel.adapters.files.scratch import new_scratch
 from navigator_kernel.adapters.mcp_client.thread import thread
-from navigator_kernel.adapters.scratch import new_scratch
 from navigator_kernel.errors import ConnectionFailed, InvalidURI, NotFound, NotLoadable, UsageProblem
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Servers(Struct, frozen=True, kw_only=True):
             raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
         if held.url:
             return lambda state: http.address_of(held.resolved(self.secret), state)
-        return lambda state: stdio.process_of(stdio.Start(argv, env, folder, scratch, exceeded), state)
+        return lambda state: stdio.process_of(stdio.StdioParams(argv, env, folder, scratch, exceeded), state)
 
     async def _asked(
         self,

@@ -21,8 +21,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 from msgspec import Struct, field
 
-from navigator_kernel.adapters.process import MARK, kill_tree
-from navigator_kernel.adapters.scratch import make_scratch, remove_scratch_aside
+from navigator_kernel.adapters.files.scratch import make_scratch, remove_scratch_aside
+from navigator_kernel.adapters.processes.process import MARK, kill_tree
 from navigator_kernel.text import clean, shorten
 
 LINE = 128 * 1024 * 1024  # bytes of one message; what is longer ends the connection
@@ -33,7 +33,7 @@ LOOK = 0.5  # seconds between two looks at what a server takes up
 PATIENCE = 1.0  # seconds in which a server may end by itself, and again after SIGTERM
 
 
-class Start(NamedTuple):
+class StdioParams(NamedTuple):
     """How a server is started: in `cwd`, its own folder, with a scratch folder that is made for this process; the
     consent to that was looked at before. `exceeded` names the limit that the process of a number is over, or none."""
 
@@ -64,7 +64,7 @@ class ServerState(Struct):
 
 
 @asynccontextmanager
-async def process_of(start: Start, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
+async def process_of(start: StdioParams, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
     """The two streams that the SDK's client is given; OSError where the process cannot be started."""
     mark = secrets.token_hex(16)
     make_scratch(start.scratch)
@@ -76,7 +76,7 @@ async def process_of(start: Start, state: ServerState) -> AsyncIterator[tuple[An
 
 
 @asynccontextmanager
-async def _running(start: Start, mark: str, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
+async def _running(start: StdioParams, mark: str, state: ServerState) -> AsyncIterator[tuple[Any, Any]]:
     process: Any = await asyncio.create_subprocess_exec(
         *start.argv,
         stdin=asyncio.subprocess.PIPE,
@@ -143,7 +143,7 @@ async def _say(stdin: asyncio.StreamWriter, said: Any, state: ServerState) -> No
     state.gone.set()
 
 
-async def _watch(start: Start, pid: int, mark: str, state: ServerState) -> None:
+async def _watch(start: StdioParams, pid: int, mark: str, state: ServerState) -> None:
     """Kills a server that exceeds a limit, without asking it to end first. The checks take at most a twentieth of the
     time, however many files there are."""
     limit = ""

@@ -8,13 +8,17 @@ import threading
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from navigator_kernel.adapters.mcp_client.connection import Connection
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 CLOSING = 6.0  # seconds that all servers together have to end
+
+
+class Connection(Protocol):
+    """A connection to a server, which can be ended."""
+
+    async def left(self) -> None:
+        """Ends it; returns when its process is gone."""
 
 
 class Thread:

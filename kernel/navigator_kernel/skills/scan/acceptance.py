@@ -10,7 +10,7 @@ from navigator_kernel.skills.scan.finding import identity, told
 from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
-    from navigator_kernel.skills.doors import Options
+    from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import Diagnostic
 
@@ -54,7 +54,7 @@ def facts(found: Diagnostic) -> Mapping[str, str]:
 
 
 def refusal(
-    receipt: Receipt, findings: Sequence[Diagnostic], blocking: Sequence[Diagnostic], options: Options
+    receipt: Receipt, findings: Sequence[Diagnostic], blocking: Sequence[Diagnostic], options: InstallOptions
 ) -> Refused:
     """Says what stands where, and the whole command that accepts it."""
     shown = "; ".join(told(one.to_dict()) for one in blocking[:SHOWN])

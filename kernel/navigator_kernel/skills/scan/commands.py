@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from navigator_kernel.skills.formats.template import OWN_PYTHON
 from navigator_kernel.skills.scan.finding import finding
-from navigator_kernel.skills.template import OWN_PYTHON
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 LONG = 4_000  # characters of a command that are looked at
-_SHELL = pattern(r"[|;&<>`]|\$\(|\$\{?\w|&&")
-_RUNNERS = pattern(r"^(?:python[\d.]*|node|deno|bun|ruby|perl|php|(?:ba|z|da|k)?sh|pwsh|powershell|Rscript|lua)$")
+_SHELL = lazy_compile(r"[|;&<>`]|\$\(|\$\{?\w|&&")
+_RUNNERS = lazy_compile(r"^(?:python[\d.]*|node|deno|bun|ruby|perl|php|(?:ba|z|da|k)?sh|pwsh|powershell|Rscript|lua)$")
 _INLINE = frozenset({"-c", "-e", "--eval", "-Command", "-enc", "-EncodedCommand"})
-_GLOBAL = pattern(
+_GLOBAL = lazy_compile(
     r"\bpip[\d.]*\s+install\b(?!.*(?:--target|-t\s))|\bnpm\s+(?:i|install)\s+(?:\S+\s+)*(?:-g|--global)\b|\bgem\s+install\b|\bcargo\s+install\b"
     r"|\b(?:apt(?:-get)?|brew|dnf|yum|apk|pacman)\s+(?:-\S+\s+)*(?:install|add|-S)\b"
 )
-_SCRIPT = pattern(r"\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|php|ps1|lua|R)$")
-_OWN_FOLDER = pattern(r"^\$\{?(?:SKILL_ROOT|SKILL_DIR|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
-_SLASH_COMMAND = pattern(r"^/[\w-]+:[\w-]+$")  # of another agent's plugin: no program
-_PLACE_HOLDER = pattern(r"^[{<$].*[}>]?$")
+_SCRIPT = lazy_compile(r"\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|php|ps1|lua|R)$")
+_OWN_FOLDER = lazy_compile(r"^\$\{?(?:SKILL_ROOT|SKILL_DIR|CLAUDE_SKILL_DIR|CLAUDE_PLUGIN_ROOT)\}?/")
+_SLASH_COMMAND = lazy_compile(r"^/[\w-]+:[\w-]+$")  # of another agent's plugin: no program
+_PLACE_HOLDER = lazy_compile(r"^[{<$].*[}>]?$")
 
 
 def findings(skill: SkillDef, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:
@@ -95,7 +95,7 @@ def _script_of(program: str, rest: Sequence[str]) -> Sequence[str]:
 
 def _unquoted(command: str) -> str:
     """Without what stands in quotation marks, which is meant as it is, and without place holders."""
-    return pattern(r"'[^']*'|\"[^\"]*\"|\{\{?\w+\}?\}|<[\w-]+>|\$\{?(?:[A-Z_]+|\d|[@*])\}?").sub("", command)
+    return lazy_compile(r"'[^']*'|\"[^\"]*\"|\{\{?\w+\}?\}|<[\w-]+>|\$\{?(?:[A-Z_]+|\d|[@*])\}?").sub("", command)
 
 
 def _line(data: bytes, command: str) -> int:

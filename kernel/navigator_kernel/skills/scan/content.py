@@ -15,14 +15,14 @@ from itertools import chain
 from msgspec.structs import replace
 
 from navigator_kernel.skills.scan.finding import MOST, finding, shortened
-from navigator_kernel.skills.scan.flows import hits as flows
+from navigator_kernel.skills.scan.flow.hits import hits as flows
 from navigator_kernel.skills.scan.hidden import findings as hidden
 from navigator_kernel.skills.scan.passages import KINDS, Passage, is_named_text, kind_of, line_at, passages
 from navigator_kernel.skills.scan.possible import may_match, may_match_unwrapped, rules_of, worth_reading
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.skills.scan.sequences import hits as sequences
 from navigator_kernel.skills.scan.unwanted_files import findings as unwanted
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.receipt import FILE_LIMIT, NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic
 
@@ -32,7 +32,7 @@ _known: dict[bytes, tuple[Diagnostic, ...]] = {}
 _RANK = {"note": 0, "warning": 1, "error": 2}
 _AS_ASCII = str.maketrans("ſıKİ", "siki")  # letters that a pattern takes for these
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # what UTF-16 begins with
-_BLANK = pattern(r"[^\S\n ]")
+_BLANK = lazy_compile(r"[^\S\n ]")
 
 
 def findings(files: Mapping[str, bytes]) -> tuple[Diagnostic, ...]:

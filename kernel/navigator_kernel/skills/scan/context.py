@@ -9,17 +9,17 @@ import re
 from functools import lru_cache
 
 from navigator_kernel.skills.scan.passages import Passage, warned_of
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 # Files that say what a program does, or try it, and are not what an agent follows
-_ASIDE = pattern(
+_ASIDE = lazy_compile(
     r"(?:^|/)(?:tests?|__tests__|specs?|fixtures?|testdata|mocks?|__mocks__|templates?|node_modules|vendor|third[-_]party)/"
     r"|(?:^|/)(?:test_[^/]*|[^/]*[._-](?:test|spec)s?\.\w+|conftest\.py|[^/]*\.template)$"
     r"|(?:^|/)(?:change(?:s|log)|history|release[-_]notes|licen[cs]e|copying|notice|authors|contributing|security|[\w-]*OFL)"
     r"(?:[.-][^/]*)?$|\.(?:lock|sum|map|snap|min\.js)$|(?:^|/)package-lock\.json$",
     re.IGNORECASE,
 )
-_CONDITION = pattern(
+_CONDITION = lazy_compile(
     r"\b(?:not|n[o’']t|cannot|never|avoid|until|unless|if|whether|when|once|after|before|refuse|reject|prevent\w*"
     r"|against|instead of"
     r"|rather than|ensure|confirm|verify|check|make sure|only|wait|ask(?:s|ed|ing)?|e\.g\.|such as|like|example"
@@ -30,24 +30,24 @@ _CONDITION = pattern(
 FAR = 2_000  # characters of a long line, before and after a place, that stand for it
 _OPENING = "\"'“‘«`「『"
 _CLOSING = "\"'”’»`」』"
-_COMMENT = pattern(r"^\s*(?:#(?!!)|//|\*|/\*|--\s|;|::|rem\s|%|<!--)", re.IGNORECASE)
-_LATER = pattern(r"(?:^|\s)(?:#|//)\s")
-_SAYS = pattern(
+_COMMENT = lazy_compile(r"^\s*(?:#(?!!)|//|\*|/\*|--\s|;|::|rem\s|%|<!--)", re.IGNORECASE)
+_LATER = lazy_compile(r"(?:^|\s)(?:#|//)\s")
+_SAYS = lazy_compile(
     r"^\s*@?(?:echo|printf|print|puts|cat\s*<<|type\s+[\"']|write-(?:host|output)|console\.\w+|log\w*[.(\s]|logger\.|warn|error|info|die"
     r"|help\s*=|description\s*=|raise|throw|typer\.|click\.echo|sys\.exit|parser\.|say\b|note\b)",
     re.IGNORECASE,
 )
-_LISTED = pattern(r"(?:[\[,({|:=-]|=>|\breturn|\bcase|\bin)\s*(?:re\.compile\(\s*)?[rbfu]{0,2}$", re.IGNORECASE)
-_RUNS = pattern(
+_LISTED = lazy_compile(r"(?:[\[,({|:=-]|=>|\breturn|\bcase|\bin)\s*(?:re\.compile\(\s*)?[rbfu]{0,2}$", re.IGNORECASE)
+_RUNS = lazy_compile(
     r"\b(?:exec\w*|eval|spawn\w*|system|popen|run\w*|shell\w*|call|check_\w+|bash|sh|child_process|command|invoke-\w+|iex)\b\s*[(\[=\s]",
     re.IGNORECASE,
 )
-_COMMAND_KEY = pattern(
+_COMMAND_KEY = lazy_compile(
     r"[\"']?(?:\w*install|\w*command|cmd|run|exec\w*|prepare|scripts?|args|shell|entrypoint|build|start)[\"']?\s*[:=]\s*(?:\[[^\]\n]{0,200})?[\"']?[^\"'\n]{0,300}$",
     re.IGNORECASE,
 )
 # A machine that a reader has to name first, or that only this machine or network can reach
-_NOBODY = pattern(
+_NOBODY = lazy_compile(
     r"\b(?:attacker|victim|target|your|my|listener|evil|malicious|lhost|rhost)[\w-]*|<[\w .-]{2,40}>|\{\{?\w+\}?\}"
     r"|\b(?:127|10)(?:\.\d{1,3}){3}\b|\b192\.168(?:\.\d{1,3}){2}\b|\b172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2}\b"
     r"|\blocalhost\b|\[::1\]|\b0\.0\.0\.0\b|\b(?:x|y)\.(?:x|y)\.|\b(?:AAAA\w*|xxx+)?\.\.\.",

@@ -11,30 +11,30 @@ from collections.abc import Iterator
 from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.passages import kind_of
 from navigator_kernel.skills.scan.rule import Hit
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 _FLAG = "\U0001f3f4"  # the one thing that tag characters are for: flags of regions
-_TAGS = pattern("[\U000e0000-\U000e007f]+")
-_SELECTORS = pattern("[\U000e0100-\U000e01ef]{2,}|[\ufe00-\ufe0f]{2,}")
+_TAGS = lazy_compile("[\U000e0000-\U000e007f]+")
+_SELECTORS = lazy_compile("[\U000e0100-\U000e01ef]{2,}|[\ufe00-\ufe0f]{2,}")
 _NOTHING = "\u180e\u200b-\u200d\u2060-\u2064\u206a-\u206f\ufeff\u115f\u1160\u3164\uffa0\u17b4\u17b5\u00ad\u034f"
-_RUN = pattern(f"[{_NOTHING}]{{3,}}")
-_UNSEEN = pattern(f"[\U000e0000-\U000e007f\U000e0100-\U000e01ef\ufe00-\ufe0f{_NOTHING}]")
-_BETWEEN = pattern(f"(?<=[!-~])[{_NOTHING}]+(?=[!-~])")
-_BIDI = pattern("[\u202a-\u202e\u2066-\u2069]")
-_OVERRIDE = pattern("[\u202d\u202e]")
+_RUN = lazy_compile(f"[{_NOTHING}]{{3,}}")
+_UNSEEN = lazy_compile(f"[\U000e0000-\U000e007f\U000e0100-\U000e01ef\ufe00-\ufe0f{_NOTHING}]")
+_BETWEEN = lazy_compile(f"(?<=[!-~])[{_NOTHING}]+(?=[!-~])")
+_BIDI = lazy_compile("[\u202a-\u202e\u2066-\u2069]")
+_OVERRIDE = lazy_compile("[\u202d\u202e]")
 # Greek letters that look like Latin ones, and Cyrillic
 _ALIKE = "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u0400-\u052f"
 _LOOKS = frozenset("АВЕКМНОРСТХаеорсухіїјѕԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο")  # that nobody tells from Latin ones
-_BEFORE, _AFTER = pattern(r"\w+\Z"), pattern(r"\w+")
-_SCRIPTS = pattern(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
-_ESCAPES = pattern(r"[\x1b\x9b\x9d\x90][^\n]{0,40}")
-_STEERS = pattern(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
+_BEFORE, _AFTER = lazy_compile(r"\w+\Z"), lazy_compile(r"\w+")
+_SCRIPTS = lazy_compile(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
+_ESCAPES = lazy_compile(r"[\x1b\x9b\x9d\x90][^\n]{0,40}")
+_STEERS = lazy_compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
 _RECORDED = (".log", ".cast", ".ans", ".typescript")
 _RTL = frozenset({"R", "AL"})
 _MESSAGE = 8  # invisible characters in a row, of which each is a bit, that can hold a letter
 _SPREAD = 40  # places between visible characters from which single ones are no accident of copying
-_COLOUR = pattern(r"\x1b\[(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m")
-_EMBEDDED = pattern("^[^\u202d\u202e\u2066-\u2069]*$")
+_COLOUR = lazy_compile(r"\x1b\[(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m")
+_EMBEDDED = lazy_compile("^[^\u202d\u202e\u2066-\u2069]*$")
 
 
 def findings(path: str, text: str) -> Iterator[Hit]:

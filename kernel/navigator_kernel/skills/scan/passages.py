@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 Kind = Literal["code", "prose", "fence", "config", "comment"]
 KINDS: frozenset[Kind] = frozenset(("code", "prose", "fence", "config", "comment"))
@@ -21,28 +21,28 @@ _CODE = (
     ".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1", ".bat", ".cmd",
     ".lua",
 )  # fmt: skip
-_REQUIREMENTS = pattern(r"^requirements[\w.-]*\.txt$|^constraints\.txt$")
-_FRONT = pattern(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
-_COMMAND = pattern(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
-_REMARK = pattern(r"(?:^|[ \t])#[ \t]+([^\n]{20,})$", re.MULTILINE)
-_SUBJECT = pattern(  # what a document is about makes its code an example
+_REQUIREMENTS = lazy_compile(r"^requirements[\w.-]*\.txt$|^constraints\.txt$")
+_FRONT = lazy_compile(r"\A(?:\ufeff)?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.MULTILINE | re.DOTALL)
+_COMMAND = lazy_compile(r"^[ \t]*[\w-]*command[ \t]*:((?:.*\n)(?:[ \t]+.*\n)*)", re.MULTILINE)
+_REMARK = lazy_compile(r"(?:^|[ \t])#[ \t]+([^\n]{20,})$", re.MULTILINE)
+_SUBJECT = lazy_compile(  # what a document is about makes its code an example
     r"^(?:description|title|name)[ \t]*:[^\n]*?\b(?:penetration|pen-?test\w*|attack\w*|exploit\w*|malware"
     r"|red[- ]team\w*|privilege[- ]escalation"
     r"|xss|injection|vulnerabilit\w+|threats?|security (?:scan\w*|audit\w*|review\w*))\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_FENCE = pattern(
+_FENCE = lazy_compile(
     r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)?(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-_UNFENCED = pattern(
+_UNFENCED = lazy_compile(
     r"(?:\A|(?<=\n))(?:[ \t>]*\n|\A)((?:(?: {4}|\t)[^\n]*(?:\n|\Z))+)|<(?:pre|code)\b[^<>]{0,200}>(.*?)(?:</|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_WRAPPED = pattern(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
-_CONTINUED = pattern(r"\\\n|([|&])\n")
-_INLINE = pattern(r"`([^`\n]{3,400})`")
-_UNSEEN = pattern(  # each form begins with one of a few marks: looking for these takes half of the time
+_WRAPPED = lazy_compile(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
+_CONTINUED = lazy_compile(r"\\\n|([|&])\n")
+_INLINE = lazy_compile(r"`([^`\n]{3,400})`")
+_UNSEEN = lazy_compile(  # each form begins with one of a few marks: looking for these takes half of the time
     r"[<\[!\]](?:"
     r"(?<=<)(?:!--(.*?)(?:-->|\Z)"  # a comment of HTML
     r"|(?:\w{1,20})[^<>]{0,400}?(?:display\s?:\s?none|visibility\s?:\s?hidden|opacity\s?:\s?0(?!\.[1-9])"
@@ -58,7 +58,7 @@ _UNSEEN = pattern(  # each form begins with one of a few marks: looking for thes
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
 # Words of people who warn of something: what they quote is a warning's example
-_WARNS = pattern(
+_WARNS = lazy_compile(
     r"\b(?:avoid|dangerous|unsafe|insecure|malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|detect\w*"
     r"|anti-?patterns?|exploit\w*|injections?|reject|flag(?:ged|s)?|look for|watch (?:out )?for|patterns?|signatures?"
     r"|regex(?:es)?|never run|bad example|forbidden|blocked|threats?|phishing|indicators?|compromised?|malware"
@@ -68,7 +68,7 @@ _WARNS = pattern(
     re.IGNORECASE,
 )
 
-_WARNS_IN_CODE = pattern(  # what code does for a living makes its comments speak of detecting and avoiding
+_WARNS_IN_CODE = lazy_compile(  # what code does for a living makes its comments speak of detecting and avoiding
     r"\b(?:malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|exploit\w*|signatures?|indicators?|malware"
     r"|compromised?|intrusions?|forensics?|phishing)\b|恶意|可疑|攻击|漏洞",
     re.IGNORECASE,

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from navigator_kernel.adapters.pattern_set import PatternSet
-from navigator_kernel.settings import user_state
-from navigator_kernel.skills.scan import flows, sequences
+from navigator_kernel.config.settings import user_state
+from navigator_kernel.skills.scan import sequences
+from navigator_kernel.skills.scan.flow import hits as flows
 from navigator_kernel.skills.scan.passages import Kind
 from navigator_kernel.skills.scan.rule import Rule, rules
 

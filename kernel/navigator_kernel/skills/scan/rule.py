@@ -15,9 +15,9 @@ from typing import NamedTuple
 from navigator_kernel.skills.scan.context import excused, is_conditional, is_quoted, names_nobody
 from navigator_kernel.skills.scan.finding import Level, lowered
 from navigator_kernel.skills.scan.passages import Kind, Passage
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
-_ADDRESS = pattern(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
+_ADDRESS = lazy_compile(r"(?:git\+)?(?:https?|ftp|ssh):[^\s\"'|)>;]+", re.IGNORECASE)
 REACH = 4000  # characters over which a pattern of several lines may reach
 BEFORE, LONG = 300, 1_000  # characters of a line before a needle, and from it on, that are looked at together
 FEW = 4  # lines that are looked at one by one

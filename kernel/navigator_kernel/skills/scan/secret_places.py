@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 _STORES = (
     r"\.ssh/(?!config\b|known_hosts\b|authorized_keys\b)[\w*.]{1,40}(?<!\.pub)(?!\w*\.pub)|\bid_(?:rsa|ed25519|ecdsa|dsa)\b(?!\.pub)"
@@ -14,29 +14,29 @@ _STORES = (
     r"|\bwallet\.dat\b|\.ethereum/keystore"
     r"|\.electrum\b|/proc/(?:self|1|\d+|\*)/environ|/etc/shadow\b|\.(?:bash|zsh)_history\b"
 )
-STORE = pattern(_STORES, re.IGNORECASE)
+STORE = lazy_compile(_STORES, re.IGNORECASE)
 # In a shell a store may be named without the folder that it lies in
-SHELL_STORE = pattern(
+SHELL_STORE = lazy_compile(
     _STORES + r"|(?:\$HOME|~|\$\{HOME\})[\"'/]*\s{1,4}(?:\S{1,40}\s{1,4}){0,4}\.(?:ssh|aws|gnupg|kube)\b"
     r"|[\"']\.(?:npmrc|pypirc|netrc|git-credentials)[\"']"
     r"|security\s+(?:find|dump|export)-[\w-]*(?:password|keychain)|secret-tool\s+(?:lookup|search)|cmdkey\s+/list"
     r"|(?:\bcat\b|<|@)\s{0,4}[\"']?(?:\./)?\.env\b(?!\.example|\.sample)",
     re.IGNORECASE,
 )
-ENVIRONMENT = pattern(
+ENVIRONMENT = lazy_compile(
     r"(?:^|[|;&\s(`!\"'])(?:env|printenv)\s*(?:\||>|\)|$)|JSON\.stringify\s*\(\s*process\.env\s*[,)]|Object\.(?:entries|values)\s*\(\s*process\.env\s*\)"
     r"|\.\.\.process\.env\b|\bENV\.to_h\b|\bENV\.to_a\b|Get-ChildItem\s+env:",
     re.IGNORECASE | re.MULTILINE,
 )
 # Commands that print a token, with the hosts that it is for
 TOKENS = (
-    (pattern(r"\bgh auth token\b"), pattern(r"github\.com|githubusercontent\.com|ghcr\.io")),
+    (lazy_compile(r"\bgh auth token\b"), lazy_compile(r"github\.com|githubusercontent\.com|ghcr\.io")),
     (
-        pattern(r"\bgcloud auth (?:application-default )?print-\w+-token\b"),
-        pattern(r"google|run\.app|\.goog\b|gcr\.io"),
+        lazy_compile(r"\bgcloud auth (?:application-default )?print-\w+-token\b"),
+        lazy_compile(r"google|run\.app|\.goog\b|gcr\.io"),
     ),
-    (pattern(r"\baz account get-access-token\b"), pattern(r"azure|microsoft|windows\.net|visualstudio")),
-    (pattern(r"\bgit credential fill\b"), pattern(r"(?!)")),
+    (lazy_compile(r"\baz account get-access-token\b"), lazy_compile(r"azure|microsoft|windows\.net|visualstudio")),
+    (lazy_compile(r"\bgit credential fill\b"), lazy_compile(r"(?!)")),
 )
-ADDRESS = pattern(r"\b(?:https?|wss?|ftp)://([\w.-]{3,200})", re.IGNORECASE)
-LOCAL = pattern(r"^(?:localhost|127\.|0\.0\.0\.0|\[?::1)", re.IGNORECASE)
+ADDRESS = lazy_compile(r"\b(?:https?|wss?|ftp)://([\w.-]{3,200})", re.IGNORECASE)
+LOCAL = lazy_compile(r"^(?:localhost|127\.|0\.0\.0\.0|\[?::1)", re.IGNORECASE)

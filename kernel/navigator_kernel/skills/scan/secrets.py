@@ -12,12 +12,12 @@ from typing import Protocol
 from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import MOST, SHOWN, Level, finding
 from navigator_kernel.skills.scan.passages import line_at
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.resource import Diagnostic
 
 # Kinds that only say that a word like "password" stands beside a value
-_GUESSED = pattern(r"keyword|basic auth|authori[sz]ation|header|entropy|password|url|cookie|option", re.IGNORECASE)
-_EXAMPLE = pattern(
+_GUESSED = lazy_compile(r"keyword|basic auth|authori[sz]ation|header|entropy|password|url|cookie|option", re.IGNORECASE)
+_EXAMPLE = lazy_compile(
     r"example|sample|dummy|fake|test|your|my[-_]|xxx|\.\.\.|…|[<{$%]|change.?me|placeholder|password|secret|redacted|1234|abcd|todo|foo|bar|demo|mock"
     r"|(.)\1{4}",
     re.IGNORECASE,

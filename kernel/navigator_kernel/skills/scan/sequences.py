@@ -9,24 +9,24 @@ from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.passages import Kind, Passage, warned_of
 from navigator_kernel.skills.scan.rule import Hit
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 
 KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _FILE = r"[\"']?(?P<file>[\w./~][\w./~@:-]{1,200}|\$[({]?\w{1,40}[)}]?(?:/[\w./-]{1,80})?)"
-_SAVED = pattern(
+_SAVED = lazy_compile(
     r"\b(?:curl|wget|fetch|iwr|invoke-webrequest)\b[^\n]{0,300}?"
     rf"(?:\s-(?:\w{{0,8}}o|-output|-output-document|outfile)[ =]?\s{{0,4}}|>\s{{0,4}}){_FILE}",
     _FLAGS,
 )
-_NAMED = pattern(
+_NAMED = lazy_compile(
     r"\b(?:curl\s[^\n]{0,80}?-\w{0,8}O\b|wget\s)[^\n]{0,200}?https?://[^\s\"']{1,200}/(?P<file>[\w.-]{2,80})", _FLAGS
 )
-_DECODED = pattern(
+_DECODED = lazy_compile(
     rf"(?:base64\s+(?:-\w{{0,8}}d\w{{0,8}}|--decode)|xxd\s+-\w{{0,8}}r)[^\n]{{0,160}}?>\s{{0,4}}{_FILE}", _FLAGS
 )
 _RUNNERS = r"(?:(?:ba|z|da|k)?sh|python[\d.]*|node|perl|ruby|source|start-process|chmod\s+[+\w,=]{1,20})"
-_RUN = pattern(
+_RUN = lazy_compile(
     rf"(?:(?<!\.)\b{_RUNNERS}\s+(?:-\w+\s+){{0,4}}|(?:^|[;&|({{@])[ \t]{{0,40}}[@-]{{0,2}}(?:\.\s+)?(?!{_RUNNERS}\s)"
     rf"|[\s\"'`](?=\./|/tmp/|~/|\$\{{?\w+\}}?/)){_FILE}",
     _FLAGS,

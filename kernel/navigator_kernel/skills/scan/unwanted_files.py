@@ -8,22 +8,22 @@ from collections.abc import Iterator, Mapping
 
 from navigator_kernel.skills.scan.finding import Level, finding
 from navigator_kernel.skills.scan.models import kind_of as model_of
-from navigator_kernel.text import pattern
+from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.resource import Diagnostic
 
 _HOSTS = r"\.(?:claude|codex|gemini|cursor|windsurf|vscode|agents|opencode|github/copilot)"
-_STARTED = pattern(
+_STARTED = lazy_compile(
     rf"(?:^|/)(?:{_HOSTS}/(?:settings(?:\.local)?\.json|hooks(?:\.json|/.+)|mcp\.json|tasks\.json|config\.toml)"
     r"|hooks/hooks\.json|\.?mcp\.json|\.husky/.+|\.githooks/.+|\.envrc|\.direnvrc|sitecustomize\.py|usercustomize\.py|[^/]+\.pth"
     r"|\.devcontainer/devcontainer\.json|\.devcontainer\.json|claude_desktop_config\.json)$",
     re.IGNORECASE,
 )
 _WORDS = (b"mcpServers", b"PreToolUse", b"PostToolUse", b"SessionStart", b"UserPromptSubmit")
-_INSTRUCTIONS = pattern(
+_INSTRUCTIONS = lazy_compile(
     rf"(?:^|/)(?:{_HOSTS}/(?:commands|agents|rules|memory)/.+|CLAUDE(?:\.local)?\.md|AGENTS\.md|GEMINI\.md|\.cursorrules"
     r"|\.windsurfrules|copilot-instructions\.md)$",
 )
-_PROGRAM = pattern(
+_PROGRAM = lazy_compile(
     r"\.(?:pyc|pyo|pyd|so(?:\.\d+)*|dll|dylib|exe|msi|class|jar|pyz|pyzw|egg|whl|xpi|crx|vsix|phar|asar|node|scr|deb|rpm|dmg|pkg|apk)$",
     re.IGNORECASE,
 )
@@ -31,19 +31,19 @@ _MAGIC = (b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xf
 _PYTHON = re.compile(rb"..\r\n", re.DOTALL)  # what Python's own bytecode begins with
 _UNCHECKED = 1  # in the fifth byte of bytecode: it is taken whatever its source says (PEP 552)
 # What a command that starts by itself does in no honest skill: it fetches code, sends something, or allows everything
-_ACTS = pattern(
+_ACTS = lazy_compile(
     r"\b(?:curl|wget|iwr|irm|nc)\b|https?://\S{1,400}\.(?:tgz|tar\.gz|zip|sh|py|js)\b|\bfetch\s*\(|urlopen|base64|\beval\b|bypassPermissions|Bash\(\*\)"
     r"|auto_?approve\"?\s*:\s*true|/dev/tcp/|ANTHROPIC_BASE_URL|OPENAI_BASE_URL|\$\{?\w*(?:TOKEN|SECRET|API_KEY)\b",
     re.IGNORECASE,
 )
-_PACKAGE = pattern(r"(?:^|/)package\.json$")
+_PACKAGE = lazy_compile(r"(?:^|/)package\.json$")
 _INSTALLED = ("preinstall", "install", "postinstall", "prepare")
 _COMMANDS = (
     "initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand",
     "postAttachCommand",
 )  # fmt: skip
-_SETTINGS = pattern(r"(?:^|/)\.\w+/settings(?:\.local)?\.json$", re.IGNORECASE)
-_CONFIGURED = pattern(r"\"(?:hooks|mcpServers|servers|command|tasks)\"\s*:")
+_SETTINGS = lazy_compile(r"(?:^|/)\.\w+/settings(?:\.local)?\.json$", re.IGNORECASE)
+_CONFIGURED = lazy_compile(r"\"(?:hooks|mcpServers|servers|command|tasks)\"\s*:")
 
 
 def findings(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Diagnostic]:

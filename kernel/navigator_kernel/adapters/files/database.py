@@ -1,0 +1,150 @@
+"""Tables of records in JSON files as TinyDB keeps them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.errors import Busy, Damaged, KernelError
+
+TABLE = "_default"  # TinyDB's own name for it
+PATIENCE = 1.0  # seconds that are waited in silence
+_PAUSE = 0.02  # seconds between two looks at a lock that another holds
+SIZE_LIMIT = 256 * 1024 * 1024  # bytes
+
+Tables = dict[str, dict[str, Any]]
+
+
+def read_rows(path: Path) -> tuple[Mapping[str, Any], ...]:
+    """The rows of the default table in their order; none where there is no file. Damaged where it cannot be read."""
+    tables = JsonStorage(path).read() or {}
+    return tuple(tables.get(TABLE, {}).values())
+
+
+def table_bytes(path: Path, rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """What the file `path` is to hold once `rows` are its whole default table, numbered from 1; other tables stay.
+
+    The caller writes it, in one piece, with `locked` around both.
+    """
+    from tinydb import TinyDB  # 20 ms, and only needed here
+
+    storage = JsonStorage(path)
+    table = TinyDB(storage=lambda: storage)
+    table.truncate()
+    table.insert_multiple(dict(row) for row in rows)
+    return storage.text()
+
+
+class JsonStorage:
+    """A storage for TinyDB that holds what is written until `text()` is taken, so that a file can change at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._held: Tables | None = None
+
+    def read(self) -> Tables | None:
+        """The tables of the file, or what was written since; None where there is no file."""
+        return self._held if self._held is not None else _tables(self._path)
+
+    def write(self, data: Mapping[str, Mapping[Any, Any]]) -> None:
+        self._held = {name: {str(key): dict(row) for key, row in rows.items()} for name, rows in data.items()}
+
+    def text(self) -> bytes:
+        return (json.dumps(self.read() or {}, ensure_ascii=False, indent=1, sort_keys=False) + "\n").encode()
+
+    def close(self) -> None:
+        """TinyDB asks for it; nothing is held open."""
+
+
+@contextmanager
+def file_lock(path: Path, timeout: float = 60.0) -> Iterator[None]:
+    """Holds the lock file `path`, in a folder that is there, for one process at a time; Busy after `timeout` seconds.
+
+    Who waits for more than a second says for whom, on stderr. It is the one file that no Writer writes: it holds
+    nothing but the holder's process id.
+    """
+    handle = _taken(path, min(timeout, PATIENCE))
+    if handle is None and timeout > PATIENCE:
+        import logging
+
+        logging.getLogger("navigator").warning("waiting for %s, which is changing %s", _holder(path), path.parent)
+        handle = _taken(path, timeout - PATIENCE)
+    if handle is None:
+        raise Busy(f"{_holder(path)} is changing {str(path.parent)!r}", hint="wait for it, then try again")
+    try:
+        with suppress(OSError):
+            os.ftruncate(handle, 0)
+            os.write(handle, str(os.getpid()).encode())
+        yield
+    finally:
+        os.close(handle)
+
+
+def _taken(path: Path, timeout: float) -> int | None:
+    """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
+    import fcntl
+
+    end = monotonic() + timeout
+    while True:
+        with _named(path), ExitStack() as unless_held:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            unless_held.callback(os.close, handle)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(handle), os.lstat(path)):  # else somebody has put another in its place
+                    unless_held.pop_all()
+                    return handle
+            except FileNotFoundError:
+                continue  # it was removed meanwhile
+            except BlockingIOError:
+                if monotonic() >= end:
+                    return None
+        sleep(_PAUSE)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        hint = "remove the link" if error.errno == errno.ELOOP else "check the disk and the rights"
+        raise KernelError(f"cannot lock {str(path)!r}: {error.strerror}", hint=hint, errno=error.errno) from error
+
+
+def _tables(path: Path) -> Tables | None:
+    try:
+        data = read_bounded(path, SIZE_LIMIT)
+    except FileNotFoundError:
+        return None
+    try:
+        tables = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, "is not JSON") from error
+    if not isinstance(tables, dict) or not all(_is_table(table) for table in tables.values()):
+        raise _damaged(path, "holds no tables of records")
+    return tables
+
+
+def _is_table(table: object) -> bool:
+    if not isinstance(table, dict):
+        return False
+    return all(key.isascii() and key.isdigit() and isinstance(row, dict) for key, row in table.items())
+
+
+def _damaged(path: Path, what: str) -> Damaged:
+    return Damaged(f"{str(path)!r} {what}", hint="navigator doctor --repair rebuilds it", path=str(path))
+
+
+def _holder(path: Path) -> str:
+    with suppress(OSError):
+        pid = path.read_text(encoding="ascii", errors="replace").strip()
+        if pid.isdigit():
+            return f"process {pid}"
+    return "another process"

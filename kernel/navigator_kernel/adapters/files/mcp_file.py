@@ -1,0 +1,27 @@
+"""Writes the files that name MCP servers, leaving what is not ours in them as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.config.mcp_settings import whole
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+
+KEY = "mcpServers"
+
+
+def change(file: Path, writer: Writer, edit: Callable[[dict[str, Any]], None]) -> None:
+    """`edit` is given the servers by their names and changes them; one process at a time. Damaged where the file cannot
+    be read, which is then left as it is."""
+    writer.make_folder(file.parent)
+    with file_lock(file.with_name(f".{file.name}.lock")):
+        document = whole(file)
+        servers = document.setdefault(KEY, {})
+        edit(servers)
+        writer.write(file, f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode(), mode=0o600)

@@ -1,0 +1,163 @@
+"""Reads the files that a message points to: none outside the project, and none of secrets (PRE-8, PRE-9)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.files.inside import open_inside
+from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.text import lazy_compile
+
+NAMED = 64  # files that one message names without a mark
+SEEN = 2_000  # names of a folder that are looked for in a message
+FILE_LIMIT = 256 * 1024  # bytes
+PATH_LIMIT = 4096  # characters; the system's own, and what a longer one costs grows with its square
+NAME_LIMIT = 255  # characters of its last part, likewise
+
+# Names that secrets go by, in lower case; a `.pub` key and an example of a `.env` hold none
+_SECRET = lazy_compile(
+    r"\.env(?:rc|\..+)?(?<!\.example)(?<!\.sample)(?<!\.template)"
+    r"|\.(?:netrc|npmrc|pypirc|git-credentials|pgpass|my\.cnf|htpasswd|vault-token)"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519).*(?<!\.pub)|.*\.(?:pem|key|p12|pfx|keystore|jks|kdbx)"
+    r"|credentials(?:\.json)?|service-account.*\.json|secrets\.(?:ya?ml|json|toml)",
+    re.DOTALL,
+)
+_WORD = lazy_compile(r"[^\s\"'`“”‘’「」《》<>|,，。；;：()（）\x00]+")
+_PLAIN = lazy_compile(r"[\w./~+-]+", re.ASCII)  # a path between letters of a language without spaces
+_COPY = lazy_compile(r"(?:~|\.(?:bak|old|orig|save|sw[op]))+\Z")  # a backup holds what its original holds
+_SECRET_FOLDERS = frozenset({".git", ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
+_OWN = (("mybox", "state"), ("mybox", "logs"))
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+
+
+class ProjectFiles(Struct, frozen=True):
+    """Implements `ports.FileReader` for one project; a relative path starts at `base`.
+
+    Links are followed first, and what they lead to is judged by its place and its names. What was judged is then opened
+    part by part from the root and no link is followed, so that a folder that has become one meanwhile leads nowhere.
+    A hard link looks like any file and is read as one: package managers fill projects with them, and neither a clone
+    nor an installed skill nor a sandboxed process can make one to a file outside.
+    """
+
+    root: Path
+    base: Path
+
+    def read(self, written: str) -> tuple[Path, str]:
+        """The real path and its text. NotFound, or Refused with a `reason`: `outside`, `kernel`, `secrets`, `special`
+        (with `folder`), `too-large`, `not-utf8` or `unreadable`."""
+        if len(written) > PATH_LIMIT:
+            raise _absent(f"{written[:80]}…")
+        if "/" not in written and not os.path.lexists(self.base / written):
+            raise _absent(written)  # a message may name thousands of people by @
+        root, named = os.path.realpath(self.root), Path(os.path.realpath(self.base)) / written
+        try:
+            real = os.path.realpath(named)
+        except ValueError as error:  # a NUL, or half of a surrogate pair
+            raise _absent(written) from error
+        parts = _below(root, real)
+        if parts is None:
+            hint = "copy the file into the project"
+            raise Refused(f"{written!r} is outside the project", hint=hint, reason="outside")
+        refuse_named(parts, written)
+        refuse_named(_below(root, os.path.normpath(named)) or (), written)  # a link's own name
+        return Path(real), _text(root, parts, written)
+
+    def named(self, text: str) -> tuple[Path, ...]:
+        """The real paths of the files of the project that `text` names: each word that is the path of one, and each
+        file of the current folder whose name stands in it; not secrets, and not the kernel's own records."""
+        words = dict.fromkeys(word.rstrip(".!?") for word in (*_WORD.findall(text), *_PLAIN.findall(text)))
+        words |= dict.fromkeys(name for name in self._names() if "." in name.strip(".") and name in text)
+        found = (path for word in words if (path := self._file(word)) is not None)
+        return tuple(dict.fromkeys(islice(found, NAMED)))
+
+    def _names(self) -> list[str]:
+        try:
+            with os.scandir(self.base) as entries:
+                return [entry.name for entry in islice(entries, SEEN)]
+        except OSError:
+            return []
+
+    def _file(self, word: str) -> Path | None:
+        if len(word) > PATH_LIMIT or word.strip("./") == "":
+            return None
+        root, named = os.path.realpath(self.root), Path(os.path.realpath(self.base)) / word.removeprefix("@")
+        try:
+            real = os.path.realpath(named)
+            parts = _below(root, real)
+            if not parts or not Path(real).is_file():
+                return None
+            refuse_named(parts, word)
+            refuse_named(_below(root, os.path.normpath(named)) or (), word)
+        except (OSError, ValueError, Refused):
+            return None
+        return Path(real)
+
+
+def _below(root: str, path: str) -> tuple[str, ...] | None:
+    """The parts of `path` seen from `root`; None outside it."""
+    held = Path(path)
+    return held.relative_to(root).parts if held.is_relative_to(root) else None
+
+
+def holds_secrets(parts: Sequence[str]) -> bool:
+    """Whether the names of a path tell that it does; case counts nowhere, for some disks do not know it."""
+    folded = tuple(part.casefold() for part in parts)
+    named = bool(folded) and _SECRET.fullmatch(_COPY.sub("", folded[-1][:NAME_LIMIT])) is not None
+    return named or not _SECRET_FOLDERS.isdisjoint(folded)
+
+
+def refuse_link(path: Path, within: Path | None) -> None:
+    """Refused where the link `path` leads to a file of secrets or, with `within`, to one outside that folder."""
+    real = Path(os.path.realpath(path))
+    if within is not None and not real.is_relative_to(os.path.realpath(within)):
+        message = f"{str(path)!r} is a link that leads out of {str(within)!r}"
+        raise Refused(message, hint="copy the file there", reason="outside")
+    refuse_named(real.parts, str(path))
+
+
+def refuse_named(parts: Sequence[str], written: str) -> None:
+    """Refused where the names of a path, seen from the project, tell what the file holds: what is asked before every
+    read of a file that somebody else named."""
+    folded = tuple(part.casefold() for part in parts)
+    if folded[:2] in _OWN:
+        hint = "navigator why and navigator session show tell what is in it"
+        raise Refused(f"{written!r} is the kernel's own record", hint=hint, reason="kernel")
+    if holds_secrets(folded):
+        hint = "copy what is not secret into another file"
+        raise Refused(f"{written!r} is a file of secrets", hint=hint, reason="secrets")
+
+
+def _text(root: str, parts: Sequence[str], written: str) -> str:
+    try:
+        with os.fdopen(open_inside(root, parts, lambda mode: _refuse_special(mode, written)), "rb") as file:
+            data = file.read(FILE_LIMIT + 1)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            raise _absent(written) from error
+        message = f"{written!r} cannot be read: {error.strerror}"
+        raise Refused(message, hint="check its permissions", reason="unreadable") from error
+    if len(data) > FILE_LIMIT:
+        message = f"{written!r} is over {FILE_LIMIT // 1024} KiB"
+        raise Refused(message, hint="name a smaller part of it", reason="too-large")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refused(f"{written!r} is not UTF-8 text", hint="convert it first", reason="not-utf8") from error
+
+
+def _refuse_special(mode: int, written: str) -> None:
+    if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):  # a link cannot be opened
+        folder = stat.S_ISDIR(mode)
+        raise Refused(f"{written!r} is no regular file", hint="name a text file", reason="special", folder=folder)
+
+
+def _absent(written: str) -> NotFound:
+    return NotFound(f"no file is called {written!r}", hint="paths start at the current folder")

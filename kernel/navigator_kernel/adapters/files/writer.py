@@ -1,0 +1,371 @@
+"""Reads and writes files where the authority table lets them be read and written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from navigator_kernel.adapters.files.replacing import create_file, replace_file
+from navigator_kernel.errors import KernelError, Refused
+
+FOLDER_MODE, PRIVATE = 0o755, 0o700
+HALF_WRITTEN = ".navigator-*.tmp"
+MANY, SYNCING = 64, 3  # paths from which several threads wait for the disk, and how many beside the one that writes
+_CHUNK = 1024 * 1024
+
+Stamp = tuple[int, int, int]  # mtime in ns, size, inode
+
+
+class FolderWriter:
+    """Implements `ports.Writer` over `roots`: folders, or single files that need not be there yet.
+
+    A path is checked as it is written and as its parent really lies; `read_only` names what stays untouched
+    below the roots, and what is written as below `within` really lies there: a project cannot send its own folders
+    elsewhere by a link. New folders get `mode`. Refused for a path that fails, KernelError where the system says no.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        read_only: Sequence[Path] = (),
+        within: Path | None = None,
+        mode: int = FOLDER_MODE,
+    ) -> None:
+        self._mode = mode
+        self._within = "" if within is None else _absolute(within)
+        self._roots = tuple(_absolute(root) for root in roots)
+        self._read_only = tuple(_absolute(path) for path in read_only)
+        self._real: dict[str, tuple[str, ...]] = {}
+        self._unsynced: dict[str, None] | None = None
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Not to be entered twice; after an error nothing is waited for."""
+        self._unsynced = {}
+        try:
+            yield
+            _sync_all([*reversed(self._unsynced)])  # taken from its end
+        finally:
+            self._unsynced = None
+
+    def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
+        """Replaces the file as a whole or not at all, durable on return; makes the folders above it."""
+        path = self._checked(path)
+        with _named("write", path):
+            replace_file(path, data, mode, self._mode, os.fsync if self._unsynced is None else _begin_sync)
+            if self._unsynced is not None:
+                self._unsynced[str(path)] = None
+            self._sync(path.parent)
+
+    def write_new(self, folder: Path, files: Mapping[str, tuple[bytes, int]]) -> None:
+        """All files first, then all of them to the disk: many files one by one would wait for it as often."""
+        folder = self._checked(folder)
+        for name in files:
+            if name != os.path.normpath(name) or name.split("/")[0] in {"", ".", ".."} or "\x00" in name:
+                raise Refused(f"{name!r} is no plain path", hint="write it without '..'")
+        inner = sorted({name[:at] for name in files for at, mark in enumerate(name) if mark == "/"})
+        with _named("write", folder):
+            folder.mkdir(self._mode, parents=True)  # it is new and ours: nothing in it leads elsewhere
+            for name in inner:
+                Path(folder, name).mkdir(self._mode)
+            for name, (data, mode) in files.items():
+                create_file(f"{folder}/{name}", data, mode, _begin_sync)
+            for name in (*files, *inner):
+                self._sync(f"{folder}/{name}")
+            self._sync(folder)
+            self._sync(folder.parent)
+
+    def sweep(self, path: Path) -> int:
+        """Only for a file that no other process may be writing."""
+        import glob
+
+        path = self._checked(path)
+        with _named("tidy", path):
+            left = list(path.parent.glob(f".navigator-{glob.escape(path.name[:80])}-*.tmp"))
+            for half in left:
+                half.unlink(missing_ok=True)
+        return len(left)
+
+    def append(self, path: Path, data: bytes) -> None:
+        """One record in one system call; makes the folders above it."""
+        path = self._checked(path)
+        with _named("append to", path):
+            path.parent.mkdir(self._mode, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            handle = os.open(path, flags, 0o644)
+            try:
+                if os.write(handle, data) != len(data):
+                    raise OSError(errno.ENOSPC, "only a part was written")
+            finally:
+                os.close(handle)
+
+    def overwrite(self, path: Path, data: bytes) -> None:
+        """Replaces the beginning of a short file in one system call, without waiting for the disk: a killed process
+        leaves the bytes of before or these."""
+        path = self._checked(path)
+        with _named("write", path):
+            path.parent.mkdir(self._mode, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            handle = os.open(path, flags, 0o600)
+            try:
+                if os.pwrite(handle, data, 0) != len(data):
+                    raise OSError(errno.ENOSPC, "only a part was written")
+            finally:
+                os.close(handle)
+
+    def create(self, path: Path, data: bytes, *, mode: int) -> bool:
+        """Whether the file was made, whole and durable; False where something lies there already, which stays."""
+        path = self._checked(path)
+        with _named("make", path):
+            path.parent.mkdir(self._mode, parents=True, exist_ok=True)
+            fresh = path.with_name(f".navigator-{path.name[:80]}-{os.urandom(8).hex()}.tmp")
+            try:
+                create_file(fresh, data, mode, os.fsync)
+                os.link(fresh, path, follow_symlinks=False)
+            except FileExistsError:
+                return False
+            finally:
+                fresh.unlink(missing_ok=True)
+            self._sync(path.parent)
+        return True
+
+    def make_folder(self, path: Path) -> None:
+        path = self._checked(path)
+        if path.is_symlink():
+            raise Refused(f"{str(path)!r} is a link", hint="make it a folder of its own")
+        with _named("make", path):
+            path.mkdir(self._mode, parents=True, exist_ok=True)
+
+    def move(self, source: Path, target: Path) -> None:
+        """Renames; Refused where the target is there."""
+        source, target = self._checked(source), self._checked(target)
+        if os.path.lexists(target):
+            raise Refused(f"{str(target)!r} is there already", hint="move it away first")
+        with _named("move", source):
+            source.rename(target)
+            self._sync(target.parent)
+            self._sync(source.parent)
+
+    def link(self, path: Path, text: str) -> None:
+        """One system call that replaces nothing; makes the folders above it."""
+        real, ahead = self._checked(path), os.path.normpath(Path(_absolute(path)).parent / text)
+        leaves = self._is_within(_absolute(path)) and not self._is_within(ahead)
+        outside = leaves or str(self._checked(Path(ahead))) != _placed(str(real.parent / text))
+        if not text or Path(text).is_absolute() or outside:
+            raise Refused(f"the link {str(path)!r} would lead elsewhere", hint="remove the links on its way")
+        with _named("link", path):
+            real.parent.mkdir(self._mode, parents=True, exist_ok=True)
+            try:
+                real.symlink_to(text)
+            except FileExistsError as error:
+                raise Refused(f"{str(path)!r} is there already", hint="move it away first") from error
+            self._sync(real.parent)
+
+    def remove(self, path: Path) -> None:
+        """A file, a link itself, or a folder with all that is in it; nothing where it is gone."""
+        path = self._checked(path)
+        with _named("remove", path), suppress(FileNotFoundError):
+            if stat.S_ISDIR(path.lstat().st_mode):
+                _remove_folder(path)
+            else:
+                path.unlink()
+            self._sync(path.parent)
+
+    def _sync(self, path: str | Path) -> None:
+        if self._unsynced is None:
+            _sync(path)
+        else:
+            self._unsynced[str(path)] = None
+
+    def _checked(self, path: Path) -> Path:
+        """`path` below the real folder that it lies in."""
+        if ".." in path.parts or "\x00" in str(path):
+            raise Refused(f"{str(path)!r} is no plain path", hint="write it without '..'")
+        text = _absolute(path)
+        root = next((root for root in self._roots if _lies_in(text, root)), None)
+        if root is None:
+            raise Refused(f"{text!r} lies outside what may be written", hint=_listed(self._roots))
+        real = _placed(text)
+        if not any(_lies_in(real, place) for place in self._really(root)):
+            raise Refused(f"{text!r} leads outside through a link", hint=f"remove the link below {root!r}")
+        if self._is_within(text) and not _lies_in(real, self._really(self._within)[1]):
+            raise Refused(f"{text!r} leads out of the project", hint=f"remove the link below {self._within!r}")
+        if any(_overlaps(text, kept) or _overlaps(real, _placed(kept)) for kept in self._read_only):
+            raise Refused(f"{text!r} may only be read", hint="write elsewhere")
+        return Path(real)
+
+    def _really(self, folder: str) -> tuple[str, ...]:
+        """Where `folder` lies, itself and what it leads to, when it was first asked for: who moves it later on is
+        refused."""
+        if folder not in self._real:
+            self._real[folder] = (_placed(folder), os.path.realpath(folder))
+        return self._real[folder]
+
+    def _is_within(self, path: str) -> bool:
+        return self._within != "" and _lies_in(path, self._within)
+
+
+def make_private(folder: Path) -> None:
+    """Makes `folder` with mode 0700, and takes the rights of others away where it is there with more."""
+    missing: list[Path] = []
+    at = folder
+    while not at.exists():
+        missing.append(at)
+        at = at.parent
+    for path in reversed(missing):
+        with suppress(FileExistsError):
+            path.mkdir(PRIVATE)
+    if not missing and stat.S_IMODE(folder.stat().st_mode) & 0o077:
+        folder.chmod(PRIVATE)
+
+
+def stamp(path: Path) -> Stamp | None:
+    """What tells whether a file is still the one that was looked at; None where nothing is there."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_mtime_ns, seen.st_size, seen.st_ino
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes; links and special files are Refused.
+
+    FileNotFoundError where there is none.
+    """
+    with _opened(path) as handle:
+        data = b""
+        while len(data) <= limit and (piece := os.read(handle, limit + 1 - len(data))):
+            data += piece
+    if len(data) > limit:
+        raise Refused(f"{str(path)!r} is over {limit} bytes", hint="use a smaller file", reason="too-large")
+    return data
+
+
+class FileSnapshot(NamedTuple):
+    """What a regular file was: its size, its SHA-256 in hex, its mode as 0o644 or 0o755 with what more it grants:
+    setuid, setgid, sticky, or that everybody may write."""
+
+    size: int
+    mode: int
+    sha256: str
+
+
+def seal_file(path: Path) -> FileSnapshot:
+    """The seal of a regular file of any size; links and special files are Refused."""
+    from hashlib import sha256
+
+    total, digest = 0, sha256()
+    with _opened(path) as handle:
+        bits = os.fstat(handle).st_mode
+        mode = (0o755 if bits & 0o100 else 0o644) | (bits & 0o7002)  # a umask may take rights, and never gives these
+        while piece := os.read(handle, _CHUNK):
+            total += len(piece)
+            digest.update(piece)
+    return FileSnapshot(total, mode, digest.hexdigest())
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Refused(f"{str(path)!r} is a link", hint="use the file that it points to", reason="link") from error
+        raise KernelError(f"cannot read {str(path)!r}: {error.strerror}", hint="check the path") from error
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Refused(f"{str(path)!r} is no regular file", hint="use a plain file", reason="special")
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _begin_sync(handle: int) -> None:
+    """Starts to write to the disk, where the system can do that without waiting: one wait then serves many files."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _sync(path: str | Path) -> None:
+    """A file or a folder."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_all(paths: list[str]) -> None:
+    """Many several at once: the system then waits once for some of them. KernelError for one that fails."""
+    from threading import Thread
+
+    failed: list[KernelError] = []
+
+    def work() -> None:
+        with suppress(IndexError):  # another has taken the last one
+            while not failed:
+                path = paths.pop()
+                try:
+                    with _named("write", Path(path)), suppress(FileNotFoundError):  # gone since; its folder is here
+                        _sync(path)
+                except KernelError as error:
+                    failed.append(error)
+
+    others = [Thread(target=work) for _ in range(SYNCING if len(paths) >= MANY else 0)]
+    for other in others:
+        other.start()
+    work()
+    for other in others:
+        other.join()
+    if failed:
+        raise failed[0]
+
+
+@contextmanager
+def _named(verb: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"cannot {verb} {str(path)!r}: {error.strerror or error}"
+        raise KernelError(message, hint="check the disk and the rights", errno=error.errno) from error
+
+
+# Paths as texts: a command checks hundreds, and a Path takes ten times as long
+
+
+def _absolute(path: Path) -> str:
+    """Lexically: links are looked at afterwards."""
+    return os.path.normpath(path.absolute())
+
+
+def _placed(path: str) -> str:
+    """`path` with its parent resolved and its own last part kept, link or not."""
+    parent, _, name = path.rpartition("/")
+    return f"{os.path.realpath(parent or '/').rstrip('/')}/{name}"
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _overlaps(path: str, kept: str) -> bool:
+    return _lies_in(path, kept) or _lies_in(kept, path)
+
+
+def _listed(roots: Sequence[str]) -> str:
+    return f"written to: {', '.join(roots) or 'nothing'}"
+
+
+def _remove_folder(path: Path) -> None:
+    from navigator_kernel.adapters.files.tree import remove_tree  # few commands remove anything
+
+    if problems := remove_tree(path):
+        raise KernelError(f"cannot remove all of {str(path)!r}: {problems[0]}", hint="check who owns what is in it")

@@ -1,0 +1,1 @@
+"""The sentence encoder and the files of the search index."""

@@ -1,0 +1,41 @@
+"""A plugin's encoder, held to what an encoder promises: a stranger's numbers are checked before they are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from navigator_kernel.model_ports import Encoder, TextKind
+
+_ID = lazy_compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
+DIMENSIONS = 4_096  # the most
+
+
+class PluginEncoder:
+    """Implements `model_ports.Encoder` over one that a plugin brought. `failed` is told of an error of it; whoever
+    encodes gets a KernelError and goes on without. TypeError for what is no encoder."""
+
+    def __init__(self, held: Encoder, failed: Callable[[BaseException], None]) -> None:
+        name, dimensions = str(held.id), int(held.dimensions)
+        if not _ID.fullmatch(name) or not 0 < dimensions <= DIMENSIONS:
+            raise TypeError(f"an encoder needs a plain id and 1 to {DIMENSIONS} dimensions, not {name[:80]!r}")
+        self.id, self.dimensions = f"plugin-{name}", dimensions
+        self._held, self._failed = held, failed
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
+        import numpy as np
+
+        try:
+            found = np.asarray(self._held.encode(texts, kind), dtype=np.float32)
+            if found.shape != (len(texts), self.dimensions) or not np.isfinite(found).all():
+                raise ValueError(f"{found.shape} is not {len(texts)} rows of {self.dimensions} finite numbers")
+        except Exception as error:
+            self._failed(error)
+            message = f"the encoder {self.id!r} failed: {type(error).__name__}"
+            raise KernelError(message, hint="navigator doctor tells of plugins that failed") from error
+        return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)

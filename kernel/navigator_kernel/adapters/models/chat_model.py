@@ -1,0 +1,321 @@
+"""Asks a model over its provider's own protocol, with a limit for every wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.models.failures import UNKNOWN, failed_kind, own_words, reported, spent_on, taken
+from navigator_kernel.adapters.models.files import contents
+from navigator_kernel.adapters.models.providers import EXTRA, Key, find_key, seen_by, spelled_out, wire
+from navigator_kernel.adapters.secrets.redaction import REDACTED
+from navigator_kernel.errors import KernelError, ModelFailed, NotLoadable, TimedOut, UsageProblem
+from navigator_kernel.language.model_failure import failure_text
+from navigator_kernel.text import clean, shorten
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish, Spent, ToolCall, Tried
+
+if TYPE_CHECKING:
+    from navigator_kernel.config.settings import Models
+
+LONGEST_WAIT = 60.0  # seconds; where Retry-After asks for more, the person decides
+FIRST_WAIT = 0.5  # doubled with every try
+SAID = 300  # characters of a provider's own words
+# What another try may fix; all else is as it is
+PASSING = frozenset({"rate_limited", "unavailable", "server_error", "unreachable", "cut_off", "no_address"})
+_FINISHES: dict[str | None, Finish] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_call": "calls",
+    "content_filter": "filtered",
+}
+
+Told = Callable[[str], None]
+
+
+class _Client(NamedTuple):
+    """What is open, for the event loop that it belongs to."""
+
+    loop: asyncio.AbstractEventLoop
+    http: Any
+    model: Any
+
+
+@cache
+def _trust() -> Any:
+    """Whose certificates are believed: read once a process, for it takes 20 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+class WireModel:
+    """Implements `model_ports.ChatModel`. `name` is `provider:model` or an alias."""
+
+    def __init__(
+        self,
+        name: str,
+        models: Models,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        key: Key | None = None,
+    ) -> None:
+        self.provider, self.model = spelled_out(name, models)
+        self.models, self._sleep, self._key = models, sleep, key
+        self._open: _Client | None = None
+        self._last = ""  # the content type of the last response
+
+    @property
+    def name(self) -> str:
+        return f"{self.provider}:{self.model}"
+
+    async def complete(self, asked: Asked, told: Told | None = None) -> Completion:
+        """See the port. A request is repeated where that may help and nothing of its answer was told yet.
+
+        The data of a failure holds `begun`, what was told of an answer, and `usage`, what the requests took."""
+        held = _Request(told)
+        try:
+            async with asyncio.timeout(asked.limit):
+                return await self._until_answered(asked, held, asyncio.get_running_loop().time() + asked.limit)
+        except TimeoutError:
+            held.lost += UNKNOWN
+            raise held.ended(self._too_slow(asked.limit, "to_its_end")) from None
+        except KernelError as error:
+            raise held.ended(error)  # noqa: B904 - the same error
+
+    async def close(self) -> None:
+        """Lets go of its connections."""
+        held, self._open = self._open, None
+        if held is not None and held.loop is asyncio.get_running_loop():
+            await held.http.aclose()
+
+    async def _until_answered(self, asked: Asked, held: _Request, end: float) -> Completion:
+        for attempt in range(self.models.retries + 1):
+            try:
+                done = await self._once(asked, held)
+                tried = (Tried(model=self.name, spent=held.lost),) if held.lost.requests else ()
+                return replace(done, tried=tried)
+            except ModelFailed as error:
+                wanted = error.data.get("retry_after") or 0.0
+                wait = wanted or FIRST_WAIT * 2**attempt
+                left = min(end - asyncio.get_running_loop().time(), LONGEST_WAIT)
+                if held.begun or error.data["kind"] not in PASSING or attempt == self.models.retries or wait >= left:
+                    raise
+                if wanted and asked.waits is not None:
+                    asked.waits(self.name, wanted)
+                await self._sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
+    async def _once(self, asked: Asked, held: _Request) -> Completion:
+        opened, stream, self._last = self._opened(), None, ""
+        from pydantic_ai.direct import model_request, model_request_stream
+
+        try:
+            settings, parameters = _settings(asked, self.models), _parameters(asked)
+            messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
+            given: Any = {"model_settings": settings, "model_request_parameters": parameters}
+            if held.told is None:
+                response = await model_request(opened.model, messages, **given)
+            else:
+                async with model_request_stream(opened.model, messages, **given) as stream:
+                    async for event in stream:
+                        if text := _text_of(event):
+                            held.tell(text)
+                    response = stream.get()
+        except Exception as error:  # noqa: BLE001 - forty libraries may raise anything, and their words may hold the key
+            failure = self._failure(error, held)
+            held.lost += Spent() if failure.data["kind"] == "web_page" else taken(error, stream)
+            raise failure from None
+        said_why = (response.provider_details or {}).get("finish_reason") or response.finish_reason == "content_filter"
+        if held.told is not None and not said_why:
+            held.lost += replace(spent_on(response), unknown=1)
+            raise self._failed(self._not_an_answer("cut_off"))
+        if response.finish_reason in {"content_filter", "error"}:
+            held.lost += spent_on(response)
+            raise self._failed("filtered")
+        return self._completion(response, held)
+
+    def _opened(self) -> _Client:
+        loop = asyncio.get_running_loop()
+        if self._open is None or self._open.loop is not loop:
+            try:
+                import httpx2
+            except ImportError as error:
+                raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
+            limits = self.models
+            http = httpx2.AsyncClient(
+                verify=_trust(),
+                timeout=httpx2.Timeout(limits.idle, connect=limits.connect),
+                follow_redirects=False,
+                event_hooks={"response": [self._came]},
+            )
+            self._key = self._key or find_key(self.provider, limits)
+            try:
+                self._open = _Client(loop, http, wire(self.provider, self.model, limits, self._key, http))
+            except (TypeError, httpx2.InvalidURL) as error:
+                hint = "check its address and its kind in [models.providers]"
+                raise UsageProblem(
+                    f"model {self.name!r} cannot be asked so: {type(error).__name__}", hint=hint
+                ) from None
+        return self._open
+
+    async def _came(self, response: Any) -> None:
+        self._last = response.headers.get("content-type", "")
+
+    def _completion(self, response: Any, held: _Request) -> Completion:
+        from pydantic_ai import messages as parts
+
+        calls = tuple(
+            ToolCall(id=part.tool_call_id, name=part.tool_name, arguments=_arguments(part))
+            for part in response.parts
+            if isinstance(part, parts.ToolCallPart)
+        )
+        text = "".join(part.content for part in response.parts if isinstance(part, parts.TextPart))
+        text = text.encode("utf-8", "replace").decode()  # half a character is none
+        if not calls and not text.strip():
+            held.lost += spent_on(response)
+            raise self._failed(self._not_an_answer("empty"))
+        plain = all(isinstance(part, parts.ToolCallPart | parts.TextPart) for part in response.parts)
+        kept = "" if plain else parts.ModelMessagesTypeAdapter.dump_json([response]).decode()
+        message = ChatMessage(role="assistant", text=text, calls=calls, wire=kept)
+        finish = _FINISHES.get(response.finish_reason, "other")
+        return Completion(message=message, model=self.name, finish=finish, spent=spent_on(response))
+
+    def _failure(self, error: Exception, held: _Request) -> KernelError:
+        from pydantic_ai import exceptions as wrong
+
+        if isinstance(error, wrong.ModelRequestTimeout):
+            return self._too_slow(error.timeout, "to_its_first_word")
+        if isinstance(error, wrong.ModelTimeoutError):
+            if error.phase == "connect":
+                return self._too_slow(self.models.connect, "to_be_reached")
+            return self._too_slow(self.models.idle, "between_two_words" if held.begun else "to_its_first_word")
+        kind = failed_kind(error)
+        kind = self._not_an_answer(kind) if kind in {"unreadable", "cut_off"} else kind
+        facts = {"retry_after": getattr(error, "retry_after", None), "said": self._said(error)}
+        facts |= {"status": getattr(error, "status_code", None)}
+        broke = getattr(error, "in_stream", False) and reported(error) and kind not in {"redirected", "web_page"}
+        return self._failed(kind, in_stream=broke, **facts)
+
+    def _not_an_answer(self, kind: str) -> str:
+        """`web_page` where the last response was one."""
+        return "web_page" if self._last.partition(";")[0].strip() == "text/html" else kind
+
+    def _failed(self, kind: str, **data: Any) -> ModelFailed:
+        held = {"kind": kind, "model": self.name, **{name: value for name, value in data.items() if value}}
+        message, hint = failure_text(held)
+        return ModelFailed(message, hint=hint, **held)
+
+    def _too_slow(self, seconds: float, limit: str) -> TimedOut:
+        held = {"kind": "timeout", "model": self.name, "limit": limit, "seconds": seconds}
+        message, hint = failure_text(held)
+        return TimedOut(message, hint=hint, **held)
+
+    def _said(self, error: Exception) -> str:
+        """The provider's own words, without the key that some of them hold."""
+        text = own_words(error)
+        if self._key and self._key.value:
+            text = text.replace(self._key.value, REDACTED)
+        return shorten(clean(text, lines=False), SAID)
+
+
+class _Request:
+    """What was told of the answers to one request and its repetitions, and what those that failed took."""
+
+    def __init__(self, told: Told | None) -> None:
+        self.told, self.begun, self.lost = told, "", Spent()
+
+    def tell(self, text: str) -> None:
+        self.begun += text
+        if self.told is not None:
+            self.told(text)
+
+    def ended(self, error: KernelError) -> KernelError:
+        """The error, with all that."""
+        told: dict[str, Any] = {"begun": self.begun} if self.begun else {}
+        told |= {"usage": self.lost.to_dict()} if self.lost.requests else {}
+        error.data = {**error.data, **told}
+        return error
+
+
+# What Anthropic keeps only where it is marked: the tools, the system text, and the conversation up to here
+_CACHED = dict.fromkeys(
+    ("anthropic_cache_tool_definitions", "anthropic_cache_instructions", "anthropic_cache_messages"), True
+)
+
+
+def _settings(asked: Asked, models: Models) -> Any:
+    held: dict[str, Any] = {"max_retries": 0, "first_event_timeout": min(models.first, asked.limit)}
+    held |= _CACHED if asked.tools else {}  # what is asked once would cost a quarter more, and is never read again
+    held |= {"temperature": asked.temperature} if asked.temperature is not None else {}
+    return {**held, "max_tokens": asked.tokens} if asked.tokens else held
+
+
+def _parameters(asked: Asked) -> Any:
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+    from pydantic_ai.tools import ToolDefinition
+
+    tools = [
+        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.schema))
+        for tool in asked.tools
+    ]
+    if asked.shape is None:
+        return ModelRequestParameters(function_tools=tools)
+    shape = OutputObjectDefinition(json_schema=dict(asked.shape), name="answer", strict=False)
+    return ModelRequestParameters(function_tools=tools, output_mode="native", output_object=shape)
+
+
+def _messages(messages: Sequence[ChatMessage], takes: Collection[str]) -> Iterator[Any]:
+    """Answers of a model one by one; what lies between two of them is one request."""
+    from pydantic_ai.messages import ModelRequest
+
+    held = zip(messages, contents(messages, takes), strict=True)
+    for answered, group in groupby(held, key=lambda one: one[0].role == "assistant"):
+        if answered:
+            yield from (_answer(message) for message, _ in group)
+        else:
+            yield ModelRequest(parts=[_part(message, files) for message, files in group])
+
+
+def _part(message: ChatMessage, files: Sequence[Any]) -> Any:
+    from pydantic_ai.messages import SystemPromptPart, ToolReturnPart, UserPromptPart
+
+    if message.role == "system":
+        return SystemPromptPart(content=message.text)
+    content: Any = message.text
+    if files:
+        texts = [message.text, *(one for one in files if isinstance(one, str))]
+        content = ["\n".join(texts), *(one for one in files if not isinstance(one, str))]
+        content = content if len(content) > 1 else content[0]
+    if message.role == "tool":
+        return ToolReturnPart(tool_name=message.name, content=content, tool_call_id=message.call)
+    return UserPromptPart(content=content)
+
+
+def _answer(message: ChatMessage) -> Any:
+    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
+
+    if message.wire:
+        return ModelMessagesTypeAdapter.validate_json(message.wire)[0]
+    parts: list[Any] = [TextPart(content=message.text)] if message.text else []
+    parts += [ToolCallPart(tool_name=c.name, args=c.arguments, tool_call_id=c.id) for c in message.calls]
+    return ModelResponse(parts=parts)
+
+
+def _arguments(part: Any) -> str:
+    """As the model wrote them, which may be no JSON."""
+    return part.args if isinstance(part.args, str) else str(part.args_as_json_str())
+
+
+def _text_of(event: Any) -> str:
+    from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
+
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""

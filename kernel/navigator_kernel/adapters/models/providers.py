@@ -1,0 +1,174 @@
+"""Who answers as `provider:model`, where, and by which key: never one of the project's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from navigator_kernel.config.settings import ModelProvider, Models
+from navigator_kernel.errors import KernelError, NotFound, NotLoadable, UsageProblem
+from navigator_kernel.values.chat import PDF
+
+SERVICE = "navigator"  # under which the system's keyring keeps keys
+EXTRA = "pip install 'navigator-kernel[llm]'"
+NEVER = "none"  # in place of a key, to a service that asks for none
+
+# Servers on this machine, where nothing else is set
+LOCAL: Mapping[str, ModelProvider] = {
+    "llamacpp": ModelProvider("http://127.0.0.1:8080/v1"),
+    "lmstudio": ModelProvider("http://127.0.0.1:1234/v1"),
+    "ollama": ModelProvider("http://127.0.0.1:11434/v1", "ollama"),
+    "vllm": ModelProvider("http://127.0.0.1:8000/v1", "vllm"),
+}
+# Providers without a server here that are well known, for `model list`
+HOSTED = ("anthropic", "deepseek", "google", "groq", "mistral", "moonshotai", "openai", "openai-chat", "openrouter")
+# Those whose models see pictures, and read PDFs, where nothing else is set
+SEEING = frozenset({"anthropic", "google", "google-gla", "google-vertex", "openai", "openai-chat", "openai-responses"})
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+class Key(NamedTuple):
+    """A key and where it was found: `environment`, `keyring`, or nowhere."""
+
+    value: str = ""
+    origin: str = ""
+    variable: str = ""
+
+
+def spelled_out(name: str, models: Models) -> tuple[str, str]:
+    """Provider and model of `provider:model`, or of an alias for one. UsageProblem for neither."""
+    named = models.aliases.get(name, name)
+    provider, _, model = named.partition(":")
+    if not provider or not model:
+        hint = "say provider:model, such as openai:gpt-5-mini, or an alias of [models.aliases]"
+        raise UsageProblem(f"{name!r} names no model", hint=hint)
+    return provider, model
+
+
+def served(provider: str, models: Models) -> ModelProvider | None:
+    """Where a provider's models are served, where that is no matter of course."""
+    return models.providers.get(provider) or LOCAL.get(provider)
+
+
+def check_provider(provider: str, models: Models) -> None:
+    """UsageProblem for a provider that the settings do not describe and that is not known otherwise."""
+    if served(provider, models) or provider in HOSTED:
+        return
+    try:
+        from pydantic_ai.providers import infer_provider_class
+    except ImportError:  # without the extra nobody can say
+        return
+    try:
+        infer_provider_class(provider)
+    except ImportError:  # it is known, and its package is not here
+        return
+    except ValueError as error:
+        known = ", ".join(HOSTED)
+        hint = f"one of {known}, or a table [models.providers.{provider}] with its url (navigator config path)"
+        raise UsageProblem(f"no provider is called {provider!r}", hint=hint) from error
+
+
+def seen_by(provider: str, models: Models) -> frozenset[str]:
+    """The media types of files that its models take. Of a service of the person's own nothing is known without
+    `vision`; one that only speaks like OpenAI's takes no PDFs."""
+    held = served(provider, models)
+    sees = provider in SEEING if held is None else bool(held.vision)
+    reads = provider in SEEING if held is None else held.kind in SEEING - {"openai"}
+    return (PICTURES | {PDF} if reads else PICTURES) if sees else frozenset()
+
+
+def find_key(provider: str, models: Models, env: Mapping[str, str] | None = None) -> Key:
+    """From the variable that the settings name, else PROVIDER_API_KEY, else the system's keyring."""
+    held = models.providers.get(provider)
+    family = provider.removesuffix("-chat").removesuffix("-responses")
+    variable = (held.key if held else "") or f"{family.upper().replace('-', '_')}_API_KEY"
+    if value := (os.environ if env is None else env).get(variable, ""):
+        return Key(value, "environment", variable)
+    if value := in_keyring(provider):
+        return Key(value, "keyring", variable)
+    return Key(variable=variable)
+
+
+def keep_key(provider: str, value: str) -> None:
+    """Into the system's keyring; an empty one is taken out. KernelError where there is none that keeps it."""
+    try:
+        import keyring
+    except ImportError as error:
+        raise NotLoadable("a keyring needs the extra `llm`", hint=EXTRA) from error
+    from keyring.errors import KeyringError, NoKeyringError, PasswordDeleteError
+
+    try:
+        if value:
+            keyring.set_password(SERVICE, provider, value)
+        else:
+            with suppress(NoKeyringError, PasswordDeleteError):
+                keyring.delete_password(SERVICE, provider)
+    except KeyringError as error:
+        hint = "set the key in the environment instead"
+        raise KernelError(f"this system's keyring keeps no key: {type(error).__name__}", hint=hint) from error
+
+
+def in_keyring(provider: str) -> str:
+    """Empty where there is none, or no keyring at all."""
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        return ""
+    try:
+        return keyring.get_password(SERVICE, provider) or ""
+    except (KeyringError, OSError):
+        return ""
+
+
+def wire(provider: str, model: str, models: Models, key: Key, http: Any) -> Any:
+    """The model of the library that speaks the provider's protocol over the client `http`. NotFound without a key that
+    it needs, NotLoadable without its package, UsageProblem for a provider of which nothing is known."""
+    try:
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+        from pydantic_ai.providers import infer_provider_class
+    except ImportError as error:
+        raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
+    held = served(provider, models)
+    check_provider(provider, models)
+    if not key.value and (held is None or held.key):
+        hint = f"export {key.variable}=…, or keep it in the keyring: navigator model key {provider}"
+        where = f": {key.variable} is not set" if held else ""
+        raise NotFound(f"there is no key for {provider!r}{where}", hint=hint)
+    try:
+        if held is not None and held.kind == "openai":
+            return _compatible(provider, model, held, key, http)
+        kind = held.kind if held else provider
+        made = _with_address(infer_provider_class(kind), held, key, http)
+        return infer_model(f"{kind}:{model}", provider_factory=lambda _: made)
+    except ImportError as error:
+        hint = f"pip install 'pydantic-ai-slim[{provider}]'"
+        raise NotLoadable(f"the package for {provider!r} is not installed", hint=hint) from error
+    except (UserError, ValueError) as error:
+        hint = f"check kind in [models.providers.{provider}]: openai, anthropic, or another service's name"
+        raise UsageProblem(f"provider {provider!r} cannot be asked so: {type(error).__name__}", hint=hint) from error
+
+
+def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: Any) -> Any:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    value = key.value or NEVER
+    made = OpenAICompatibleProvider(provider, base_url=held.url, api_key=value, http_client=http)
+    return OpenAIChatModel(model, provider=made)
+
+
+def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) -> Any:
+    import inspect
+
+    value = key.value or NEVER
+    if held is None:
+        return kind(api_key=value, http_client=http)
+    if "base_url" in inspect.signature(kind.__init__).parameters:
+        return kind(base_url=held.url, api_key=value, http_client=http)
+    from openai import AsyncOpenAI
+
+    return kind(openai_client=AsyncOpenAI(base_url=held.url, api_key=value, http_client=http, max_retries=0))

@@ -1,0 +1,339 @@
+"""Environments of packages, each made once, and there only when it is whole; Python's hold wheels, made by uv."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
+from navigator_kernel.errors import Busy, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
+from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+    from navigator_kernel.values.job import Outcome
+
+TIMEOUT = 15 * 60.0  # seconds for one environment, waiting for another process included
+DISK = 2 * 1024 * 1024 * 1024  # bytes of one environment
+LOCK = "requirements.lock"
+MARKER = "made.json"
+
+MODULES = "node_modules"
+_VENV, _BYTECODE, _CACHE, _WORK = "venv", "bytecode", "cache", "work"
+_LOCK_LIMIT = 16 * 1024 * 1024  # bytes
+_NAME = lazy_compile(r"[0-9a-f]{64}")
+_OPTIONS = ("--no-config", "--no-progress", "--quiet", "--color=never", "--no-python-downloads")
+_WHEELS = ("--only-binary=:all:", "--no-sources")
+_KEPT = lazy_compile(  # what says which index is asked, how and as whom; nothing that makes uv build or write elsewhere
+    r"HOME|LC_ALL|XDG_DATA_HOME|NETRC|SSL_CERT_FILE|SSL_CERT_DIR|SSL_CLIENT_CERT|(?i:(?:https?|all|no)_proxy)"
+    r"|UV_(?:DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|INDEX_STRATEGY|FIND_LINKS|NO_INDEX|OFFLINE|EXCLUDE_NEWER"
+    r"|KEYRING_PROVIDER|INSECURE_HOST|SYSTEM_CERTS|NATIVE_TLS|HTTP_TIMEOUT|HTTP_RETRIES)|UV_INDEX_\w+_(?:USERNAME|PASSWORD)"
+)
+_INDEXES = frozenset({"UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"})
+_OF_PIP = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_EXTRA_INDEX_URL": "UV_EXTRA_INDEX_URL"}
+_CAUSES = (
+    (r"hash mismatch", IntegrityMismatch, "hash", "the index gives other bytes than it named; ask its owner"),
+    (r"40[13] (?:Unauthorized|Forbidden)|authentication credentials", FetchFailed, "access",
+     "check the user and password of your index"),
+    (r"URL dependency", Refused, "url", "only packages of your index are taken; ask the package's author"),
+    (r"no usable wheels|has no wheels|building from source|no-build|no-binary", FetchFailed, "no-wheel",
+     "there is no binary wheel for this Python and machine, and nothing is built from source; name another version"),
+    (r"not found in the package registry|no versions? of", FetchFailed, "not-found", "check the name and the version"),
+    (r"No solution found", FetchFailed, "conflict", "the skill's packages do not go together; tell its author"),
+    (r"Request failed|error sending|Failed to fetch|dns|connect|timed out|network", FetchFailed, "network",
+     "check the network, the proxy settings and UV_DEFAULT_INDEX"),
+)  # fmt: skip
+
+
+class Environments:
+    """Each lies in a folder of its own below `folder`, by its fingerprint: `venv`, `requirements.lock` and the
+    bytecode of its modules for Python. `writer` may write to `folder`, which lies outside every project: what is in it
+    counts as agreed to. A `writer` of somebody else's must know it as it really lies."""
+
+    def __init__(
+        self, folder: Path, writer: Writer | None = None, *, timeout: float = TIMEOUT, disk: int = DISK
+    ) -> None:
+        self._folder = Path(os.path.realpath(folder))  # a sandbox knows no links on the way to it
+        self._writer = writer or FolderWriter([folder, self._folder])
+        self._timeout, self._disk = timeout, disk
+
+    def path(self, fingerprint: str) -> Path | None:
+        """The environment, whole and with an interpreter; None where there is none."""
+        found = self._named(fingerprint)
+        try:
+            marker = json.loads(read_bounded(found / MARKER, 1024))
+            whole = marker == {"fingerprint": fingerprint, "seal": _seal(found)} and self.main(found).exists()
+        except (OSError, ValueError, KernelError):
+            return None
+        return found if whole else None
+
+    def main(self, place: Path) -> Path:
+        """What an environment cannot be without."""
+        return python_of(place)
+
+    def build(self, place: Path, end: float) -> Build:
+        """What makes one in `place`; NotLoadable without its program."""
+        return Build(place, _program(), self._writer, end, self._disk)
+
+    def make(self, fingerprint: str, requirements: Sequence[str]) -> Path:
+        """The environment that holds `requirements`, made where there is none: every package a wheel, pinned in
+        `requirements.lock` with its hashes, nothing of it run.
+
+        NotLoadable without its program; FetchFailed, with a `reason`, for what cannot be had; IntegrityMismatch for
+        bytes that are not those that were named; Refused for more than the disk it may use; Busy where another process
+        needs all the time to make it.
+        """
+        target, end = self._named(fingerprint), monotonic() + self._timeout
+        self.build(target, end)
+        self._prepare()
+        with file_lock(self._lock(fingerprint), self._timeout):
+            self._sweep(fingerprint)
+            if found := self.path(fingerprint):
+                return found
+            place = self._folder / f"building-{fingerprint}-{os.urandom(4).hex()}"
+            try:
+                self.build(place, end).fetch(requirements)
+                self._writer.remove(target)
+                self._writer.move(place, target)
+                self.build(target, end).finish()
+            except BaseException:
+                for left in (place, target):
+                    self._discard(left)
+                raise
+            marker = {"fingerprint": fingerprint, "seal": _seal(target)}
+            self._writer.write(target / MARKER, json.dumps(marker).encode())
+        return target
+
+    def _named(self, fingerprint: str) -> Path:
+        if not _NAME.fullmatch(fingerprint):
+            raise Refused(f"{fingerprint!r} names no environment", hint="64 digits of skills.dependencies.fingerprint")
+        return self._folder / fingerprint
+
+    def _lock(self, fingerprint: str) -> Path:
+        return self._folder / f"{fingerprint}.lock"
+
+    def _prepare(self) -> None:
+        self._writer.make_folder(self._folder)
+        try:
+            self._folder.chmod(0o700)
+        except OSError as error:
+            message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
+            raise KernelError(message, hint="check whose folder it is") from error
+
+    def _sweep(self, held: str) -> None:
+        """Removes what builds left that were killed; those of other environments only where nobody holds them."""
+        for left in self._folder.glob("building-*"):
+            name = left.name.split("-")[1]
+            if name == held:
+                self._discard(left)
+            elif _NAME.fullmatch(name):
+                with suppress(Busy), file_lock(self._lock(name), 0):
+                    self._discard(left)
+
+    def _discard(self, path: Path) -> None:
+        with suppress(KernelError):  # a uv whose kernel was killed may still write to it; it goes next time
+            self._writer.remove(path)
+
+
+def activated(env: Path) -> dict[str, str]:
+    """What a process needs in its environment to use the one at `env`, which it must be let read."""
+    path = os.environ.get("PATH", os.defpath)
+    return {
+        "PATH": f"{python_of(env).parent}{os.pathsep}{path}",
+        "VIRTUAL_ENV": str(env / _VENV),
+        "PYTHONPYCACHEPREFIX": str(env / _BYTECODE),
+    }
+
+
+def argv_in(env: Path, argv: Sequence[str]) -> tuple[str, ...]:
+    """`argv` with the environment's interpreter where it starts Python by name, or the kernel's own."""
+    known = {"python", "python3", sys.executable}
+    return (str(python_of(env)), *argv[1:]) if argv[0] in known else tuple(argv)
+
+
+def python_of(env: Path) -> Path:
+    """The interpreter of the environment at `env`. Only a sandbox starts it: packages say what runs at its start."""
+    return env / _VENV / "bin" / "python"
+
+
+class Build(Struct, frozen=True):
+    """One environment on its way, in `place`, made by `program`; `end` is of `monotonic()`, `disk` the bytes that it
+    may take."""
+
+    place: Path
+    program: str
+    writer: Writer
+    end: float
+    disk: int
+
+    def fetch(self, requirements: Sequence[str]) -> None:
+        """Everything but the bytecode. The cache is its own: what a person built from source before is not taken."""
+        self.begin()
+        named, lock = self.place / _WORK / "requirements.in", self.place / LOCK
+        self.writer.write(named, "".join(f"{one.partition(' --hash=')[0]}\n" for one in requirements).encode())
+        found = self.place / _WORK / LOCK
+        self._uv(
+            *("pip", "compile", str(named), f"--output-file={found}", "--generate-hashes", *_WHEELS),
+            *("--no-header", "--no-annotate", "--no-emit-index-url", f"--python={sys.executable}"),
+        )
+        self.writer.write(lock, _held(read_bounded(found, _LOCK_LIMIT).decode(), requirements).encode())
+        venv = str(self.place / _VENV)
+        self._uv("venv", "--no-project", "--relocatable", f"--python={sys.executable}", venv)
+        self._uv(
+            *("pip", "install", "--require-hashes", "--no-deps", *_WHEELS, f"--python={python_of(self.place)}"),
+            *("--requirements", str(lock)),
+        )
+
+    def finish(self) -> None:
+        """Compiles its modules where they stay, apart from them: a job's own prefix for bytecode keeps out what lies
+        beside a skill's files. Not uv's way, which starts the new environment, and so what its packages say."""
+        prefix, lib = self.place / _BYTECODE, self.place / _VENV / "lib"
+        words = ("-m", "compileall", "-q", "-f", "-j0", "--invalidation-mode=unchecked-hash", str(lib))
+        self.run((sys.executable, "-I", "-S", f"-Xpycache_prefix={prefix}", *words), {})
+        self.tidy()
+
+    def begin(self) -> None:
+        for name in (_WORK, _CACHE):
+            self.writer.make_folder(self.place / name)
+
+    def tidy(self) -> None:
+        """Removes what is not needed any more."""
+        for name in (_WORK, _CACHE):
+            self.writer.remove(self.place / name)
+
+    def _uv(self, *words: str) -> None:
+        env = _environment()
+        outcome = self.run((self.program, *_OPTIONS, f"--cache-dir={self.place / _CACHE}", *words), env)
+        if outcome.exit_code:
+            raise _failure(outcome.stderr.decode("utf-8", "replace"), env)
+
+    def run(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Outcome:
+        """Nothing of it is left on return. FetchFailed where time ran out, Refused where it took too much disk."""
+        from navigator_kernel.adapters.processes.process import Contained, execute
+        from navigator_kernel.values.job import Job
+
+        left = max(0.0, self.end - monotonic())
+        cwd = self.place / _WORK
+        job = Job(
+            actor="script",
+            subject=Path(self.program).name,
+            digest="",
+            run=self.place.name,
+            argv=argv,
+            cwd=cwd,
+            timeout=left,
+            env=env,
+        )
+        outcome = execute(job, contained=Contained(argv, (), lambda _: None, lambda: "disk" if self._is_over() else ""))
+        if outcome.timed_out:
+            hint = "check the network, then try again"
+            raise FetchFailed("the skill's packages took too long to come", hint=hint, reason="timeout")
+        if outcome.exceeded or self._is_over():
+            message = f"the skill's packages take more than {self.disk // 1024**2} MiB"
+            raise Refused(message, hint="tell the skill's author", reason="too-large")
+        return outcome
+
+    def _is_over(self) -> bool:
+        """The cache and what is installed from it are the same bytes, by hard links."""
+        from navigator_kernel.adapters.files.tree import disk_used
+
+        return any(disk_used(self.place / name, self.disk) > self.disk for name in (_CACHE, _VENV, _BYTECODE, MODULES))
+
+
+def _program() -> str:
+    """Where uv is: the package's own program, else the one on PATH."""
+    import shutil
+
+    with suppress(ImportError, FileNotFoundError):
+        import uv
+
+        return uv.find_uv_bin()
+    if found := shutil.which("uv"):
+        return found
+    hint = "pip install 'navigator-kernel[env]'"
+    raise NotLoadable("packages of skills need uv, which is not installed", hint=hint, reason="no-uv")
+
+
+def cache_of(place: Path) -> Path:
+    return place / _CACHE
+
+
+def _environment() -> dict[str, str]:
+    """The person's own settings of indexes, pip's where uv has none."""
+    kept = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+    if _INDEXES.isdisjoint(kept):
+        kept |= {name: os.environ[old] for old, name in _OF_PIP.items() if old in os.environ}
+    return kept
+
+
+def _held(lock: str, requirements: Sequence[str]) -> str:
+    """`lock` with a line for each package, and of its hashes those that the requirements name, where they name any.
+    IntegrityMismatch where the index has none of these."""
+    named: dict[str, set[str]] = {}
+    for one in requirements:
+        word, *hashes = one.split(" --hash=")
+        if hashes:
+            named.setdefault(_package(word), set()).update(hashes)
+    return "".join(f"{_line(line, named)}\n" for line in lock.replace("\\\n", " ").splitlines() if line.strip())
+
+
+def _line(line: str, named: Mapping[str, set[str]]) -> str:
+    word, *hashes = (part.strip() for part in line.split(" --hash="))
+    kept = [one for one in hashes if one in named.get(_package(word), hashes)]
+    if not kept:
+        message = f"your index has other bytes of {word!r} than the skill names"
+        raise IntegrityMismatch(message, hint="tell the skill's author", reason="hash")
+    return " --hash=".join([word, *kept])
+
+
+def _package(requirement: str) -> str:
+    return re.split(r"[^a-z0-9-]", requirement, maxsplit=1)[0]
+
+
+def _failure(complaint: str, env: Mapping[str, str]) -> KernelError:
+    text = clean(hidden(complaint, env))
+    said = re.sub(r"\n\s*cause: ", ": ", text.partition("\nhint:")[0])
+    cause = shorten(said.removeprefix("error: "), 500).rstrip(".")
+    hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if re.search(form, text, re.IGNORECASE))
+    kind, reason, hint = next(hits, (FetchFailed, "", "see what uv says"))
+    return kind(f"the skill's packages cannot be had: {cause or 'uv gave no reason'}", hint=hint, reason=reason)
+
+
+def hidden(text: str, env: Mapping[str, str]) -> str:
+    """Without what logs in to an index, however it is spelled: a password may have an `@` of its own."""
+    known = [word for value in env.values() for word in re.findall(r"://([^\s/]+)@", value)]
+    known += [word.partition(":")[2] for word in known]
+    known += [value for name, value in env.items() if name.endswith("_PASSWORD")]
+    for word in sorted(filter(None, known), key=len, reverse=True):
+        text = text.replace(word, "***")
+    return strip_url_credentials(text)
+
+
+def _seal(env: Path) -> str:
+    """What tells whether all that was made is there as it was: SHA-256 over paths, modes, sizes, times and links."""
+    digest = hashlib.sha256()
+    for said in sorted(_below(str(env), "")):
+        digest.update(f"{said}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _below(folder: str, prefix: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            path, seen = f"{prefix}{entry.name}", entry.stat(follow_symlinks=False)
+            if entry.is_dir(follow_symlinks=False):
+                yield from _below(entry.path, f"{path}/")
+            elif path != MARKER:
+                where = str(Path(entry.path).readlink() if entry.is_symlink() else seen.st_mtime_ns)
+                yield f"{path}\0{seen.st_mode}\0{seen.st_size}\0{where}"

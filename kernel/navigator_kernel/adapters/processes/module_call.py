@@ -1,0 +1,73 @@
+"""Asks a module of the kernel something in a process of its own, within limits of time and memory."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+import secrets
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Any
+
+from navigator_kernel.adapters.processes.process import MARK, kill_tree
+from navigator_kernel.errors import KernelError, TimedOut
+from navigator_kernel.text import clean, shorten
+
+_SAID = 300  # characters of what it printed before it failed
+
+
+def call_module(module: str, question: dict[str, Any], *, seconds: int, memory: int) -> dict[str, Any]:
+    """The JSON object that `python -m module` answers, given `question` marshalled on stdin. `memory` in bytes of
+    addresses. TimedOut after `seconds`, its process group dead; KernelError for one that fails or answers nonsense."""
+    mark = secrets.token_hex(16)
+    process = start_module(module, seconds=seconds, memory=memory, mark=mark, errors=subprocess.PIPE)
+    try:
+        out, err = process.communicate(marshal.dumps(question), timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise TimedOut(f"it took longer than {seconds} seconds", hint="leave the plugin out") from error
+    finally:
+        kill_tree(process.pid, mark)
+        with suppress(ValueError, OSError, subprocess.TimeoutExpired):
+            process.communicate(timeout=1)  # what is left in the pipes, whose end somebody may hold open
+        process.wait()
+        for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+            with suppress(OSError):
+                stream.close()
+    if process.returncode:
+        said = shorten(clean(err.decode("utf-8", "replace")[-_SAID:]), _SAID)
+        raise KernelError(f"it ended with {process.returncode}: {said}", hint="leave the plugin out")
+    answer = json.loads(out)
+    if not isinstance(answer, dict):
+        raise KernelError("it answered no object", hint="leave the plugin out")
+    return answer
+
+
+def start_module(
+    module: str, *, seconds: int, memory: int, mark: str = "", errors: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    """`python -m module` in a fresh interpreter and a session of its own, which has no file open but its streams.
+    `seconds` of processor time, 0 for no limit; `mark` is for `kill_tree`."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)],
+        env={**os.environ, MARK: mark},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        start_new_session=True,
+    )
+
+
+# Limits come before anything of a plugin's is imported, which is found where this process would find it
+_START = """
+import json, resource, runpy, sys
+memory, seconds, module = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+limits = [(resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)]
+for which, value in limits + [(resource.RLIMIT_CPU, seconds)] * (seconds > 0):
+    hard = resource.getrlimit(which)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(which, (value, value))
+sys.path[:] = json.loads(sys.argv[4])
+runpy.run_module(module, run_name="__main__")
+"""

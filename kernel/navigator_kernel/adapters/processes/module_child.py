@@ -1,0 +1,200 @@
+"""Keeps a module of the kernel in a process of its own that answers one question after another, within limits."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import marshal
+import os
+import resource
+import select
+import signal
+import subprocess
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Any, NoReturn
+
+from navigator_kernel.adapters.processes.module_call import start_module
+from navigator_kernel.errors import KernelError, TimedOut
+
+_HEAD = 8  # bytes that say how long a message is
+_CHUNK = 1024 * 1024
+_ANSWER_LIMIT = 64 * 1024 * 1024  # bytes
+_HINT = "report it with the text that it was asked about"
+
+
+class ModuleChild:
+    """`module` calls `serve`. It is started by `start` or the first question, and again after it was killed; `memory`
+    in bytes of addresses. Each has a process of its own, so that several can work at the same time."""
+
+    def __init__(self, module: str, *, memory: int) -> None:
+        self._module, self._memory = module, memory
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._end: Callable[[], object] = lambda: None
+
+    def start(self) -> None:
+        """Returns at once; what the module prepares goes on meanwhile."""
+        with self._lock:
+            self._started()
+
+    def ask(self, question: Any, *, seconds: int) -> Any:
+        """What it answers. TimedOut after `seconds`, KernelError where it ended: it is dead after both."""
+        with self._lock:
+            process = self._started()
+            deadline = time.monotonic() + seconds
+            try:
+                _send(process.stdin, marshal.dumps((seconds, question)), deadline)
+                return json.loads(_received(process.stdout, deadline))
+            except TimeoutError:
+                raise self._too_slow(seconds) from None
+            except (OSError, EOFError):
+                code = self._killed(process)
+                if code == -signal.SIGXCPU:
+                    raise self._too_slow(seconds) from None
+                raise KernelError(f"its process ended with {code}", hint=_HINT) from None
+            except BaseException:
+                self._killed(process)
+                raise
+
+    def kill(self) -> None:
+        """Ends what it is asked in another thread, which gets KernelError."""
+        if (process := self._process) is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Its process group is dead afterwards."""
+        with self._lock:
+            if self._process is not None:
+                self._killed(self._process)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            self._process = start_module(self._module, seconds=0, memory=self._memory)
+            for stream in (self._process.stdin, self._process.stdout):
+                os.set_blocking(_open(stream).fileno(), False)
+            self._end = weakref.finalize(self, _kill, self._process)  # where nobody closes it, and when Python ends
+        return self._process
+
+    def _killed(self, process: subprocess.Popen[bytes]) -> int:
+        """How it ended. What died by itself is waited for a moment: its streams close before it is gone."""
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.2 if _hung_up(process) else 0)
+        self._end()
+        self._process = None
+        return process.wait()
+
+    def _too_slow(self, seconds: int) -> TimedOut:
+        if self._process is not None:
+            self._killed(self._process)
+        return TimedOut(f"it took longer than {seconds} seconds", hint=_HINT)
+
+
+def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
+    """Answers each question that comes in on stdin, until that is closed. While it works it is ended as soon as nobody
+    holds the other end any more, whatever it is doing. What is printed goes to stderr."""
+    out = os.dup(1)
+    os.dup2(2, 1)
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    while head := _all_of(_HEAD):
+        seconds, question = marshal.loads(_all_of(int.from_bytes(head)))  # noqa: S302 - the kernel wrote it
+        _limit_time(seconds)
+        _die_with_asker(on=True)
+        told = json.dumps(answer(question)).encode()
+        _die_with_asker(on=False)
+        message = memoryview(len(told).to_bytes(_HEAD) + told)
+        while message:
+            message = message[os.write(out, message) :]
+    os._exit(0)
+
+
+def _limit_time(seconds: int) -> None:
+    """From now on, for the case that the asker cannot stop it."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    soft = int(used.ru_utime + used.ru_stime) + seconds + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+
+
+def _die_with_asker(*, on: bool) -> None:
+    """A pipe whose other end was closed sends SIGIO, which ends a process that does not handle it (fcntl(2), O_ASYNC);
+    a thread that watches would wait until a pattern has matched."""
+    flags = fcntl.fcntl(0, fcntl.F_GETFL)
+    fcntl.fcntl(0, fcntl.F_SETFL, flags | os.O_ASYNC if on else flags & ~os.O_ASYNC)
+    if on and _events(0, 0, 0):
+        os._exit(0)  # it was closed just before
+
+
+def _all_of(size: int) -> bytes:
+    """The next `size` bytes of stdin; fewer where it ends."""
+    held = bytearray()
+    while len(held) < size and (chunk := os.read(0, min(size - len(held), _CHUNK))):
+        held += chunk
+    return bytes(held)
+
+
+def _send(stream: IO[bytes] | None, body: bytes, deadline: float) -> None:
+    fd = _open(stream).fileno()
+    for part in (len(body).to_bytes(_HEAD), body):
+        left = memoryview(part)
+        while left:
+            _wait(fd, select.POLLOUT, deadline)
+            left = left[os.write(fd, left[:_CHUNK]) :]
+
+
+def _received(stream: IO[bytes] | None, deadline: float) -> bytes:
+    fd = _open(stream).fileno()
+    size = int.from_bytes(_part(fd, _HEAD, deadline))
+    if size > _ANSWER_LIMIT:
+        raise KernelError(f"its answer has {size} bytes", hint=_HINT)
+    return _part(fd, size, deadline)
+
+
+def _part(fd: int, size: int, deadline: float) -> bytes:
+    held = bytearray()
+    while len(held) < size:
+        _wait(fd, select.POLLIN, deadline)
+        chunk = os.read(fd, min(size - len(held), _CHUNK))
+        if not chunk:
+            raise EOFError
+        held += chunk
+    return bytes(held)
+
+
+def _wait(fd: int, event: int, deadline: float) -> None:
+    left = deadline - time.monotonic()
+    if left <= 0 or not _events(fd, event, left):
+        raise TimeoutError
+
+
+def _events(fd: int, event: int, seconds: float) -> int:
+    """Those of `fd` that came within `seconds`; that it was closed is always one."""
+    poll = select.poll()
+    poll.register(fd, event)
+    found = poll.poll(seconds * 1000)
+    return found[0][1] if found else 0
+
+
+def _hung_up(process: subprocess.Popen[bytes]) -> bool:
+    return bool(_events(_open(process.stdout).fileno(), 0, 0) & select.POLLHUP)
+
+
+def _open(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        raise ValueError("it was started without this stream")
+    return stream
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    for stream in (process.stdin, process.stdout):
+        with suppress(OSError):
+            _open(stream).close()
+    process.wait()

@@ -1,0 +1,117 @@
+"""Environments of Node packages, each made once by npm without running any of their scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.adapters.processes.environments import MODULES, Build, Environments, cache_of, hidden
+from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
+from navigator_kernel.text import clean, lazy_compile, shorten
+from navigator_kernel.values.job import NPM
+
+LOCK_LIMIT = 16 * 1024 * 1024  # bytes
+_START, _HOOKS = "start.mjs", "hooks.mjs"
+# `require` looks into NODE_PATH and `import` does not: what a script's own folders do not have is looked for here
+_START_TEXT = 'import { register } from "node:module";\nregister(new URL("./hooks.mjs", import.meta.url));\n'
+_HOOKS_TEXT = """\
+const here = new URL("./package.json", import.meta.url).href;
+export async function resolve(specifier, context, next) {
+  try {
+    return await next(specifier, context);
+  } catch (error) {
+    if (error.code !== "ERR_MODULE_NOT_FOUND" || /^[./#]|^[a-z]+:/.test(specifier)) throw error;
+    return next(specifier, { ...context, parentURL: here });
+  }
+}
+"""
+_KEPT = lazy_compile(  # which registry is asked, how and as whom
+    r"HOME|LC_ALL|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|SSL_CERT_DIR|(?i:(?:https?|all|no)_proxy)"
+    r"|(?i:npm_config_(?:registry|userconfig|cafile|strict_ssl|proxy|https_proxy|noproxy|fetch_retries|offline))"
+)
+_ELSEWHERE = lazy_compile(
+    r"(?!npm:)[^:/]*[:/]"
+)  # an address, a path or a repository; `npm:` is another name in the registry
+_CAUSES = (
+    (r"EINTEGRITY", IntegrityMismatch, "hash", "the registry gives other bytes than it named; ask its owner"),
+    (r"E40[13]\b", FetchFailed, "access", "check how you log in to your registry"),
+    (r"E404|ETARGET|ENOVERSIONS", FetchFailed, "not-found", "check the name and the version"),
+    (r"ERESOLVE", FetchFailed, "conflict", "the skill's packages do not go together; tell its author"),
+    (r"EALLOWGIT", Refused, "url", "only packages of your registry are taken; ask the package's author"),
+    (r"ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|network", FetchFailed, "network", "check the network and your registry"),
+)
+
+
+class NodeEnvironments(Environments):
+    """Each holds `node_modules`, and what lets a script elsewhere import from it."""
+
+    def main(self, place: Path) -> Path:
+        return place / MODULES
+
+    def build(self, place: Path, end: float) -> Build:
+        program = shutil.which("npm")
+        if program is None:
+            hint = "install Node.js with npm"
+            raise NotLoadable("Node packages of skills need npm, which is not installed", hint=hint, reason="no-npm")
+        return NodeBuild(place, program, self._writer, end, self._disk)
+
+
+def node_activated(env: Path) -> dict[str, str]:
+    """What a process needs in its environment to use the one at `env`, which it must be let read."""
+    return {"NODE_PATH": str(env / MODULES), "NODE_OPTIONS": f"--import={(env / _START).as_uri()}"}
+
+
+class NodeBuild(Build, frozen=True):
+    def fetch(self, requirements: Sequence[str]) -> None:
+        """No script of a package is run, and nothing comes from elsewhere than a registry, with its digest."""
+        self.begin()
+        named = dict(one.removeprefix(NPM).rpartition("@")[::2] for one in requirements)
+        body = json.dumps({"private": True, "type": "module", "dependencies": named})
+        self.writer.write(self.place / "package.json", body.encode())
+        options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-progress", "--omit=dev", "--loglevel=error")
+        env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
+        env |= {"npm_config_allow_git": "none", "npm_config_update_notifier": "false"}
+        argv = (self.program, "install", *options, f"--prefix={self.place}", f"--cache={cache_of(self.place)}")
+        outcome = self.run(argv, env)
+        if outcome.exit_code:
+            raise _failure(outcome.stderr.decode("utf-8", "replace"), env)
+        _refuse_others(self.place)
+
+    def finish(self) -> None:
+        for name, text in ((_START, _START_TEXT), (_HOOKS, _HOOKS_TEXT)):
+            self.writer.write(self.place / name, text.encode())
+        self.tidy()
+
+
+def _refuse_others(place: Path) -> None:
+    """Refused for a package that is a link, or that came without a digest from its registry."""
+    try:
+        held: Any = json.loads(read_bounded(place / MODULES / ".package-lock.json", LOCK_LIMIT))
+        packages = held["packages"].items()
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise FetchFailed("npm left no list of what it installed", hint="use npm 7 or newer", reason="npm") from error
+    for name, one in packages:
+        source, wanted = (
+            str(one.get("resolved", "")),
+            {**one.get("dependencies", {}), **one.get("optionalDependencies", {})},
+        )
+        reaches = any(_ELSEWHERE.match(str(version)) for version in wanted.values())
+        is_of_registry = one.get("integrity") and source.startswith(("https://", "http://"))
+        if reaches or one.get("link") or not is_of_registry:
+            hint = "only packages of your registry are taken; ask the package's author"
+            raise Refused(f"{shorten(clean(name, lines=False), 80)!r} is not from a registry", hint=hint, reason="url")
+
+
+def _failure(complaint: str, env: dict[str, str]) -> KernelError:
+    text = clean(hidden(complaint, env))
+    said = [line.removeprefix("npm error ") for line in text.splitlines() if "complete log" not in line]
+    hits = ((kind, reason, hint) for form, kind, reason, hint in _CAUSES if re.search(form, text))
+    kind, reason, hint = next(hits, (FetchFailed, "", "see what npm says"))
+    message = f"the skill's packages cannot be had: {shorten(' '.join(said), 500) or 'npm gave no reason'}"
+    return kind(message, hint=hint, reason=reason)

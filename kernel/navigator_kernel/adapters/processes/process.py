@@ -1,0 +1,298 @@
+"""Runs one process to its end: no shell, no stdin, capped output, and nothing of its tree left alive."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import secrets
+import selectors
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from navigator_kernel.adapters.files.scratch import scratch_environment
+from navigator_kernel.adapters.processes.launcher import descendants
+from navigator_kernel.errors import NoSandbox, NotFound, Refused, UsageProblem
+from navigator_kernel.values.job import OUTPUT_LIMIT, Exceeded, Job, Outcome
+
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")  # the environment's allow-list
+MARK = "NAVIGATOR_PROCESS"
+HIDING = 1.0  # seconds for which a process may not be looked into
+
+_CHUNK = 65_536
+_GRACE = 0.5  # seconds in which the last output of a killed tree is read
+
+
+_STUBBORN = 2.0  # seconds in which what does not die is killed again: another person's, or one that waits for a disk
+_TICK = 0.2  # seconds between two looks at what nothing else watches
+
+
+class Contained(NamedTuple):
+    """How a job is started where it is contained: `argv` in place of its own, with the files `fds` open. `started` is
+    told its number; `exceeded` names a limit that it went over, while it runs."""
+
+    argv: tuple[str, ...]
+    fds: tuple[int, ...]
+    started: Callable[[int], None]
+    exceeded: Callable[[], Exceeded]
+
+
+class ProcessRunner:
+    """Runs jobs as they are. It contains nothing: the sandbox decides whether and in what a job runs."""
+
+    async def run(self, job: Job, contained: Contained | None = None) -> Outcome:
+        """`execute` in a thread; cancelling the task kills the tree."""
+        import asyncio
+
+        wake, stop = os.pipe()
+        try:
+            work = asyncio.get_running_loop().run_in_executor(None, execute, job, wake, contained)
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                os.write(stop, b"x")
+                await asyncio.wait([work])
+                raise
+        finally:
+            os.close(wake)
+            os.close(stop)
+
+
+def execute(job: Job, wake: int | None = None, contained: Contained | None = None) -> Outcome:
+    """Starts `job` and returns when it ended, its time ran out, it went over a limit, or `wake` became readable.
+
+    NoSandbox where processes cannot be watched, NotFound where the program is not there, Refused where it may not
+    be executed, UsageProblem where an argument is over the system's 128 KiB.
+    """
+    started = time.perf_counter()
+    folder = job.cwd.parent if job.cwd.parent.name == job.run else job.cwd  # that of the run
+    place = hashlib.sha256(f"{folder}\0{job.run}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    if contained is None:
+        _kill_marked(place)  # a run does one thing at a time: what is left of it belonged to a kernel that was killed
+    mark = f"{place}.{secrets.token_hex(16)}"
+    process = _start(job, mark, contained)
+    watch = _Watch(process, wake, contained.exceeded if contained else None)
+    try:
+        if contained is not None:
+            contained.started(process.pid)
+        ended = watch.until(started + job.timeout)
+    finally:
+        kill_tree(process.pid, "" if contained else mark)
+        exit_code = process.wait()
+        watch.drain(time.perf_counter() + _GRACE)
+        watch.close()
+    out, err = watch.kept
+    return Outcome(
+        exit_code=(exit_code if exit_code >= 0 else 128 - exit_code) if ended else None,
+        stdout=bytes(out),
+        stderr=bytes(err),
+        elapsed=time.perf_counter() - started,
+        timed_out=not ended and not watch.over,
+        truncated=watch.truncated,
+        exceeded=watch.over,
+    )
+
+
+def environment(job: Job, mark: str) -> dict[str, str]:
+    """The allow-list, a home and places for temporary files and bytecode that are this process's alone, then what the
+    job itself sets."""
+    passed: Mapping[str, str] = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    own = {**scratch_environment(job.scratch or job.cwd), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **passed, **own, "PYTHONIOENCODING": "utf-8", **job.env, MARK: mark}
+
+
+def _start(job: Job, mark: str, contained: Contained | None) -> subprocess.Popen[bytes]:
+    if not hasattr(os, "pidfd_open"):
+        raise NoSandbox("processes are run on Linux 5.3 or newer only", hint="use a prompt skill, or a Linux machine")
+    try:
+        return subprocess.Popen(
+            contained.argv if contained else job.argv,
+            pass_fds=contained.fds if contained else (),
+            cwd=job.cwd,
+            env=environment(job, mark),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise NotFound(f"no program is called {job.argv[0]!r}", hint="check the command and PATH") from error
+    except (PermissionError, OSError) as error:
+        if error.errno == errno.E2BIG:
+            raise too_long(job) from error
+        message = f"{job.argv[0]!r} cannot be started: {error.strerror}"
+        raise Refused(message, hint="check that it is a program") from error
+
+
+def too_long(job: Job) -> UsageProblem:
+    message = f"{job.subject} is given more text than a command can take (128 KiB)"
+    return UsageProblem(message, hint="give it a file: in a workflow NAVIGATOR_PREVIOUS names one")
+
+
+class _Watch(Struct):
+    """Reads both streams and waits for the leader, all in one place."""
+
+    process: subprocess.Popen[bytes]
+    wake: int | None
+    exceeded: Callable[[], Exceeded] | None = None
+    over: Exceeded = ""
+    kept: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    truncated: bool = False
+    selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    pidfd: int = -1
+
+    def __post_init__(self) -> None:
+        self.pidfd = os.pidfd_open(self.process.pid)
+        self.selector.register(self.pidfd, selectors.EVENT_READ, "ended")
+        if self.wake is not None:
+            self.selector.register(self.wake, selectors.EVENT_READ, "stop")
+        pipes = [stream for stream in (self.process.stdout, self.process.stderr) if stream is not None]
+        for index, stream in enumerate(pipes):
+            os.set_blocking(stream.fileno(), False)
+            self.selector.register(stream, selectors.EVENT_READ, index)
+
+    def until(self, deadline: float) -> bool:
+        """Whether the leader ended by itself before `deadline` (of `perf_counter`)."""
+        look = time.perf_counter() + _TICK
+        while (left := deadline - time.perf_counter()) > 0:
+            for key, _ in self.selector.select(left if self.exceeded is None else min(left, _TICK)):
+                if key.data == "ended":
+                    return True
+                if key.data == "stop":
+                    return False
+                self._read(key)
+            if self.exceeded is not None and time.perf_counter() >= look:
+                self.over = self.exceeded()
+                look = time.perf_counter() + _TICK
+                if self.over:
+                    return False
+        return False
+
+    def drain(self, deadline: float) -> None:
+        """What is still in the pipes; a stranger that holds one open ends the wait at `deadline`."""
+        for fd in (self.pidfd, self.wake):
+            if fd is not None and fd in self.selector.get_map():
+                self.selector.unregister(fd)
+        while self.selector.get_map() and (left := deadline - time.perf_counter()) > 0:
+            ready = self.selector.select(left)
+            for key, _ in ready:
+                self._read(key)
+
+    def close(self) -> None:
+        self.selector.close()
+        os.close(self.pidfd)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def _read(self, key: selectors.SelectorKey) -> None:
+        try:
+            chunk = os.read(key.fd, _CHUNK)
+        except BlockingIOError:
+            return
+        if not chunk:
+            self.selector.unregister(key.fileobj)
+            return
+        kept = self.kept[key.data]
+        room = OUTPUT_LIMIT - len(kept)
+        self.truncated = self.truncated or len(chunk) > room
+        kept += chunk[: max(room, 0)]
+
+
+def kill_tree(leader: int, mark: str) -> None:
+    """Every descendant, the process group, and every process that inherited the mark and left the group, until none is
+    found. What a contained process leaves behind stays the leader's: that one goes last."""
+    end = time.perf_counter() + _STUBBORN
+    while (found := descendants(leader)) and time.perf_counter() < end:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+    if mark:
+        _kill_marked(mark)
+
+
+def _kill_marked(mark: str) -> None:
+    """Every process whose mark begins with `mark`, until none is found."""
+    needle = f"{MARK}={mark}".encode()
+    for _ in range(20):
+        left = [pid for pid in _others() if _carries(pid, needle)]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _others() -> list[int]:
+    me = os.getpid()
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != me]
+
+
+def _carries(pid: int, needle: bytes) -> bool:
+    try:
+        if b"\nState:\tZ" in Path(f"/proc/{pid}/status").read_bytes()[:200]:
+            return False
+        return needle in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+
+
+def unlinked(leader: int, limit: int, hidden: dict[int, float]) -> int:
+    """Bytes of files without a name, on a disk or in memory, that the processes below `leader` hold open.
+
+    A process that lets nobody see its files for a second counts as more than `limit`; not where the leader lets nobody,
+    either, as a setuid bubblewrap does not. `hidden` keeps since when, from one look to the next: a process that is
+    being started cannot be seen for a moment.
+    """
+    held: dict[tuple[int, int], int] = {}
+    seen, now = _open_files(leader, held), time.monotonic()
+    for pid in descendants(leader):
+        if _open_files(pid, held):
+            hidden.pop(pid, None)
+        elif seen and now - hidden.setdefault(pid, now) > HIDING:
+            return limit + 1
+    return sum(held.values())
+
+
+def _open_files(pid: int, held: dict[tuple[int, int], int]) -> bool:
+    """Whether they can be seen; each thread is looked at, for the first one may have ended."""
+    for task in _listing(f"/proc/{pid}/task") or ():
+        folder = f"/proc/{pid}/task/{task}/fd"
+        names = _listing(folder)
+        if names is None and not _is_dead(f"/proc/{pid}/task/{task}/stat"):
+            return False
+        for name in names or ():
+            with contextlib.suppress(OSError):
+                seen = Path(folder, name).stat()
+                if seen.st_nlink == 0 and stat.S_ISREG(seen.st_mode):
+                    held[seen.st_dev, seen.st_ino] = seen.st_blocks * 512
+    return True
+
+
+def _listing(folder: str) -> list[str] | None:
+    """None where it may not be seen."""
+    try:
+        return os.listdir(folder)
+    except PermissionError:
+        return None
+    except OSError:
+        return []
+
+
+def _is_dead(file: str) -> bool:
+    try:
+        return Path(file).read_bytes().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except (OSError, IndexError):
+        return True

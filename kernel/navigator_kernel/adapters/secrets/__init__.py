@@ -1,0 +1,1 @@
+"""Finding secrets in text, and replacing them."""

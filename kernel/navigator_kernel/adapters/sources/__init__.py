@@ -1,0 +1,1 @@
+"""Repositories, folders and archives, each read as a tree of entries."""

@@ -1,0 +1,306 @@
+"""Reads a zip or tar archive as a tree of entries, the way a commit is read; nothing is unpacked onto the disk."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import re
+import stat
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, NamedTuple, Self
+
+from navigator_kernel.adapters.sources.git import TreeEntry
+from navigator_kernel.errors import FetchFailed, Refused
+from navigator_kernel.text import lazy_compile
+
+COUNT_LIMIT = 50_000  # members; also folders
+TOTAL_LIMIT = 512 * 1024 * 1024  # bytes, of the archive and of all that is packed in it
+DEPTH_LIMIT = 64  # folders
+PATH_LIMIT = 4_096  # bytes, also of what a link says
+STREAM_LIMIT = TOTAL_LIMIT + COUNT_LIMIT * 2_048  # bytes, with the headers and the padding of a tar archive
+_PIECE = 1024 * 1024  # bytes; nothing longer is asked for at once
+_INDEX_LIMIT = 16 * 1024 * 1024  # bytes of a zip archive's list of members
+_END = struct.Struct("<4s4H2LH")  # a zip archive's end record
+_Stream = IO[bytes] | gzip.GzipFile
+_DRIVE = lazy_compile(r"[A-Za-z]:")
+_DAMAGE = (
+    tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, struct.error, RuntimeError, ValueError,
+    ArithmeticError, LookupError, TypeError, AttributeError,
+)  # fmt: skip  # all that the readers of hostile archives raise; RuntimeError covers RecursionError
+
+
+class Member(NamedTuple):
+    """`mode` as git writes it, empty where `problem` says why it cannot be used; `at` is where its bytes begin."""
+
+    path: str
+    mode: str
+    size: int
+    at: int = 0
+    text: str = ""  # what a link says, where the archive tells it beside the bytes
+    problem: str = ""
+
+
+class ArchiveSource:
+    """The same shape as `adapters.folder.FolderSource`, over an archive; an id is the path itself.
+
+    Refused on entering for any member that could be written elsewhere or means more than a file, FetchFailed for what
+    is no zip, tar or tar.gz archive.
+    """
+
+    commit = ""
+    tree = ""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._digests: dict[str, str] = {}
+        self.entries: tuple[TreeEntry, ...] = ()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            file = stack.enter_context(self._opened())
+            with self._damage_named():
+                self._pack: _Zip | _Tar = _Zip(file) if file.read(4) in {b"PK\3\4", b"PK\5\6"} else _Tar(file)
+                self._members = self._checked(self._pack.members())
+            self.entries = tuple(sorted(map(_entry, self._members.values()), key=lambda entry: entry.path))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.__exit__(kind, error, at)
+
+    def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
+        """The files by id, read in the order in which they are packed. Refused over `each` or `total` bytes."""
+        wanted = [self._members[oid] for oid in dict.fromkeys(oids)]
+        found: dict[str, bytes] = {}
+        for member in sorted(wanted, key=lambda member: member.at):
+            found[member.path] = self._read(member, each)
+            total -= len(found[member.path])
+            if total < 0:
+                raise Refused("the files are too many bytes together", hint="name fewer skills", reason="too-large")
+        return found
+
+    def fingerprint(self, entry: TreeEntry) -> str:
+        """A word that is equal for equal contents."""
+        if entry.kind != "blob":
+            return ""
+        if entry.oid not in self._digests:
+            data = self._read(self._members[entry.oid], TOTAL_LIMIT)
+            self._digests[entry.oid] = hashlib.sha256(data).hexdigest()
+        return self._digests[entry.oid]
+
+    def _read(self, member: Member, limit: int) -> bytes:
+        limit = min(limit, PATH_LIMIT) if member.mode == "120000" else limit
+        if member.text:
+            return os.fsencode(member.text)
+        if member.size > limit:
+            message = f"{member.path!r} is over {limit} bytes"
+            raise Refused(message, hint="ask its author to leave it out", reason="too-large")
+        with self._damage_named():
+            data = self._pack.read(member, limit)
+        if len(data) != member.size:
+            raise self._damaged()
+        return data
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        try:
+            handle = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            message = f"cannot read {str(self._path)!r}: {error.strerror}"
+            raise FetchFailed(message, hint="check the path") from error
+        with os.fdopen(handle, "rb") as file:
+            seen = os.fstat(handle)
+            if not stat.S_ISREG(seen.st_mode):
+                raise FetchFailed(f"{str(self._path)!r} is no file", hint="check the path")
+            if seen.st_size > TOTAL_LIMIT:
+                raise _too_large(f"{str(self._path)!r} is over {TOTAL_LIMIT} bytes")
+            yield file
+
+    def _checked(self, members: Iterable[Member]) -> dict[str, Member]:
+        """The members and the folders above them by path; Refused with every problem in `data["problems"]`."""
+        found: dict[str, Member] = {}
+        problems: list[str] = []
+        total = 0
+        for count, member in enumerate(members, 1):
+            total += max(member.size, 0)
+            if count > COUNT_LIMIT or len(found) > 2 * COUNT_LIMIT or total > TOTAL_LIMIT:
+                raise _too_large(f"{str(self._path)!r} holds over {COUNT_LIMIT} files or {TOTAL_LIMIT} bytes")
+            problem = _path_problem(member.path) or member.problem or _added(found, member)
+            if problem:
+                problems.append(f"{member.path[:200]!r} {problem}")
+        if problems:
+            message = f"{str(self._path)!r} is not safe to read: {'; '.join(problems[:3])}"
+            raise Refused(message, hint="pack it again from plain files and folders", problems=problems)
+        return found
+
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        try:
+            yield
+        except _DAMAGE as error:
+            raise self._damaged() from error
+
+    def _damaged(self) -> FetchFailed:
+        return FetchFailed(f"{str(self._path)!r} is no archive, or is damaged", hint="a .skill, .zip, .tar or .tar.gz")
+
+
+class _Zip:
+    def __init__(self, file: IO[bytes]) -> None:
+        _refuse_long_index(file)
+        self._zip = zipfile.ZipFile(file)
+        self._infos = self._zip.infolist()
+
+    def members(self) -> Iterator[Member]:
+        for at, info in enumerate(self._infos):
+            path = info.orig_filename if "\0" in info.orig_filename else info.filename
+            mode, problem = _zip_mode(info)
+            yield Member(path.removesuffix("/"), mode, info.file_size, at, problem=problem)
+
+    def read(self, member: Member, limit: int) -> bytes:
+        """At most `limit` bytes, and never more than the archive says that it holds."""
+        with self._zip.open(self._infos[member.at]) as stream:
+            return stream.read(min(limit, member.size) + 1)
+
+
+class _Tar:
+    def __init__(self, file: IO[bytes]) -> None:
+        file.seek(0)
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        self._stream = _Bounded(gzip.GzipFile(fileobj=file) if packed else file)
+
+    def members(self) -> Iterator[Member]:
+        with tarfile.open(fileobj=self._stream, mode="r:", errors="surrogateescape") as tar:
+            last = -1
+            for info in tar:
+                if info.offset_data <= last:
+                    raise tarfile.ReadError("it leads backwards")
+                last = info.offset_data
+                path = re.sub(r"\A(\./)+", "", info.name).rstrip("/")
+                if path not in {"", "."} or not info.isdir():
+                    mode, problem = _tar_mode(info)
+                    text = info.linkname if info.issym() else ""
+                    size = info.size if mode.startswith("100") else len(os.fsencode(text))
+                    yield Member(path, mode, size, info.offset_data, text, problem)
+            self._stream.seek(tar.offset)
+            if self._stream.read(512).strip(b"\0"):  # tarfile takes a broken header for the end
+                raise tarfile.ReadError("no end where the members end")
+
+    def read(self, member: Member, limit: int) -> bytes:
+        self._stream.seek(member.at)
+        pieces, left = [], min(member.size, limit)
+        while left and (piece := self._stream.read(min(left, _PIECE))):
+            pieces.append(piece)
+            left -= len(piece)
+        return b"".join(pieces)
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that ends in an error where it gets longer than anything that is read from it may be."""
+
+    def __init__(self, inner: _Stream) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not 0 <= size <= _PIECE:
+            raise _too_large("a header of the archive is too long")
+        self._refuse_far(self.tell() + size)
+        return self._inner.read(size)
+
+    def seek(self, position: int, whence: int = 0, /) -> int:
+        self._refuse_far(position)
+        return self._inner.seek(position, whence)
+
+    def tell(self) -> int:
+        return self._inner.tell()
+
+    def _refuse_far(self, position: int) -> None:
+        if position > STREAM_LIMIT:
+            raise _too_large(f"the archive holds over {TOTAL_LIMIT} bytes")
+
+
+def _refuse_long_index(file: IO[bytes]) -> None:
+    """zipfile reads the whole list of members, however many the archive claims; it looks for the list as we do."""
+    size = file.seek(0, os.SEEK_END)
+    start = max(size - _END.size - 0xFFFF, 0)
+    file.seek(start)
+    tail = file.read()
+    at = len(tail) - _END.size
+    if at < 0 or tail[at : at + 4] != b"PK\5\6" or tail[-2:] != b"\0\0":
+        at = tail.rfind(b"PK\5\6")
+    if at < 0 or at + _END.size > len(tail):
+        raise zipfile.BadZipFile("no end record")
+    file.seek(max(start + at - 20, 0))
+    if _END.unpack_from(tail, at)[5] > _INDEX_LIMIT or file.read(4) == b"PK\6\7":  # the latter announces a longer one
+        raise _too_large("the archive's list of members is too long")
+
+
+def _zip_mode(info: zipfile.ZipInfo) -> tuple[str, str]:
+    if info.flag_bits & (0x1 | 0x40 | 0x2000):
+        return "", "is encrypted"
+    if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        return "", "is packed in a way that is not read here"
+    mode = info.external_attr >> 16
+    kind = stat.S_IFMT(mode)
+    if info.is_dir():
+        return ("040000", "") if kind in {0, stat.S_IFDIR} else ("", "is no folder, and is named like one")
+    if kind == stat.S_IFLNK:
+        return "120000", ""
+    if kind not in {0, stat.S_IFREG}:
+        return "", "is no regular file"
+    return "100755" if mode & 0o100 else "100644", ""
+
+
+def _tar_mode(info: tarfile.TarInfo) -> tuple[str, str]:
+    if info.islnk():
+        return "", "is a hard link"
+    if info.isdir():
+        return "040000", ""
+    if info.issym():
+        return "120000", ""
+    if not info.isreg() or info.issparse() or info.size < 0:
+        return "", "is no regular file"
+    return "100755" if info.mode & 0o100 else "100644", ""
+
+
+def _path_problem(path: str) -> str:
+    if path.startswith("/") or _DRIVE.match(path):
+        return "is an absolute path"
+    if "\\" in path or "\0" in path or len(os.fsencode(path)) > PATH_LIMIT:
+        return "is no plain path"
+    parts = path.split("/")
+    if ".." in parts:
+        return "leads outside"
+    if "" in parts or "." in parts:
+        return "is no plain path"
+    return "is too deep" if len(parts) > DEPTH_LIMIT else ""
+
+
+def _added(found: dict[str, Member], member: Member) -> str:
+    """Adds it and the folders above it; why not, where something of its name is there."""
+    parts = member.path.split("/")
+    for depth in range(1, len(parts)):
+        above = "/".join(parts[:depth])
+        if found.setdefault(above, Member(above, "040000", 0)).mode != "040000":
+            return "lies below a file"
+    held = found.setdefault(member.path, member)
+    return "is there twice" if held is not member and (held.mode, member.mode) != ("040000", "040000") else ""
+
+
+def _entry(member: Member) -> TreeEntry:
+    kind = "tree" if member.mode == "040000" else "blob"
+    return TreeEntry(path=member.path, mode=member.mode, kind=kind, oid=member.path)
+
+
+def _too_large(message: str) -> Refused:
+    return Refused(message, hint="pack a part of it", reason="too-large")

@@ -1,0 +1,378 @@
+"""Reads one commit of a git repository from its objects: nothing is ever checked out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import NamedTuple, Self, TypeVar
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.sources.git_intake import RECEIVED_LIMIT
+from navigator_kernel.adapters.sources.git_process import GitProcess
+from navigator_kernel.adapters.sources.repo_cache import Entry, RepoCache
+from navigator_kernel.errors import Busy, FetchFailed, KernelError, Refused, UsageProblem
+from navigator_kernel.text import lazy_compile
+
+ENTRY_LIMIT = 500_000
+LISTING_LIMIT = 64 * 1024 * 1024  # bytes
+_FETCH = ("--quiet", "--no-tags", "--no-recurse-submodules")
+# Settings, not options: git would write down what it learns from `--filter`, and could then fetch by itself later on.
+_PARTIAL = {"remote.origin.promisor": "true", "remote.origin.partialclonefilter": "blob:none"}
+_COMMITS = {**_PARTIAL, "remote.origin.partialclonefilter": "tree:0"}
+_EVERYTHING = ("refs/heads/*:refs/seen/*", "refs/tags/*:refs/tags/*")
+_REF = lazy_compile(r"[^\W_][\w./+@-]{0,199}")
+_FULL = lazy_compile(r"[0-9a-fA-F]{40}")
+_SHORT = lazy_compile(r"[0-9a-fA-F]{7,40}")
+_FINAL = frozenset({"network", "timeout", "owner", "refused"})  # reasons for which asking otherwise does not help
+
+_Got = TypeVar("_Got")
+
+
+class TreeEntry(NamedTuple):
+    """One line of a tree listing. `mode` is six octal digits, `kind` is blob, tree or commit."""
+
+    path: str
+    mode: str
+    kind: str
+    oid: str
+
+
+class _Target(NamedTuple):
+    """What to ask the server for, and its commit where that is known without asking."""
+
+    word: str
+    commit: str = ""
+
+
+def is_ref(text: str) -> bool:
+    """Whether `text` may name a branch, a tag or a commit: it is no option, no range and no pattern."""
+    odd = ".." in text or "@{" in text or "//" in text or "/." in text or text.endswith((".lock", "/", "."))
+    return not odd and _REF.fullmatch(text) is not None
+
+
+class GitSource:
+    """A context over one commit: `commit`, `tree`, `entries`, and `contents()` of the blobs asked for.
+
+    `url`, `ref` (a branch, a tag, a full or short commit id; empty for the default branch) and `page` (a ref and a path
+    below it, not yet told apart) were checked by `skills.source`. A page is divided on entering, into `ref` and
+    `subpath`. `cache` keeps what is fetched: a full commit that it holds needs no network, and with `offline` a ref is
+    what was last seen of it. FetchFailed where the repository cannot be read, Refused where it sends over `most` bytes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        ref: str = "",
+        *,
+        page: str = "",
+        cache: RepoCache | None = None,
+        offline: bool = False,
+        auth: bool = False,
+        timeout: float = 120.0,
+        most: int = RECEIVED_LIMIT,
+        meanwhile: Callable[[], object] = bool,
+    ) -> None:
+        if ref and not is_ref(ref):
+            raise Refused(f"{ref!r} is no ref", hint="a branch, a tag or a commit id")
+        self._url, self._page, self._cache, self._offline = url, page, cache, offline
+        self._auth, self._timeout, self._most, self._meanwhile = auth, timeout, most, meanwhile
+        self.ref, self.subpath = ref, ""
+        self.commit = self.tree = ""
+        self.entries: tuple[TreeEntry, ...] = ()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            scratch = TemporaryDirectory(prefix="navigator-git-", ignore_cleanup_errors=True)
+            self._scratch = Path(stack.enter_context(scratch))
+            self._entry = self._held(stack)
+            self._reused = self._entry.made
+            self._git = self._process(self._entry.folder)
+            self._mended(self._open)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.__exit__(kind, error, at)
+
+    def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
+        """The blobs by id; at most one fetch for all that are missing. Refused over `each` or `total` bytes."""
+        wanted = tuple(dict.fromkeys(oids))
+        return self._mended(lambda: self._contents(wanted, each, total)) if wanted else {}
+
+    def fingerprint(self, entry: TreeEntry) -> str:
+        """A word that is equal for equal contents."""
+        return entry.oid
+
+    def _held(self, stack: ExitStack) -> Entry:
+        """The cache's repository, or one that goes with this context."""
+        try:
+            if self._cache is not None:
+                return stack.enter_context(self._cache.held(self._url, self._timeout))
+        except Busy:
+            raise
+        except (KernelError, OSError) as error:
+            if self._offline:
+                message = f"nothing can be read from the cache: {error}"
+                raise FetchFailed(message, hint="check whose folder it is", reason="offline") from error
+        return self._passing("repository")
+
+    def _passing(self, name: str) -> Entry:
+        """A repository that goes with this context."""
+        return Entry(folder=self._scratch / name, writer=FolderWriter([self._scratch]), clock=SystemClock())
+
+    def _process(self, folder: Path) -> GitProcess:
+        process = GitProcess(
+            folder=folder,
+            scratch=self._scratch,
+            url=self._url,
+            timeout=self._timeout,
+            most=self._most,
+            auth=self._auth,
+            meanwhile=self._meanwhile,
+        )
+        process.prepare()
+        return process
+
+    def _mended(self, step: Callable[[], _Got]) -> _Got:
+        """What `step` yields; a kept repository that turns out damaged is thrown away first, once."""
+        try:
+            return step()
+        except FetchFailed as error:
+            if not self._reused or self._offline or (error.data.get("reason") != "objects" and self._is_sound()):
+                raise
+        self._reused = False
+        self._entry.discard()
+        return step()
+
+    def _is_sound(self) -> bool:
+        """Whether what lies here is whole: a fetch fails in many words where it is not."""
+        try:
+            if indexes := [str(path) for path in self._entry.indexes()]:
+                self._git.run("verify-pack", "--", *indexes)
+            return all(map(self._ids, self._entry.tips()))
+        except FetchFailed:
+            return False
+
+    def _open(self) -> None:
+        """Finds the wanted commit here or fetches it, with its blobs or (where the server can) without."""
+        if not self._entry.made:
+            self._refuse_offline("it")
+            self._entry.init()
+        self._entry.settle()
+        self._target = self._aim()
+        ids = self._ids(self._target.commit) if self._target.commit else None
+        if ids is None or ids[0] != self._target.commit:  # a tag that lies here is not believed
+            self._refuse_offline(self._target.word)
+            shallow = ("--depth=1", *(f"--negotiation-tip={tip}" for tip in self._entry.tips()))
+            ids = self._fetched(*shallow, config=_PARTIAL)
+        self.commit, self.tree = ids
+        self.entries = self._listing()
+        if self._reused:
+            self._check_trees()
+        if not _FULL.fullmatch(self.ref):
+            self._entry.remember(self.ref or "HEAD", self.commit)
+
+    def _aim(self) -> _Target:
+        if self.entries:  # it was open before what lay here was thrown away
+            return _Target(self.commit, self.commit)
+        if _FULL.fullmatch(self._page.partition("/")[0]):
+            self.ref, _, self.subpath = self._page.partition("/")
+            self._page = ""
+        if _FULL.fullmatch(self.ref):
+            return _Target(self.ref.lower(), self.ref.lower())
+        if self._page or self._offline or _SHORT.fullmatch(self.ref):
+            return self._looked_up()
+        return _Target(self.ref or "HEAD")
+
+    def _looked_up(self) -> _Target:
+        """The target among the refs that the server has or, offline, that were seen. A page is divided by them."""
+        refs = self._seen_refs() if self._offline else self._remote_refs()
+        if self._page:
+            self.ref, self.subpath = self._divided(refs)
+        if (target := refs.get(self.ref or "HEAD")) is not None:
+            return target
+        commit = self._expanded(self.ref.lower(), refs) if _SHORT.fullmatch(self.ref) else ""
+        return _Target(commit or self.ref or "HEAD", commit)
+
+    def _divided(self, refs: Mapping[str, _Target]) -> tuple[str, str]:
+        """The longest beginning of the page that is a ref, and the rest."""
+        parts = self._page.split("/")
+        for count in range(len(parts), 0, -1):
+            ref = "/".join(parts[:count])
+            if ref in refs or (count == 1 and _SHORT.fullmatch(ref)):
+                return ref, "/".join(parts[count:])
+        known = ", ".join(list(refs)[1:6])
+        message = f"no branch, tag or commit of {self._git.shown} begins {self._page!r}"
+        raise FetchFailed(message, hint=f"it has: {known}" if known else "check the URL", reason="ref")
+
+    def _seen_refs(self) -> dict[str, _Target]:
+        return {ref: _Target(ref, seen["commit"]) for ref, seen in self._entry.refs.items()}
+
+    def _remote_refs(self) -> dict[str, _Target]:
+        """Branches and tags by short name, HEAD first; of two alike the tag wins, as it does for `git fetch`."""
+        words = ("ls-remote", "--quiet", "--heads", "--tags", "--", "origin")
+        lines = self._git.run(*words, config={"remote.origin.url": self._url}).decode("utf-8", errors="replace")
+        refs = {"HEAD": _Target("HEAD")}
+        for line in lines.split("\n"):  # heads come before tags, and a tag before `^{}`, the commit it stands for
+            oid, _, name = line.partition("\t")
+            name = name.removesuffix("^{}")
+            short = name.removeprefix("refs/heads/").removeprefix("refs/tags/")
+            if is_ref(short) and _FULL.fullmatch(oid):
+                refs[short] = _Target(name, oid)
+        return refs
+
+    def _expanded(self, short: str, refs: Mapping[str, _Target]) -> str:
+        """The one commit whose id begins with `short`; UsageProblem for several, FetchFailed for none."""
+        if len(short) == 40:
+            return short
+        if self._offline:
+            ids = self._ids(short)
+            found = {ids[0]} if ids else set()
+        else:
+            found = {target.commit for target in refs.values() if target.commit.startswith(short)}
+            found = found or self._history(short)
+        if not found:
+            message = f"no commit of {self._git.shown} begins with {short!r}"
+            raise FetchFailed(message, hint="check the branch, tag or commit id", reason="ref")
+        if len(found) > 1:
+            commits = sorted(found)
+            message = f"{short!r} is the beginning of {len(found)} commits"
+            raise UsageProblem(message, hint=f"write more of one: {', '.join(commits[:5])}", commits=commits)
+        return found.pop()
+
+    def _history(self, short: str) -> set[str]:
+        """The commits that branches and tags lead to and that begin with `short`; these are fetched without trees."""
+        entry = self._passing("history")
+        entry.init()
+        git = self._process(entry.folder)
+        words = (*_FETCH, "--no-write-fetch-head", "--", "origin", *_EVERYTHING)
+        git.fetch(*words, config={"remote.origin.url": self._url, **_COMMITS})
+        ids = git.run("rev-parse", f"--disambiguate={short}").decode().split()
+        kinds = git.run("cat-file", "--batch-check", stdin=_lines(ids)).decode().splitlines()
+        return {line.partition(" ")[0] for line in kinds if line.split(" ")[1:2] == ["commit"]}
+
+    def _fetched(self, *options: str, config: Mapping[str, str]) -> tuple[str, str]:
+        """Fetches the target; the ids of its commit and tree."""
+        self._fetch((*options, "--", "origin", self._target.word), config)
+        ids = self._ids("FETCH_HEAD")
+        if ids is None:
+            message = f"{self._target.word!r} of {self._git.shown} is no commit"
+            raise FetchFailed(message, hint="check the branch, tag or commit id")
+        return ids
+
+    def _fetch(self, words: Sequence[str], config: Mapping[str, str], stdin: bytes = b"") -> None:
+        try:
+            self._git.fetch(*_FETCH, *words, config={"remote.origin.url": self._url, **config}, stdin=stdin)
+        except Refused:  # too much came, and nothing of it is kept
+            self._entry.discard()
+            raise
+        except FetchFailed:
+            self._entry.sweep()  # half a pack
+            raise
+        self._entry.settle()
+
+    def _ids(self, word: str) -> tuple[str, str] | None:
+        """The ids of the commit and of the tree that `word` leads to, where both are here."""
+        asked = f"{word}^{{commit}}\n{word}^{{tree}}\n".encode("ascii")
+        lines = self._git.run("cat-file", "--batch-check", stdin=asked).decode().splitlines()
+        found = {part[1]: part[0] for line in lines if len(part := line.split(" ")) == 3}
+        return (found["commit"], found["tree"]) if set(found) == {"commit", "tree"} else None
+
+    def _listing(self) -> tuple[TreeEntry, ...]:
+        output = self._git.run("ls-tree", "-r", "-t", "-z", "--full-tree", self.tree, limit=LISTING_LIMIT)
+        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
+        if len(lines) > ENTRY_LIMIT:
+            raise Refused(f"{self._git.shown} has over {ENTRY_LIMIT} files", hint="name a smaller repository")
+        return tuple(_entry(line) for line in lines)
+
+    def _check_trees(self) -> None:
+        """git checks what it fetches; what has lain here since is read again and compared with its id."""
+        trees = (entry.oid for entry in self.entries if entry.kind == "tree")
+        self._read(tuple(dict.fromkeys((self.commit, self.tree, *trees))))
+
+    def _contents(self, wanted: Sequence[str], each: int, total: int) -> Mapping[str, bytes]:
+        if not self._entry.made:
+            self._open()
+        trees = {entry.oid for entry in self.entries if entry.kind == "tree"}
+        bare = self._entry.objects() <= len(trees) + 2  # the commit and its own tree; git asks the disk for each blob
+        sizes = {} if bare else self._sizes(wanted)
+        if missing := [oid for oid in wanted if oid not in sizes]:
+            self._refuse_offline(f"{len(missing)} of its files")
+            self._fetch_blobs(missing)
+            sizes = self._sizes(wanted)
+        gone = [oid for oid in wanted if oid not in sizes]
+        if gone:
+            raise FetchFailed(f"{self._git.shown} has not sent {len(gone)} of its files", hint="try again later")
+        _limit(sizes, each, total)
+        return self._read(wanted)
+
+    def _fetch_blobs(self, oids: Sequence[str]) -> None:
+        """One batch, as git's own lazy fetch words it; all of the commit where the server cannot do that."""
+        config = {**_PARTIAL, "fetch.negotiationAlgorithm": "noop"}
+        try:
+            self._fetch(("--no-write-fetch-head", "--stdin", "--", "origin"), config, _lines(oids))
+        except FetchFailed as error:
+            if error.data.get("reason") in _FINAL:
+                raise
+            commit, _ = self._fetched("--depth=1", "--refetch", config={})
+            if commit != self.commit:
+                raise FetchFailed(f"{self._git.shown} changed while it was read", hint="try again") from None
+
+    def _sizes(self, oids: Sequence[str]) -> Mapping[str, int]:
+        """Bytes of each blob that is here."""
+        lines = self._git.run("cat-file", "--batch-check", "--buffer", stdin=_lines(oids)).decode().splitlines()
+        parts = (line.split(" ") for line in lines)
+        return {part[0]: int(part[2]) for part in parts if len(part) == 3 and part[1] == "blob"}
+
+    def _read(self, oids: Sequence[str]) -> dict[str, bytes]:
+        """The objects, each as its id says."""
+        found = dict(_parted(self._git.run("cat-file", "--batch", "--buffer", stdin=_lines(oids))))
+        if len(found) != len(oids):
+            message = f"{self._git.shown} cannot be read from the cache"
+            raise FetchFailed(message, hint="run it once without --offline", reason="objects")
+        return found
+
+    def _refuse_offline(self, what: str) -> None:
+        if self._offline:
+            message = f"{what} of {self._git.shown} has never been fetched" if what != "it" else ""
+            message = message or f"{self._git.shown} has never been fetched"
+            raise FetchFailed(message, hint="run it once without --offline", reason="offline")
+
+
+def _entry(line: str) -> TreeEntry:
+    if line[11:12] == " " and line[52:53] == "\t":  # a blob or a tree of SHA-1: all has its place
+        return TreeEntry(line[53:], line[:6], line[7:11], line[12:52])
+    head, _, path = line.partition("\t")
+    mode, kind, oid = head.split()
+    return TreeEntry(path, mode, kind, oid)
+
+
+def _limit(sizes: Mapping[str, int], each: int, total: int) -> None:
+    if max(sizes.values()) > each:
+        raise Refused(f"a file is over {each} bytes", hint="ask its author to leave it out", reason="too-large")
+    if sum(sizes.values()) > total:
+        raise Refused(f"the files are over {total} bytes together", hint="name fewer skills", reason="too-large")
+
+
+def _parted(output: bytes) -> Iterator[tuple[str, bytes]]:
+    """The objects in `cat-file --batch`'s output, a line `<oid> <kind> <size>`, the bytes, a newline; those whose bytes
+    are not what their id says are left out."""
+    at = 0
+    while at < len(output):
+        end = output.index(b"\n", at)
+        oid, kind, *size = output[at:end].decode("ascii").split(" ")
+        at = end + 1
+        if size:
+            data = output[at : at + int(size[0])]
+            at += len(data) + 1
+            if hashlib.sha1(b"%b %d\0%b" % (kind.encode(), len(data), data), usedforsecurity=False).hexdigest() == oid:
+                yield oid, data
+
+
+def _lines(oids: Sequence[str]) -> bytes:
+    return "".join(f"{oid}\n" for oid in oids).encode("ascii")

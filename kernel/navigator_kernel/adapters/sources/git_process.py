@@ -1,0 +1,334 @@
+"""Runs git so that neither the caller's settings nor the repository's can make it do more than asked."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from threading import Thread
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+
+from navigator_kernel.adapters.sources.git_intake import RECEIVED_LIMIT, Intake
+from navigator_kernel.errors import FetchFailed, Refused
+from navigator_kernel.text import clean, shorten, strip_url_credentials
+
+SCHEMES = ("https", "ssh", "file")
+_KEPT = frozenset(
+    "PATH TMPDIR http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY SSL_CERT_FILE "
+    "SSL_CERT_DIR GIT_SSL_CAINFO GIT_SSL_CAPATH CURL_CA_BUNDLE".split()
+)
+_PERSONAL = frozenset(  # what ssh and credential helpers need to find a person's keys and secrets
+    "HOME XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR USER LOGNAME SSH_AUTH_SOCK GNUPGHOME "
+    "DBUS_SESSION_BUS_ADDRESS PASSWORD_STORE_DIR GH_CONFIG_DIR GH_TOKEN GITHUB_TOKEN GIT_SSL_CERT GIT_SSL_KEY".split()
+)
+_CONFIG: Mapping[str, str] = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.alternateRefsCommand": "true",
+    "protocol.allow": "never",
+    "fetch.fsckObjects": "true",
+    "fetch.recurseSubmodules": "false",
+    "fetch.unpackLimit": "1",  # keep the pack: one file instead of one an object
+    "submodule.recurse": "false",
+    "http.sslVerify": "true",
+    "http.lowSpeedLimit": "1000",  # bytes a second, for
+    "http.lowSpeedTime": "30",  # seconds
+    "core.fsync": "none",  # what is fetched can be fetched again, and is compared with its id before it is believed
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+_SSH = "-oBatchMode=yes -oForwardAgent=no -oClearAllForwardings=yes -oPermitLocalCommand=no -oConnectTimeout=20"
+_NOBODY = "-F /dev/null -oIdentityAgent=none -oIdentityFile=none -oIdentitiesOnly=yes"
+OUTPUT_LIMIT = 640 * 1024 * 1024  # bytes that one git may write: a little more than one command reads of a source
+COMPLAINT_LIMIT = 64 * 1024  # bytes of what it complains of that are kept
+_PIECE = 64 * 1024
+_REAPED = 5.0  # seconds: a tracer learns of the end first, and lets the parent know
+_CAUSES = (
+    (r"couldn't find remote ref|not our ref|no such remote ref", "ref", "check the branch, tag or commit id"),
+    (r"fsck error", "refused", "the repository holds objects that git refuses"),
+    (r"dubious ownership", "owner", "the folder belongs to somebody else; clone it yourself first"),
+    (r"certificate|SSL|TLS", "network", "check the certificate of the host; GIT_SSL_CAINFO names a CA file of yours"),
+    (r"could not read Username|Authentication failed|Permission denied|error: 40[134]|not found|does not exist|"
+     r"not appear to be|Host key verification", "access", ""),
+    (r"Could not resolve host|Could not connect|Failed to connect|timed out|Connection|hung up|early EOF|RPC failed|"
+     r"unexpected disconnect|error: [45]\d\d", "network", "check the network and the proxy settings"),
+    (r"not allowed|disabled", "refused", "https, ssh or file"),
+)  # fmt: skip
+
+
+class GitProcess(Struct, kw_only=True):
+    """git over the repository in `folder`, allowed to speak only the transport of `url`; each run ends within
+    `timeout` seconds. `scratch` is a private folder that is there; `auth` lets the person's own ssh settings and
+    credential helpers in, for the host of `url` only. `meanwhile` is called each time while git fetches. All fetches
+    together may receive `most` bytes.
+
+    FetchFailed carries `reason`: ref, access, network, timeout, owner, refused, objects (what lies in `folder` cannot
+    be read), or nothing.
+    """
+
+    folder: Path
+    scratch: Path
+    url: str
+    timeout: float
+    auth: bool = False
+    meanwhile: Callable[[], object] = bool
+    most: int = RECEIVED_LIMIT
+    _env: dict[str, str] = field(default_factory=dict)
+    _intake: Intake | None = None
+
+    @property
+    def shown(self) -> str:
+        """The URL as an error may show it."""
+        return repr(strip_url_credentials(self.url))
+
+    @property
+    def scheme(self) -> str:
+        return self.url.partition("://")[0].lower() if "://" in self.url else "ssh"
+
+    def prepare(self) -> None:
+        """Makes an empty home for git. Refused for a transport that is never spoken."""
+        if self.scheme not in SCHEMES:
+            raise Refused(f"{self.scheme!r} is no transport that is allowed", hint=", ".join(SCHEMES))
+        home = self.scratch / "home"
+        home.mkdir(mode=0o700, exist_ok=True)
+        self._env = {**_kept(_KEPT), **_closed(home, self.scheme), "GIT_DIR": str(self.folder / ".git")}
+        if self.auth and self.scheme != "file":
+            self._env |= self._granted()
+
+    def fetch(self, *words: str, config: Mapping[str, str], stdin: bytes = b"") -> None:
+        """As `run`; Refused once more came than may, and git is dead by then. What came is for the caller to remove."""
+        intake = self._intake = self._intake or Intake(self.folder, self.most)
+        intake.begin()
+        try:
+            self.run("fetch", *words, config=config, stdin=stdin)
+        except FetchFailed:
+            if not intake.is_over:  # else it failed because it was killed
+                raise
+        if intake.is_over:
+            message = f"{self.shown} sends more than {self.most // 1024**2} MiB"
+            raise Refused(
+                message, hint="name a smaller repository, or clone it and name the folder", reason="too-large"
+            )
+
+    def run(
+        self, *words: str, config: Mapping[str, str] | None = None, stdin: bytes = b"", limit: int = OUTPUT_LIMIT
+    ) -> bytes:
+        """What `git <words>` wrote. FetchFailed where it fails or takes too long, Refused where it writes more than
+        `limit` bytes; its whole group is dead by then."""
+        closed = {} if self.auth else {"credential.helper": ""}
+        settings = {**_CONFIG, **closed, f"protocol.{self.scheme}.allow": "always", **(config or {})}
+        options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+        code, output, complaint = self._ended(
+            [_program("git", os.environ.get("PATH")), *options, *words],
+            stdin,
+            self._env,
+            limit,
+            self.meanwhile if words[0] == "fetch" else bool,
+        )
+        if code != 0:
+            raise self._failure(words[0], complaint)
+        return output
+
+    def _ended(
+        self,
+        argv: Sequence[str],
+        stdin: bytes,
+        env: Mapping[str, str],
+        limit: int = OUTPUT_LIMIT,
+        meanwhile: Callable[[], object] = bool,
+    ) -> tuple[int, bytes, bytes]:
+        if "git" not in sys.modules:
+            _load_git()
+        process = self._start([*_without(env), *argv], stdin, env)
+        output, complaint = bytearray(), bytearray()
+        readers = [
+            Thread(target=_drain, args=(process.stdout, output, limit, process.pid), daemon=True),
+            Thread(target=_drain, args=(process.stderr, complaint, COMPLAINT_LIMIT, 0), daemon=True),
+        ]
+        for reader in readers:
+            reader.start()
+        intake = self._intake if "fetch" in argv else None
+        watcher = intake.watch(process.pid) if intake else None
+        try:
+            meanwhile()
+            code = _waited(process.proc, self.timeout)
+        except subprocess.TimeoutExpired:
+            message = f"{self.shown} took longer than {self.timeout:g} s"
+            raise FetchFailed(message, hint="check the network, then try again", reason="timeout") from None
+        finally:
+            _end(process)
+            if intake and watcher:
+                intake.end(watcher)
+            for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
+                reader.join(timeout=5)
+                if not reader.is_alive():
+                    stream.close()
+        if len(output) > limit:
+            message = f"{self.shown} holds too many files or bytes to be read"
+            raise Refused(message, hint="name a smaller source", reason="too-large")
+        return code, bytes(output), bytes(complaint)
+
+    def _start(self, argv: Sequence[str], stdin: bytes, env: Mapping[str, str]) -> Any:
+        try:
+            import git  # 40 ms, and only needed here
+        except ImportError as error:
+            raise FetchFailed("git cannot be started", hint="install git 2.36 or newer", reason="refused") from error
+        given = self.scratch / "stdin"
+        given.write_bytes(stdin)
+        with given.open("rb") as stream:
+            runner = git.Git(str(self.scratch))
+            return runner.execute(argv, istream=stream, as_process=True, env=env, start_new_session=True)
+
+    def _granted(self) -> dict[str, str]:
+        """The person's own home, ssh command and credential settings; these travel unseen, in the environment."""
+        personal = _kept(_PERSONAL)
+        env = {**self._env, **personal}
+        del env["GIT_CONFIG_GLOBAL"]
+        env |= _kept({"GIT_CONFIG_GLOBAL"})
+        words = ("config", "--global", "--includes", "--null", "--get-regexp", r"^(credential\.|core\.sshcommand$)")
+        _, output, _ = self._ended([_program("git", os.environ.get("PATH")), *words], b"", env)
+        lines = output.decode("utf-8", errors="surrogateescape").split("\0")[:-1]
+        pairs = [(key, value) for key, _, value in (line.partition("\n") for line in lines)]
+        ssh = next((value for key, value in reversed(pairs) if key == "core.sshcommand"), "ssh")
+        settings = [(scoped, value) for key, value in pairs if (scoped := credential_key(key, self.url))]
+        numbered = {f"GIT_CONFIG_KEY_{at}": key for at, (key, _) in enumerate(settings)}
+        numbered |= {f"GIT_CONFIG_VALUE_{at}": value for at, (_, value) in enumerate(settings)}
+        quiet = {"GIT_CONFIG_COUNT": str(len(settings)), "GCM_INTERACTIVE": "never"}
+        return {**personal, **numbered, **quiet, "GIT_SSH_COMMAND": _own_ssh(ssh)}
+
+    def _failure(self, verb: str, complaint: bytes) -> FetchFailed:
+        text = clean(strip_url_credentials(complaint.decode("utf-8", errors="replace")))
+        if re.search(r"env: .*git.*No such file", text):
+            return FetchFailed("git is not installed", hint="install git 2.36 or newer", reason="refused")
+        lines = [line for line in text.split("\n") if line.startswith(("fatal:", "error:", "remote:"))]
+        cause = shorten(" ".join(lines) or text, 300) or "no reason given"
+        causes = _CAUSES if verb in {"fetch", "ls-remote"} else ((r"", "objects", "check the disk, then try again"),)
+        hits = ((reason, hint) for pattern, reason, hint in causes if re.search(pattern, text, re.I))
+        reason, hint = next(hits, ("", "check the source"))
+        if reason == "access":
+            spelling = "check the spelling"
+            hint = f"{spelling} and your rights" if self.auth else f"{spelling}; --auth lets your own git access in"
+        return FetchFailed(f"git {verb} of {self.shown} failed: {cause}", hint=hint, reason=reason)
+
+
+def _load_git() -> None:
+    """Imports GitPython without the two times that it asks git for its version: what is run here names its program."""
+    own = {"GIT_PYTHON_GIT_EXECUTABLE": os.devnull, "GIT_PYTHON_REFRESH": "quiet"}
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
+        with suppress(ImportError):  # who needs it says so
+            importlib.import_module("git")
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def credential_key(key: str, url: str) -> str:
+    """A person's credential setting as one for the scheme, host and port of `url`; empty where it is for another."""
+    section, _, rest = key.partition(".")
+    scope, _, name = rest.rpartition(".")
+    wanted = urlsplit(url if "://" in url else "ssh://" + url.replace(":", "/", 1))
+    if section != "credential" or wanted.scheme != "https":
+        return ""
+    if not scope:
+        return f"credential.https://{wanted.netloc}.{name}"
+    given = urlsplit(scope if "://" in scope else f"https://{scope}")
+    same = given.scheme == "https" and fnmatchcase(wanted.hostname or "", (given.hostname or "").lower())
+    if not same or (given.port or 443) != (wanted.port or 443):
+        return ""
+    user = f"{given.username}@" if given.username else ""
+    return f"credential.https://{user}{wanted.netloc}{given.path}.{name}"
+
+
+def _kept(names: Collection[str]) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name in names}
+
+
+def _closed(home: Path, scheme: str) -> dict[str, str]:
+    """What keeps every setting of the machine and of the person out."""
+    return {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home),
+        "LC_ALL": "C",
+        "LANGUAGE": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_SYSTEM": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "/bin/true",
+        "SSH_ASKPASS": "/bin/true",
+        "GIT_SSH_COMMAND": f"ssh {_NOBODY} {_SSH}",
+        "GIT_ALLOW_PROTOCOL": scheme,
+        "GIT_PROTOCOL_FROM_USER": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_DEFAULT_HASH": "sha1",
+        "GIT_DEFAULT_REF_FORMAT": "files",
+    }
+
+
+def _own_ssh(command: str) -> str:
+    """The person's ssh command, told to ask nothing where it is ssh itself."""
+    return f"{command} {_SSH}" if Path(command.split(" ")[0]).name == "ssh" else command
+
+
+def _without(env: Mapping[str, str]) -> list[str]:
+    """`env -u …` for all else that GitPython would hand down; values never show in an argv."""
+    return [
+        _program("env", os.environ.get("PATH")),
+        *(part for name in os.environ if name not in env for part in ("-u", name)),
+    ]
+
+
+@cache
+def _program(name: str, path: str | None) -> str:
+    """Where it is, found once instead of along the whole PATH by each process."""
+    return shutil.which(name, path=path) or name
+
+
+def _waited(process: subprocess.Popen[bytes], timeout: float) -> int:
+    """The exit code. Where the system can tell of the end, nobody looks for it again and again, up to 50 ms late."""
+    if hasattr(os, "pidfd_open"):
+        end, waiting = os.pidfd_open(process.pid), select.poll()
+        try:
+            waiting.register(end, select.POLLIN)
+            ended = waiting.poll(timeout * 1000)
+        finally:
+            os.close(end)
+        timeout = _REAPED if ended else 0
+    return process.wait(timeout=timeout)
+
+
+def _drain(stream: IO[bytes], into: bytearray, limit: int, leader: int) -> None:
+    """Reads to the end; beyond `limit` the group of `leader` is killed, without a leader the rest is thrown away."""
+    with suppress(OSError, ValueError):  # closed while it was read
+        while piece := stream.read(_PIECE):
+            if len(into) <= limit:
+                into += piece
+            if len(into) > limit and leader:
+                os.killpg(leader, signal.SIGKILL)
+                return
+
+
+def _end(process: Any) -> None:
+    """Kills what is left of the process group, reaps its leader, closes its pipes."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=5)

@@ -1,0 +1,249 @@
+"""Keeps what was fetched of each git repository, so that nothing is fetched twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
+from navigator_kernel.errors import KernelError
+from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
+
+CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n"  # names no remote: no fetch by itself
+PRIVATE = 0o700
+_NOTE_LIMIT = 1024 * 1024  # bytes
+_REF_LIMIT = 200  # refs remembered of one repository
+_TIP_LIMIT = 16
+_KEY = lazy_compile(r"[0-9a-f]{32}")
+_COMMIT = lazy_compile(r"[0-9a-f]{40}")
+# All that git may find in a repository of ours: no hooks, no attributes, no alternates, no other place for settings.
+_KNOWN = lazy_compile(
+    r"\.git(/(HEAD|config|FETCH_HEAD|shallow|refs|refs/heads|refs/tags|objects|objects/pack|objects/info"
+    r"|objects/[0-9a-f]{2}|objects/[0-9a-f]{2}/[0-9a-f]{38}|objects/pack/pack-[0-9a-f]{40}\.[a-z]{3,8}))?"
+)
+_LEFT_OVER = lazy_compile(r"(.*\.lock|(.*/)?(tmp_|\.tmp-|shallow_|\.navigator-)[^/]*)")  # of a process that was killed
+
+
+class Entry(Struct, kw_only=True):
+    """One repository as this process holds it: git works in `folder`; `refs` tells `{commit, at}` by ref."""
+
+    folder: Path
+    writer: Writer
+    clock: Clock
+    refs: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def made(self) -> bool:
+        """Whether a repository is in it."""
+        return (self.folder / ".git" / "config").is_file()
+
+    def settle(self) -> None:
+        """Gives the repository our settings and no others."""
+        path = self.folder / ".git" / "config"
+        if path.read_bytes() != CONFIG:
+            self.writer.write(path, CONFIG)
+
+    def init(self) -> None:
+        """Makes it, empty, as `git init` would in a process more (gitrepository-layout(5)). Its settings come last:
+        with them it counts as made."""
+        held = self.folder / ".git"
+        with self.writer.together():
+            for name in ("objects", "refs"):
+                self.writer.make_folder(held / name)
+            self.writer.write(held / "HEAD", b"ref: refs/heads/main\n")
+            self.writer.write(held / "config", CONFIG)
+
+    def remember(self, ref: str, commit: str) -> None:
+        self.refs[ref] = {"commit": commit, "at": self.clock.now()}
+
+    def discard(self) -> None:
+        """Throws away what lies here; what was seen of the refs stays."""
+        self.writer.remove(self.folder)
+
+    def tips(self) -> tuple[str, ...]:
+        """Commits that are here with all their trees: the server need not send these again."""
+        return tuple(self._shallow()[-_TIP_LIMIT:])
+
+    def indexes(self) -> tuple[Path, ...]:
+        return tuple(sorted((self.folder / ".git" / "objects" / "pack").glob("*.idx")))
+
+    def objects(self) -> int:
+        """How many objects its packs say that they hold (gitformat-pack(5): the last word of an index's fan-out)."""
+        counts = []
+        for path in self.indexes():
+            with path.open("rb") as index:
+                counts.append(int.from_bytes(index.read(1032)[1028:]))
+        return sum(counts)
+
+    def sweep(self) -> None:
+        """Removes what a killed process left; and all of it where anything lies here that is not ours."""
+        try:
+            sound = _plain(self.folder) and self.made and all(map(_COMMIT.fullmatch, self._shallow())) and self._swept()
+        except OSError:
+            sound = False
+        if not sound:
+            self.discard()
+
+    def _swept(self) -> bool:
+        left: list[Path] = []
+        for path in _below(self.folder):
+            name = path.relative_to(self.folder).as_posix()
+            if _LEFT_OVER.fullmatch(name):
+                left.append(path)
+            elif not _KNOWN.fullmatch(name) or not _plain(path):
+                return False
+        for path in left:
+            self.writer.remove(path)
+        return True
+
+    def _shallow(self) -> list[str]:
+        with suppress(OSError):
+            return (self.folder / ".git" / "shallow").read_text(encoding="ascii", errors="replace").splitlines()
+        return []
+
+
+class RepoCache:
+    """A repository for each URL below `folder`, which only its owner may enter. Beside each lies a note:
+    `{url, used_at, refs: {ref: {commit, at}}}`. `writer` may write to `folder`."""
+
+    def __init__(self, folder: Path, writer: Writer | None = None, clock: Clock | None = None) -> None:
+        self._folder = folder
+        self._writer = writer or FolderWriter([folder])
+        self._clock = clock or SystemClock()
+
+    def path(self, url: str) -> Path:
+        """Where the repository of `url` is kept."""
+        return self._folder / hashlib.sha256(url.encode("utf-8", errors="surrogateescape")).hexdigest()[:32]
+
+    @contextmanager
+    def held(self, url: str, timeout: float = 60.0) -> Iterator[Entry]:
+        """The repository of `url`, for this process alone; Busy after `timeout` seconds of waiting for another.
+
+        KernelError where nothing can be kept here.
+        """
+        self._prepare()
+        path = self.path(url)
+        lock = path.with_suffix(".lock")
+        if lock.is_symlink():
+            self._writer.remove(lock)
+        with file_lock(lock, timeout):
+            note = _note(path)
+            refs = note["refs"] if note["url"] == url else {}
+            entry = Entry(folder=path, writer=self._writer, clock=self._clock, refs=refs)
+            entry.sweep()
+            try:
+                yield entry
+            finally:
+                with suppress(KernelError):  # a note that cannot be written is no failure
+                    self._keep(url, entry)
+
+    def listed(self) -> tuple[Mapping[str, Any], ...]:
+        """`{url, bytes, refs: {ref: {commit, at}}, used_at}` of each, by URL; an unknown URL is empty."""
+        rows = [{**_note(path), "bytes": _size(path)} for path in self._entries()]
+        return tuple(sorted(rows, key=lambda row: str(row["url"])))
+
+    def clear(self, older_than_days: float | None = None) -> int:
+        """How many were removed: all, or those that were not used for so many days."""
+        old = [path for path in self._entries() if older_than_days is None or self._days(path) > older_than_days]
+        for path in old:
+            with file_lock(path.with_suffix(".lock")):
+                self._writer.remove(path)
+                self._writer.remove(path.with_suffix(".json"))
+        return len(old)
+
+    def _prepare(self) -> None:
+        self._writer.make_folder(self._folder)
+        try:
+            if stat.S_IMODE(self._folder.stat().st_mode) != PRIVATE:
+                self._folder.chmod(PRIVATE)
+        except OSError as error:
+            message = f"cannot keep {str(self._folder)!r} private: {error.strerror}"
+            raise KernelError(message, hint="check whose folder it is") from error
+
+    def _keep(self, url: str, entry: Entry) -> None:
+        if not entry.made:
+            return
+        refs = sorted(entry.refs.items(), key=lambda pair: pair[1]["at"])[-_REF_LIMIT:]
+        note = {"url": url, "used_at": self._clock.now(), "refs": dict(refs)}
+        data = json.dumps(note, ensure_ascii=False, indent=1).encode("utf-8", errors="replace")
+        self._writer.write(entry.folder.with_suffix(".json"), data, mode=0o600)
+
+    def _entries(self) -> list[Path]:
+        if not self._folder.is_dir():
+            return []
+        return [path for path in self._folder.iterdir() if _KEY.fullmatch(path.name) and not path.is_symlink()]
+
+    def _days(self, path: Path) -> float:
+        used = datetime.fromisoformat(str(_note(path)["used_at"]))
+        return (datetime.fromisoformat(self._clock.now()) - used).total_seconds() / 86_400
+
+
+def _note(path: Path) -> dict[str, Any]:
+    """The note beside the repository `path`, as far as it can be used."""
+    found: Any = None
+    with suppress(OSError, ValueError, RecursionError, KernelError):
+        found = json.loads(read_bounded(path.with_suffix(".json"), _NOTE_LIMIT))
+    found = found if isinstance(found, dict) else {}
+    url, refs = found.get("url"), found.get("refs")
+    return {
+        "url": url if isinstance(url, str) else "",
+        "used_at": used if _is_time(used := found.get("used_at")) else _changed(path),
+        "refs": {ref: dict(seen) for ref, seen in refs.items() if _is_seen(seen)} if isinstance(refs, dict) else {},
+    }
+
+
+def _is_seen(value: object) -> bool:
+    if not isinstance(value, dict) or set(value) != {"commit", "at"}:
+        return False
+    return isinstance(value["commit"], str) and _COMMIT.fullmatch(value["commit"]) is not None and _is_time(value["at"])
+
+
+def _is_time(value: object) -> bool:
+    with suppress(ValueError):
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    return False
+
+
+def _changed(path: Path) -> str:
+    try:
+        return datetime.fromtimestamp(path.lstat().st_mtime, UTC).isoformat()
+    except OSError:
+        return datetime.fromtimestamp(0, UTC).isoformat()
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """All that lies below; links are not followed."""
+    with os.scandir(folder) as found:
+        entries = list(found)
+    for entry in entries:
+        yield Path(entry.path)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(Path(entry.path))
+
+
+def _plain(path: Path) -> bool:
+    """Whether it is a file or folder of this person, and no link."""
+    seen = path.lstat()
+    return seen.st_uid == os.geteuid() and (stat.S_ISREG(seen.st_mode) or stat.S_ISDIR(seen.st_mode))
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    with suppress(OSError):  # it may go while it is measured
+        for path in _below(folder):
+            total += path.lstat().st_size
+    return total

@@ -1,0 +1,1 @@
+"""Records that outlive a process."""

@@ -1,0 +1,244 @@
+"""The record of what was allowed, refused, run and written: one JSON line each, only ever added to.
+
+Each line ends with an HMAC-SHA256 over the code of the line before and its own bytes, by a key that lies in a file of
+its own. A file beside the record, the head, holds how many lines there are and the code of the last one; it is written
+after the line, so that a killed process leaves it one line behind at most. A line that was edited, taken out, put in or
+cut off at the end shows to who has the key.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.adapters.stores.record_line import LINE_LIMIT, written
+from navigator_kernel.errors import Damaged, KernelError
+from navigator_kernel.values.redact import Redact, same
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
+
+VERSION = 2
+SIZE_LIMIT = 1024**3  # bytes of the whole record
+KEY_BYTES = 32
+_MARK = b',"mac":"'  # between the facts of a line and its code
+_CODE = 64  # hexadecimal digits of a code
+_HINT = "nothing after it can be relied on; keep the file"
+
+
+class Entry(NamedTuple):
+    """One line: its number from 1, when, what kind of thing, and its facts."""
+
+    line: int
+    ts: str
+    event: str
+    facts: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"line": self.line, "ts": self.ts, "event": self.event, **self.facts}
+
+
+class _Place(NamedTuple):
+    """How many lines there are up to here, and the code of the last of them."""
+
+    number: int
+    code: str
+
+
+class AuditLog(Struct, frozen=True, kw_only=True):
+    """Implements `ports.Audit`. Several processes may write to it; `key` is made on first use."""
+
+    file: Path
+    writer: Writer
+    clock: Clock
+    key: Path
+    key_writer: Writer
+    redact: Redact = same
+
+    def record(self, event: str, /, **facts: Any) -> None:
+        """KernelError where it cannot be written: what cannot be recorded does not happen.
+
+        After a line that is not as it was written, entries go on and the head stays: the damage is seen for good.
+        """
+        key = self._made_key()
+        self.writer.make_folder(self.file.parent)
+        if not self.file.exists():
+            self.writer.append(self.file, b"")
+        with self._locked(fcntl.LOCK_EX) as handle:
+            last = _last_line(handle)
+            at, sound = self._followed(key, last)
+            head = {"v": VERSION, "n": at.number + 1, "ts": self.clock.now(), "event": event}
+            body = written({**head, **self.redact(facts), **head})[:-1]
+            after = _Place(at.number + 1, _code(key, at.code, body))
+            line = body + _MARK + after.code.encode() + b'"}\n'
+            self.writer.append(self.file, (b"" if last.endswith(b"\n") or not last else b"\n") + line)
+            if sound:
+                self._keep_head(key, after)
+
+    def entries(self) -> Sequence[Entry]:
+        """All of them, oldest first; Damaged at the first line that is not as it was written, and where lines are
+        missing at the end."""
+        lines, head = self._contents()
+        if not lines and head is None:
+            return []
+        key = self._key()
+        place = self._start(key)
+        places, found = [place], list[Entry]()
+        for number, line in enumerate(lines, 1):
+            entry, place = _checked(key, place, line)
+            if entry is None:
+                message = f"line {number} of {str(self.file)!r}, or what stood before it, is not as it was written"
+                raise Damaged(message, hint=_HINT, line=number)
+            places.append(place)
+            found.append(entry)
+        self._check_end(key, places, head)
+        return found
+
+    def _check_end(self, key: bytes, places: Sequence[_Place], head: bytes | None) -> None:
+        """Damaged where the head names more lines than there are, others, or over one fewer."""
+        last = len(places) - 1
+        held = self._head(key, head)
+        if held is None or (held.number <= last and places[held.number] != held) or last - held.number > 1:
+            message = f"{str(self._head_file())!r} does not fit the {last} lines of the record"
+            raise Damaged(message, hint="keep both files; move both away to begin a new record", line=last + 1)
+        if held.number > last:
+            message = f"{str(self.file)!r} was cut off: {held.number} lines were written, {last} are there"
+            raise Damaged(message, hint="keep both files; move both away to begin a new record", line=last + 1)
+
+    def _followed(self, key: bytes, last: bytes) -> tuple[_Place, bool]:
+        """Where the next line comes, and whether all before it fits the head, which is brought up to date."""
+        held = self._head(key, self._head_bytes())
+        if not last:
+            return self._start(key), held == self._start(key)
+        own = _place_of(last)
+        if own is None:
+            return _Place(held.number + 1 if held else 0, ""), False
+        if held is not None and held.number == own.number - 1:
+            _, after = _checked(key, held, last)
+            if after != own:
+                return own, False
+            self._keep_head(key, own)
+            return own, True
+        return own, held == own
+
+    def _start(self, key: bytes) -> _Place:
+        """What stands before the first line: another for each project, so that no record takes another's place."""
+        return _Place(0, _code(key, "start", os.fsencode(self.file.parent.name)))
+
+    def _head_file(self) -> Path:
+        return self.file.with_suffix(".head")
+
+    def _head_bytes(self) -> bytes | None:
+        try:
+            return read_bounded(self._head_file(), 4 * _CODE)
+        except FileNotFoundError:
+            return None
+
+    def _head(self, key: bytes, data: bytes | None) -> _Place | None:
+        """None for one that nobody with the key wrote."""
+        if data is None:
+            return self._start(key)
+        text, _, code = data.decode("ascii", "replace").rstrip("\n").rpartition(" ")
+        count, _, last = text.partition(" ")
+        if not hmac.compare_digest(code.encode(), _code(key, "head", text.encode()).encode()):
+            return None
+        return _Place(int(count), last)
+
+    def _keep_head(self, key: bytes, place: _Place) -> None:
+        text = f"{place.number:020d} {place.code}"
+        self.writer.overwrite(self._head_file(), f"{text} {_code(key, 'head', text.encode())}\n".encode())
+
+    def _made_key(self) -> bytes:
+        if not os.path.lexists(self.key):
+            self.key_writer.create(self.key, secrets.token_bytes(KEY_BYTES), mode=0o600)
+        return self._key()
+
+    def _key(self) -> bytes:
+        """Damaged where it is missing, or others than the person may read or change it."""
+        hint = "put it back from a backup, or move the record away to begin a new one"
+        try:
+            data, seen = read_bounded(self.key, 2 * KEY_BYTES), self.key.lstat()
+        except FileNotFoundError as error:
+            raise Damaged(f"the key of the record, {str(self.key)!r}, is missing", hint=hint) from error
+        if len(data) != KEY_BYTES:
+            raise Damaged(f"{str(self.key)!r} is not a key of {KEY_BYTES} bytes", hint=hint)
+        if seen.st_uid != os.geteuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+            message = f"others than you may read or change the key of the record, {str(self.key)!r}"
+            raise Damaged(message, hint=f"chmod 600 {self.key}, where it was never readable for others")
+        return data
+
+    def _contents(self) -> tuple[list[bytes], bytes | None]:
+        """The lines and the head as they were at one moment."""
+        if not os.path.lexists(self.file):
+            return [], self._head_bytes()
+        if self.file.is_symlink() or not self.file.is_file():
+            read_bounded(self.file, SIZE_LIMIT)  # which refuses it
+        with self._locked(fcntl.LOCK_SH):
+            return read_bounded(self.file, SIZE_LIMIT).splitlines(keepends=True), self._head_bytes()
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[int]:
+        """The open record; with LOCK_EX nobody else adds a line meanwhile."""
+        try:
+            handle = os.open(self.file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            message = f"nothing can be recorded in {str(self.file)!r}: {error.strerror}"
+            raise KernelError(message, hint="make it a plain file, or move it away") from error
+        try:
+            fcntl.flock(handle, how)
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def _last_line(handle: int) -> bytes:
+    size = os.fstat(handle).st_size
+    tail = os.pread(handle, min(size, 2 * LINE_LIMIT), max(size - 2 * LINE_LIMIT, 0))
+    return tail[tail.rfind(b"\n", 0, len(tail) - 1) + 1 :]
+
+
+def _code(key: bytes, before: str, body: bytes) -> str:
+    return hmac.digest(key, before.encode() + b"\n" + body, "sha256").hex()
+
+
+def _divided(line: bytes) -> tuple[bytes, str] | None:
+    """The bytes that a code is over, and the code; None for a line of another form."""
+    body, mark, end = line.rpartition(_MARK)
+    if not mark or len(end) != _CODE + 3 or not end.endswith(b'"}\n'):
+        return None
+    return body, end[:_CODE].decode("ascii", "replace")
+
+
+def _place_of(line: bytes) -> _Place | None:
+    """What a line says of itself, which need not be true."""
+    parts = _divided(line)
+    try:
+        return _Place(int(json.loads(parts[0] + b"}")["n"]), parts[1]) if parts else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _checked(key: bytes, before: _Place, line: bytes) -> tuple[Entry | None, _Place]:
+    """The entry of the line that comes after `before`, and its place; no entry where it is not as it was written."""
+    parts = _divided(line)
+    if parts is None or not hmac.compare_digest(parts[1].encode(), _code(key, before.code, parts[0]).encode()):
+        return None, before
+    try:
+        facts = json.loads(parts[0] + b"}")
+        number, ts, event = facts.pop("n"), str(facts.pop("ts")), str(facts.pop("event"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None, before
+    facts.pop("v", None)
+    entry = Entry(before.number + 1, ts, event, facts) if number == before.number + 1 else None
+    return entry, _Place(before.number + 1, parts[1])

@@ -1,0 +1,141 @@
+"""The journal of workflow runs: what was planned, agreed to, started and finished, in one SQLite file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.stores.sqlite import connect, transaction
+from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.values.redact import Redact, same
+from navigator_kernel.values.report import Report, report_of, report_to_dict
+from navigator_kernel.values.workflow import RunState, StepRecord, WorkflowPlan, WorkflowRun, plan_from, plan_to_dict
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS runs (token TEXT PRIMARY KEY, session TEXT NOT NULL, state TEXT NOT NULL,"
+    " plan TEXT NOT NULL, granted TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS steps (token TEXT NOT NULL, step INTEGER NOT NULL, attempt INTEGER NOT NULL,"
+    " digest TEXT NOT NULL, started TEXT NOT NULL, ended TEXT, report TEXT,"
+    " PRIMARY KEY (token, step, attempt)) WITHOUT ROWID",
+)
+_SHOWN = "SELECT token, session, state, plan, granted, created, updated FROM runs"
+
+
+class SqliteJournal(Struct, frozen=True):
+    """Implements `ports.Journal` over one SQLite file, in the person's state of the project. Each entry is durable when
+    its call returns. A secret in a plan is not kept: whoever goes on with the run is asked for it again."""
+
+    file: Path
+    writer: Writer
+    clock: Clock
+    redact: Redact = same
+
+    def propose(self, token: str, session: str, plan: WorkflowPlan, granted: Sequence[str] = ()) -> None:
+        now, held = self.clock.now(), self._plan(plan)
+        covered = json.dumps(list(granted), ensure_ascii=False)
+        with self._open() as database:
+            database.execute(
+                "INSERT INTO runs VALUES (?, ?, 'proposed', ?, ?, ?, ?)", (token, session, held, covered, now, now)
+            )
+
+    def load(self, token: str) -> WorkflowRun:
+        with self._open() as database:
+            row = database.execute(f"{_SHOWN} WHERE token = ?", (token,)).fetchone()
+            steps = database.execute(
+                "SELECT step, attempt, digest, started, ended, report FROM steps WHERE token = ?"
+                " ORDER BY step, attempt",
+                (token,),
+            ).fetchall()
+        if row is None:
+            raise NotFound(f"no run of a workflow is called {token!r}", hint="navigator workflow list shows them")
+        return _run(row, steps)
+
+    def listed(self) -> list[WorkflowRun]:
+        with self._open() as database:
+            rows = database.execute(f"{_SHOWN} ORDER BY created DESC, token DESC").fetchall()
+            steps = database.execute(
+                "SELECT token, step, attempt, digest, started, ended, report FROM steps"
+            ).fetchall()
+        mine: dict[str, list[Sequence[Any]]] = {}
+        for token, *rest in sorted(steps, key=lambda row: row[:3]):
+            mine.setdefault(token, []).append(rest)
+        return [_run(row, mine.get(row[0], [])) for row in rows]
+
+    def mark(self, token: str, state: RunState, granted: Sequence[str] = (), plan: WorkflowPlan | None = None) -> None:
+        with self._open() as database, transaction(database):
+            row = database.execute("SELECT granted FROM runs WHERE token = ?", (token,)).fetchone()
+            known = dict.fromkeys([*json.loads(row[0] if row else "[]"), *granted])
+            database.execute(
+                "UPDATE runs SET state = ?, granted = ?, updated = ? WHERE token = ?",
+                (state, json.dumps(list(known), ensure_ascii=False), self.clock.now(), token),
+            )
+            if plan is not None:
+                held = self._plan(plan)
+                database.execute("UPDATE runs SET plan = ? WHERE token = ?", (held, token))
+
+    def begin(self, token: str, step: int, attempt: int, digest: str) -> None:
+        with self._open() as database:
+            database.execute(
+                "INSERT INTO steps (token, step, attempt, digest, started) VALUES (?, ?, ?, ?, ?)",
+                (token, step, attempt, digest, self.clock.now()),
+            )
+
+    def end(self, token: str, step: int, attempt: int, report: Report) -> None:
+        whole = report_to_dict(report)  # `progress` is JSON, in which whoever made it left no secret
+        held = json.dumps({**self.redact(whole), "progress": whole["progress"]}, ensure_ascii=False, default=str)
+        with self._open() as database:
+            database.execute(
+                "UPDATE steps SET ended = ?, report = ? WHERE token = ? AND step = ? AND attempt = ?",
+                (self.clock.now(), held, token, step, attempt),
+            )
+
+    @contextmanager
+    def hold(self, token: str) -> Iterator[None]:
+        """The lock goes with its process, so that a run whose process was killed can be taken up at once."""
+        folder = self.file.parent / "workflows"
+        self.writer.make_folder(folder)
+        try:
+            with file_lock(folder / f"{token}.lock", timeout=0.2):
+                yield
+        except Busy as error:
+            raise Busy(f"workflow run {token!r} is under way elsewhere", hint="wait for it, then try again") from error
+
+    def _plan(self, plan: WorkflowPlan) -> str:
+        return json.dumps(self.redact(plan_to_dict(plan)), ensure_ascii=False)
+
+    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
+        hint = "move the file away; stored workflows stay, runs under way are forgotten"
+        return connect(self.file, self.writer, _TABLES, hint=hint, durable=True)
+
+
+def _run(row: Sequence[Any], steps: Sequence[Sequence[Any]]) -> WorkflowRun:
+    token, session, state, plan, granted, created, updated = row
+    try:
+        return WorkflowRun(
+            token=token,
+            session=session,
+            state=state,
+            plan=plan_from(json.loads(plan)),
+            created=created,
+            updated=updated,
+            granted=tuple(json.loads(granted)),
+            records=tuple(map(_record, steps)),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"workflow run {token!r} cannot be read: {error}", hint="abort it, and run it anew") from error
+
+
+def _record(row: Sequence[Any]) -> StepRecord:
+    step, attempt, digest, started, ended, report = row
+    held = None if report is None else report_of(json.loads(report))
+    return StepRecord(step=step, attempt=attempt, digest=digest, started=started, ended=ended or "", report=held)

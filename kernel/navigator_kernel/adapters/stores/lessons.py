@@ -1,0 +1,158 @@
+"""Keeps what a person confirmed to be meant for a skill, as examples of it, in their state of the project."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct, field
+
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.writer import Stamp, read_bounded, stamp
+from navigator_kernel.errors import Damaged, KernelError
+from navigator_kernel.text import clean, fold, strip_url_credentials
+from navigator_kernel.values.redact import Redact, same
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
+
+EACH, ALL = 50, 2_000  # lessons of one skill, and of all of them
+LENGTH = 500  # characters of a lesson
+_SIZE_LIMIT = 16 * 1024 * 1024  # bytes
+
+
+class Lesson(NamedTuple):
+    text: str
+    at: str
+
+
+Held = Mapping[str, Sequence[Lesson]]  # by the skill's name, oldest first
+
+
+class Lessons(Struct):
+    """Implements `ports.Lessons`. It is asked each turn, so what was read counts until the file is another."""
+
+    path: Path
+    writer: Writer
+    clock: Clock
+    redact: Redact = same
+    _seen: Stamp | None = None
+    _harmed: Stamp | None = None
+    _texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """The lessons of one skill, newest first."""
+        return self.all().get(name, ())
+
+    def all(self) -> Mapping[str, tuple[str, ...]]:
+        """The lessons of each skill that has any, newest first: of many examples an index takes the first.
+
+        Damaged where the file cannot be read.
+        """
+        seen = stamp(self.path)
+        if seen is None:
+            return {}
+        if seen != self._seen:
+            held = self._read()
+            self._texts = {name: tuple(lesson.text for lesson in reversed(held[name])) for name in held}
+            self._seen = seen
+        return self._texts
+
+    def known(self) -> Mapping[str, tuple[str, ...]]:
+        """`all` for a turn, which must not fail for it: none where the file cannot be read, with one warning."""
+        seen = stamp(self.path)
+        if seen is not None and seen == self._harmed:
+            return {}
+        try:
+            return self.all()
+        except KernelError as error:
+            import logging
+
+            logging.getLogger("navigator").warning("routing without what was learned: %s", error.message)
+            self._harmed = seen
+            return {}
+
+    def learn(self, name: str, text: str) -> bool:
+        """Keeps `text` as an example of the skill `name` and of no other; False for nothing, for nothing new, and for a
+        text with a secret in it."""
+        if strip_url_credentials(text) != text or self.redact(text) != text:
+            return False
+        name, text = clean(name, lines=False), _told(text)
+        if not text:
+            return False
+        self.writer.make_folder(self.path.parent)
+        with file_lock(self._lock):
+            held = self._read()
+            if any(_same(lesson.text, text) for lesson in held.get(name, ())):
+                return False
+            kept = {skill: [one for one in lessons if not _same(one.text, text)] for skill, lessons in held.items()}
+            kept[name] = [*kept.get(name, ()), Lesson(text, self.clock.now())]
+            self._write(_bounded(kept))
+        return True
+
+    def forget(self, name: str = "") -> int:
+        """Forgets the lessons of the skill `name`, or all of them, damaged or not; how many there were."""
+        if not os.path.lexists(self.path):
+            return 0
+        with file_lock(self._lock):
+            if not name:
+                count = self._count()
+                self.writer.remove(self.path)
+                return count
+            held = self._read()
+            kept = {skill: lessons for skill, lessons in held.items() if fold(skill) != fold(name)}
+            if len(kept) < len(held):
+                self._write(kept)
+        return sum(map(len, held.values())) - sum(map(len, kept.values()))
+
+    def _count(self) -> int:
+        """None in a file that cannot be read."""
+        with suppress(KernelError):
+            return sum(map(len, self.all().values()))
+        return 0
+
+    @property
+    def _lock(self) -> Path:
+        return self.path.with_suffix(".lock")
+
+    def _read(self) -> Held:
+        """What the file holds, within the bounds whoever wrote it; Damaged where it cannot be read."""
+        try:
+            skills = json.loads(read_bounded(self.path, _SIZE_LIMIT))["skills"].items()
+            return _bounded({clean(name, lines=False): [_lesson(one) for one in lessons] for name, lessons in skills})
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            hint = "navigator route --forget starts afresh"
+            raise Damaged(f"{str(self.path)!r} holds no lessons: {error}", hint=hint, path=str(self.path)) from error
+
+    def _write(self, held: Held) -> None:
+        skills = {name: [lesson._asdict() for lesson in held[name]] for name in sorted(held)}
+        body = json.dumps({"v": 1, "skills": skills}, ensure_ascii=False, indent=1)
+        self.writer.write(self.path, f"{body}\n".encode(), mode=0o600)
+
+
+def _told(text: str) -> str:
+    """`text` as it is kept: one line of at most LENGTH characters."""
+    return " ".join(clean(text, lines=False).split())[:LENGTH].rstrip()
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()
+
+
+def _lesson(raw: Mapping[str, str]) -> Lesson:
+    return Lesson(_told(raw["text"]), _told(raw["at"]))
+
+
+def _bounded(held: Held) -> Held:
+    """Without what is over the bounds: of each skill, then of all, the oldest leave."""
+    last = {name: lessons[-EACH:] for name, lessons in held.items()}
+    dated = sorted((lesson.at, name, at) for name, lessons in last.items() for at, lesson in enumerate(lessons))
+    gone = {(name, at) for _, name, at in dated[: max(0, len(dated) - ALL)]}
+    left = {name: [one for at, one in enumerate(held) if (name, at) not in gone] for name, held in last.items()}
+    return {name: lessons for name, lessons in left.items() if lessons}

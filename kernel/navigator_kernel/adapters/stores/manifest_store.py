@@ -1,0 +1,117 @@
+"""Manifests as they were read, kept between processes: a file is read again only where its stamp is another.
+
+The store lies with the person's own state, outside every project: what it says of a skill is believed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import MsgspecError
+from msgspec.json import decode
+from msgspec.structs import asdict
+
+from navigator_kernel import __version__
+from navigator_kernel.adapters.files.writer import stamp
+from navigator_kernel.errors import KernelError
+from navigator_kernel.values.resource import Diagnostic, ParamSpec, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+
+LIMIT = 64 * 1024 * 1024  # bytes of one store; a catalogue that needs more is read anew
+PROJECTS = 16  # stores that are kept, the last ones used
+
+_READERS = (
+    "skills/formats/manifest.py",
+    "skills/formats/frontmatter.py",
+    "skills/formats/names.py",
+    "values/resource.py",
+)
+Stamp = tuple[int, int, int, int]  # of `skills.listing`
+
+_PLACES = {"path", "folder"}
+_VALUES: Mapping[str, Callable[..., Any]] = {"required_params": ParamSpec, "diagnostics": Diagnostic}
+
+
+class ManifestStore:
+    """`file` holds the manifests of one project's roots."""
+
+    def __init__(self, file: Path, writer: Callable[[], Writer]) -> None:
+        self._file, self._writer = file, writer
+
+    def load(self) -> dict[str, tuple[Stamp, SkillDef]]:
+        """Empty where there is none, or another release or another reader of manifests wrote it."""
+        try:
+            held = _decoded(self._file.read_bytes())
+            if held["reader"] != _reader():
+                return {}
+            return {str(path): (tuple(seen), _skill(Path(path), said)) for path, seen, said in held["skills"]}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return {}
+
+    def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None:
+        """What does not come back as it was is left out. A store that cannot be written is no failure."""
+        said = ([path, list(seen), body] for path, seen, skill in held if (body := _said(skill)) is not None)
+        text = json.dumps({"reader": _reader(), "skills": list(said)}, ensure_ascii=False)
+        data = text.encode("utf-8", errors="surrogatepass")
+        if len(data) > LIMIT:
+            return
+        try:
+            writer = self._writer()
+            writer.make_folder(self._file.parent)
+            writer.write(self._file, data, mode=0o600)
+            for old in sorted(self._file.parent.glob("*.json"), key=lambda path: -path.stat().st_mtime_ns)[PROJECTS:]:
+                writer.remove(old)
+        except (KernelError, OSError):
+            return
+
+
+def _decoded(data: bytes) -> Any:
+    """In a third of the time that `json.loads` takes, which also reads the half characters that a manifest may hold."""
+    try:
+        return decode(data)
+    except MsgspecError:
+        return json.loads(data)
+
+
+def _reader() -> list[Any]:
+    """What wrote the store: this release, with the files that read a manifest as they are here."""
+    package = Path(__file__).parents[2]
+    return [__version__, [list(stamp(package / name) or ()) for name in _READERS]]
+
+
+@cache
+def _defaults() -> Mapping[str, Any]:
+    blank = SkillDef(name="", description="", path=Path(), folder=None)
+    return {name: getattr(blank, name) for name in SkillDef.__struct_fields__ if name not in _PLACES}
+
+
+def _said(skill: SkillDef) -> dict[str, Any] | None:
+    """The fields that say something; None where JSON has no word for one."""
+    body: dict[str, Any] = {
+        name: held for name, usual in _defaults().items() if (held := getattr(skill, name)) != usual
+    }
+    body["description"] = skill.description
+    for name in _VALUES.keys() & body.keys():
+        body[name] = [asdict(one) for one in body[name]]
+    if skill.folder is not None:
+        body["folder"] = True
+    extra = body.get("extra")
+    try:
+        return body if extra is None or json.loads(json.dumps(extra)) == extra else None
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _skill(path: Path, body: dict[str, Any]) -> SkillDef:
+    for name, kind in _VALUES.items():
+        if name in body:
+            body[name] = tuple(kind(**one) for one in body[name])
+    said: dict[str, Any] = {name: tuple(held) if isinstance(held, list) else held for name, held in body.items()}
+    said["folder"] = path.parent if said.pop("folder", False) else None
+    return SkillDef(path=path, **said)

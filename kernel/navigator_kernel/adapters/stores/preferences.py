@@ -1,0 +1,65 @@
+"""What the person wants borne in mind: their page of preferences, a line a wish (X-30)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.errors import KernelError
+from navigator_kernel.text import clean, language_of
+from navigator_kernel.values.context import Memory
+
+TOKENS = 1_000
+_FILE_LIMIT = 64 * 1024  # bytes
+
+
+class PreferenceFile(Struct, frozen=True, kw_only=True):
+    """A file of wishes, and whether its bytes may be used."""
+
+    source: str
+    path: Path
+    accepted: Callable[[bytes], bool]
+
+
+class Preferences(Struct, frozen=True):
+    """Implements `ports.MemorySearch` over pages of wishes, each read anew for every message."""
+
+    pages: Sequence[PreferenceFile]
+
+    def recall(self, message: str) -> tuple[Memory, ...]:
+        """Every wish in its order; where 1,000 tokens are too few for all, those that share most with `message`."""
+        found = list(self._all())
+        if sum(tokens(memory.text) for memory in found) <= TOKENS:
+            return tuple(found)
+        said = _words(message)
+        room, kept = TOKENS, set[int]()
+        for at in sorted(range(len(found)), key=lambda at: -len(said & _words(found[at].text))):
+            if tokens(found[at].text) <= room:
+                room -= tokens(found[at].text)
+                kept.add(at)
+        return tuple(found[at] for at in sorted(kept))
+
+    def _all(self) -> Iterator[Memory]:
+        for page in self.pages:
+            try:
+                data = read_bounded(page.path, _FILE_LIMIT)
+            except (OSError, KernelError):
+                continue
+            text = data.decode("utf-8-sig", "replace") if page.accepted(data) else ""
+            for line in clean(text).split("\n"):
+                wish = line.strip().lstrip("-*").strip()
+                if wish and not wish.startswith("#"):
+                    yield Memory(text=wish, source=page.source)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+|[\u3400-\u9fff]", text.lower()))
+
+
+def tokens(text: str) -> int:
+    """An upper estimate: a token a Chinese character, one for every three others."""
+    return len(text) if language_of(text) == "zh" else len(text) // 3 + 1

@@ -1,0 +1,51 @@
+"""One JSON line an event, one file a run, below `mybox/logs/runs` (EVT-7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from navigator_kernel.errors import Damaged, NotFound
+from navigator_kernel.events import Event, event_from
+from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+
+_RUN = lazy_compile(r"[a-z0-9-]{1,80}")
+
+
+class JsonLinesLog(Struct, frozen=True):
+    """Implements `ports.RunLog`. A last line without its newline is a crash's and is left out."""
+
+    folder: Path
+    writer: Writer
+
+    def append(self, event: Event) -> None:
+        line = json.dumps(event.to_dict(), ensure_ascii=False, separators=(",", ":"), default=str)
+        self.writer.append(self._file(event.run), (line + "\n").encode("utf-8", errors="backslashreplace"))
+
+    def read(self, run: str) -> Sequence[Event]:
+        try:
+            data = self._file(run).read_bytes()
+        except FileNotFoundError as error:
+            raise NotFound(f"no run is called {run!r}", hint="navigator why shows the newest run") from error
+        try:
+            return [event_from(json.loads(line)) for line in data.split(b"\n")[:-1]]
+        except (ValueError, KeyError, TypeError) as error:
+            raise Damaged(f"the log of run {run!r} cannot be read: {error}", hint="remove the file") from error
+
+    def runs(self) -> Sequence[str]:
+        try:
+            return sorted((path.stem for path in self.folder.iterdir() if path.suffix == ".jsonl"), reverse=True)
+        except FileNotFoundError:
+            return []
+
+    def _file(self, run: str) -> Path:
+        if not _RUN.fullmatch(run):
+            raise NotFound(f"{run!r} is no name of a run", hint="navigator why shows the newest run")
+        return self.folder / f"{run}.jsonl"

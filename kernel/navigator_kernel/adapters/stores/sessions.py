@@ -1,0 +1,122 @@
+"""Sessions and what was said in them, in one SQLite file that many processes share."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.stores.sqlite import connect, transaction
+from navigator_kernel.errors import Busy, Damaged, NotFound
+from navigator_kernel.values.redact import Redact, same
+from navigator_kernel.values.request import Said, Session
+from navigator_kernel.values.session_form import session_from, session_to_dict
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL,"
+    " turn INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
+    " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
+)
+_SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # what of a session is made of messages, and its absence
+
+
+class SqliteSessions(Struct, frozen=True):
+    """One SQLite file in WAL mode, in the person's state of the project: a turn is saved as a whole or not at all,
+    killed or not. Orders that wait for a yes are kept as they are until the answer; what else a session remembers of
+    messages is kept without secrets, or not at all."""
+
+    file: Path
+    writer: Writer
+    clock: Clock
+    redact: Redact = same
+
+    def load(self, name: str) -> Session:
+        """NotFound where there is none of that name; the history stays on disk."""
+        with self._open() as database:
+            row = database.execute("SELECT state FROM sessions WHERE id = ?", (name,)).fetchone()
+        if row is None:
+            raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
+        try:
+            return session_from(json.loads(row[0]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise Damaged(
+                f"session {name!r} cannot be read: {error}", hint=f"navigator session delete {name}"
+            ) from error
+
+    def save(self, session: Session, said: Sequence[Said] = ()) -> None:
+        """The session after a turn and what the turn adds to its history, in one transaction.
+
+        Busy where another process has taken a turn of the same session in the meantime.
+        """
+        state, now = json.dumps(self._kept(session), ensure_ascii=False), self.clock.now()
+        with self._open() as database, transaction(database):
+            row = database.execute("SELECT turn FROM sessions WHERE id = ?", (session.id,)).fetchone()
+            if row is not None and row[0] >= session.turn:
+                raise Busy(f"session {session.id!r} went on elsewhere", hint="send the message again")
+            database.execute(
+                "INSERT INTO sessions (id, created, updated, turn, state) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) "
+                "DO UPDATE SET updated = excluded.updated, turn = excluded.turn, state = excluded.state",
+                (session.id, now, now, session.turn, state),
+            )
+            last = database.execute("SELECT max(seq) FROM history WHERE session = ?", (session.id,)).fetchone()[0]
+            first = 0 if last is None else last + 1
+            rows = [
+                (session.id, first + at, one.role, self.redact(one.text), one.run, now) for at, one in enumerate(said)
+            ]
+            database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def _kept(self, session: Session) -> dict[str, Any]:
+        """Without a question or a repetition whose message holds a secret: what `[redacted]` stands in is no order, so
+        the person has to send the message again."""
+        held = session_to_dict(session)
+        lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(held[slot]) != held[slot]}
+        return {**held, **lost}
+
+    def history(self, name: str, last: int | None = None) -> list[Said]:
+        """What was said, oldest first; only the `last` entries where a number is given."""
+        query = "SELECT role, text, run, ts FROM history WHERE session = ? ORDER BY seq DESC LIMIT ?"
+        with self._open() as database:
+            rows = database.execute(query, (name, -1 if last is None else last)).fetchall()
+        return [Said(role=role, text=text, run=run, ts=ts) for role, text, run, ts in reversed(rows)]
+
+    def listed(self) -> list[dict[str, Any]]:
+        """`[{id, created, updated, turns, waiting}]`, newest first."""
+        with self._open() as database:
+            rows = database.execute(
+                "SELECT id, created, updated, turn, state FROM sessions ORDER BY updated DESC"
+            ).fetchall()
+        keys = ("id", "created", "updated", "turns")
+        return [{**dict(zip(keys, row[:4], strict=True)), "waiting": _waiting(row[4])} for row in rows]
+
+    def delete(self, name: str) -> None:
+        """The session and its history; NotFound where there is none."""
+        with self._open() as database, transaction(database):
+            gone = database.execute("DELETE FROM sessions WHERE id = ?", (name,)).rowcount
+            database.execute("DELETE FROM history WHERE session = ?", (name,))
+        if not gone:
+            raise NotFound(f"no session is called {name!r}", hint="navigator session list shows them")
+
+    def held(self) -> AbstractContextManager[object]:
+        """Keeps the file open: while one connection is, no other has to empty SQLite's log as it closes (1 ms)."""
+        return self._open()
+
+    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, _TABLES, hint="move the file away; sessions start anew")
+
+
+def _waiting(state: str) -> str:
+    """What the session waits for: `approval`, `question` or nothing."""
+    try:
+        held = json.loads(state)
+    except ValueError:
+        return "damaged"
+    return "approval" if held.get("approval") else "question" if held.get("question") else ""

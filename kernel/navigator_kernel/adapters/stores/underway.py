@@ -1,0 +1,180 @@
+"""Keeps how far a model has come with an order, call by call, so that a killed process does not do a call twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.errors import Busy, KernelError
+from navigator_kernel.values.packet import Packet, packet_from
+from navigator_kernel.values.redact import Redact, same
+from navigator_kernel.values.request import INTERRUPTED, PendingApproval, Session
+from navigator_kernel.values.work import PROGRESS, AgentState, progress_of, redacted
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
+
+LARGEST = 64 * 1024 * 1024  # bytes of one file
+
+
+class Left(Struct, frozen=True, kw_only=True):
+    """What a killed process left: the order, in the session that was in its turn number `turn`."""
+
+    session: str
+    turn: int
+    order: PendingApproval
+
+
+class _Run(Struct, kw_only=True):
+    """`expected` is the size in bytes of the file that is gone on with, None for a new one; `count` are the messages
+    that are kept so far."""
+
+    head: dict[str, Any]
+    expected: int | None
+    count: int = 0
+    lock: ExitStack = field(default_factory=ExitStack)
+    is_open: bool = False
+
+
+class Underway:
+    """One JSON-lines file a run below `folder`, from the model's first answer to the end of the turn. A lock file
+    beside it is held as long as the process lives. Nothing waits for the disk: a power failure may lose the last
+    lines."""
+
+    def __init__(self, folder: Path, writer: Writer, clock: Clock, redact: Redact = same) -> None:
+        self._folder, self._writer, self._clock, self._redact = folder, writer, clock, redact
+        self._runs: dict[str, _Run] = {}
+
+    @contextmanager
+    def kept(self, run: str, session: Session, agreed: Sequence[str], expected: int | None = None) -> Iterator[None]:
+        """Until the turn has ended, the orders that models work on are kept. `agreed` is what the person agreed to for
+        them; `expected` is the size of the file that is gone on with."""
+        head = {"v": 1, "session": session.id, "turn": session.turn, "ts": self._clock.now(), "agreed": list(agreed)}
+        self._runs[run] = _Run(head=head, expected=expected)
+        try:
+            yield
+        finally:
+            self.leave(run)
+            self.forget(session.id)
+
+    def leave(self, run: str) -> None:
+        """Nothing more of the run is kept, and what was is removed."""
+        held = self._runs.pop(run, None)
+        if held is not None and held.is_open:
+            self._remove(run)
+        if held is not None:
+            held.lock.close()
+
+    def start(self, packet: Packet, count: int) -> None:
+        """A model begins to work on an order, or goes on with it after `count` messages. Busy where another process has
+        gone on with it."""
+        run = packet.context.run
+        held = self._runs.get(run)
+        if held is None:
+            return
+        if not held.is_open:
+            self._open(run, held)
+        held.count = count
+        self._add(run, {"packet": packet.to_dict()})
+
+    def note(self, run: str, progress: AgentState) -> None:
+        """How far it has come, before and after each call."""
+        held = self._runs.get(run)
+        if held is None or not held.is_open:
+            return
+        more = redacted(replace(progress, messages=progress.messages[held.count :]), self._redact)
+        self._add(run, {"from": held.count, "kept": more.kept()})
+        held.count = len(progress.messages)
+
+    def intend(self, run: str, before: str, after: str) -> None:
+        """The call that is under way changes a file with the digest `before`, "" for none, to one with `after`."""
+        held = self._runs.get(run)
+        if held is not None and held.is_open:
+            self._add(run, {"intent": [before, after]})
+
+    def left(self) -> list[Left]:
+        """What processes that have ended left, oldest first; a file that cannot be read is left out."""
+        found = []
+        for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
+            with suppress(Busy, KernelError, OSError, ValueError, KeyError, TypeError), self._locked(file.stem):
+                found.append(_read(file))
+        return found
+
+    def forget(self, session: str) -> None:
+        """What killed processes left in a session is given up."""
+        for left in self.left():
+            run, _ = run_of(left.order.subject)
+            if left.session == session:
+                with suppress(Busy), self._locked(run):
+                    self._remove(run)
+
+    def _open(self, run: str, held: _Run) -> None:
+        self._writer.make_folder(self._folder)
+        held.lock.enter_context(self._locked(run))
+        file = self._file(run)
+        if held.expected is not None and (not file.is_file() or file.stat().st_size != held.expected):
+            raise Busy("another process has gone on with this", hint="navigator session list shows what waits")
+        held.is_open = True
+        self._add(run, held.head)
+
+    def _add(self, run: str, line: dict[str, Any]) -> None:
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+        self._writer.append(self._file(run), (text + "\n").encode("utf-8", "backslashreplace"))
+
+    def _remove(self, run: str) -> None:
+        self._writer.remove(self._file(run))
+        self._writer.remove(self._file(run).with_suffix(".lock"))
+
+    def _locked(self, run: str) -> Any:
+        return file_lock(self._file(run).with_suffix(".lock"), timeout=0.0)
+
+    def _file(self, run: str) -> Path:
+        return self._folder / f"{run}.jsonl"
+
+
+def run_of(subject: str) -> tuple[str, int]:
+    """The run that an interrupted order is of, and the size of its file; ValueError for another subject."""
+    kind, run, size = subject.rsplit(":", 2)
+    if f"{kind}:" != INTERRUPTED:
+        raise ValueError(f"{subject!r} is not of an interrupted order")
+    return run, int(size)
+
+
+def _read(file: Path) -> Left:
+    """A last line without its end is left out: the process was killed while it wrote it."""
+    data = read_bounded(file, LARGEST)
+    lines = [json.loads(line) for line in data.split(b"\n")[:-1]]
+    head, packet, progress = lines[0], None, None
+    for line in lines:
+        if "session" in line:
+            head = line
+        elif "packet" in line:
+            packet = packet_from(line["packet"])
+            kept = packet.params.optional.get(PROGRESS)
+            progress = progress_of(str(kept)) if kept else None
+        elif "kept" in line:
+            before = progress.messages[: line["from"]] if progress else ()
+            more = progress_of(line["kept"])
+            progress = replace(more, messages=(*before, *more.messages))
+        elif progress is not None:
+            progress = replace(progress, intent=tuple(map(str, line["intent"])))
+    if packet is None:
+        raise ValueError("no order was begun")
+    if progress is not None:
+        optional = {**packet.params.optional, PROGRESS: progress.kept()}
+        packet = replace(packet, params=replace(packet.params, optional=optional))
+    order = PendingApproval(
+        packets=(packet,),
+        subject=f"{INTERRUPTED}{file.stem}:{len(data)}",
+        asked_at=head["ts"],
+        agreed=tuple(map(str, head["agreed"])),
+    )
+    return Left(session=head["session"], turn=head["turn"], order=order)

@@ -1,0 +1,71 @@
+"""What a model is told first: who it is, what was said, the skill, and what is wanted, in that order (X-14)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from navigator_kernel.agent_loop.window import past
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import Language, escape_controls, lazy_compile
+from navigator_kernel.values.chat import ChatMessage
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.work import AgentTask
+
+_MARK = lazy_compile(r"<(/?)skill", re.IGNORECASE)
+NAMED = 20  # files of earlier turns that a model is told of
+SHOWN = 12  # digits of a digest that mark where a skill's text ends
+
+
+def opening(work: AgentTask) -> tuple[ChatMessage, ...]:
+    """Identity and safety are the same bytes for every skill, so that a provider can keep them (JIT-3, X-40); what
+    changes from turn to turn stands behind the conversation."""
+    guide = suffix(work)
+    return (
+        ChatMessage(role="system", text=identity(work.language)),
+        *past(work.history),
+        *((ChatMessage(role="user", text=guide),) if guide else ()),
+        ChatMessage(role="user", text=work.request),
+    )
+
+
+def suffix(work: AgentTask) -> str:
+    """The skill's text between marks that it cannot hold itself, for they are its digest; then memories, then the
+    time (RTE-24, RTE-25)."""
+    blocks: list[str] = []
+    if work.guide:
+        mark = work.digest.removeprefix("sha256:")[:SHOWN]
+        head = f'<skill name="{work.skill}" digest="{mark}">'
+        title = say("prompt.guide", work.language)
+        guide = _MARK.sub(r"< \1skill", work.guide)  # it holds words of others, and must not end its own marks
+        blocks.append(f"{title}\n\n---\n## Skill: {work.skill}\n{head}\n{guide}\n</skill {mark}>")
+    if work.memories:
+        blocks.append("\n".join([say("prompt.memory", work.language), *(f"- {one}" for one in work.memories)]))
+    if known := list(_environment(work)):
+        blocks.append("\n".join([say("prompt.environment", work.language), *(f"- {one}" for one in known)]))
+    return "\n\n".join(blocks)
+
+
+def _environment(work: AgentTask) -> Iterator[str]:
+    """The time, and where the tools work."""
+    if work.now:
+        yield say("prompt.time", work.language, now=work.now)
+    if work.folder:
+        yield say("prompt.folder", work.language, path=escape_controls(work.folder))
+    if work.workspace:
+        yield say("prompt.workspace", work.language, path=escape_controls(work.workspace))
+    if work.project:
+        yield say("prompt.project", work.language, path=escape_controls(work.project))
+    if work.named:
+        yield say("prompt.named", work.language, paths=", ".join(map(escape_controls, work.named)))
+    if work.earlier:
+        yield say("prompt.earlier", work.language, paths=", ".join(map(escape_controls, work.earlier[:NAMED])))
+
+
+@cache
+def identity(language: Language) -> str:
+    return (Path(__file__).parent / "prompts" / f"identity.{language}.md").read_text(encoding="utf-8")

@@ -1,0 +1,297 @@
+"""Phase 2 as a turn sees it: a prompt that is ready, or a message without a skill, becomes a report."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.files.inside import walk_inside
+from navigator_kernel.agent_loop.commands import without_commands
+from navigator_kernel.agent_loop.loop import AgentLoop, ApprovalRequired, Budget, End
+from navigator_kernel.agent_loop.skill_tool import NAME as SKILL_TOOL
+from navigator_kernel.errors import Damaged, KernelError, TimedOut
+from navigator_kernel.language.model_failure import failure_text
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import clean, escape_controls
+from navigator_kernel.values.chat import ChatMessage, Spent
+from navigator_kernel.values.redact import Redact, same
+from navigator_kernel.values.report import Meta, Report, State
+from navigator_kernel.values.work import PROGRESS, AgentState, AgentTask, progress_of, redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from navigator_kernel.events import Emit
+    from navigator_kernel.model_ports import ModelRegistry, Tools, Underway
+    from navigator_kernel.ports import Catalogue, Clock, Executor
+    from navigator_kernel.values.packet import Packet
+    from navigator_kernel.values.request import Said
+
+MOST_FILES = 100  # of a workspace that a report names
+
+
+class Specialist(Struct, kw_only=True):
+    """Implements `model_ports.Specialist` for one turn. `root` is the project, `box` holds the workspaces of runs,
+    `named` gives the files that a message names, `history` is what was said before, `written` the files
+    that earlier turns wrote, `private` whether that may hold
+    the person's data, `spent` what its choice took."""
+
+    models: ModelRegistry
+    catalogue: Catalogue
+    tools: Tools
+    clock: Clock
+    root: Path = Path()
+    box: Path = Path()
+    named: Callable[[str], Sequence[Path]] = lambda _text: ()
+    history: Sequence[Said] = ()
+    written: Sequence[str] = ()
+    private: bool = True
+    budget: Budget = field(default_factory=Budget)
+    spent: Spent = field(default_factory=Spent)
+    redact: Redact = same
+    usual: float = 60.0  # seconds that a step may take where nothing else is said
+    began: float | None = None
+    underway: Underway | None = None
+
+    async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
+        """`prepared` is the report of a skill whose prompt is ready; None for a message that needs no skill."""
+        began, loop = self.clock.monotonic(), None
+        work = self.assigned(packet, None)
+        try:
+            work = _told_what_is_wrong(self.assigned(packet, prepared), wrong)
+            loop = self.loop(work, emit)
+            progress, end = await loop.run(self._kept(loop, packet))
+            report = self.told(work, progress, end, began)
+        except ApprovalRequired as waits:
+            report = self.waiting(waits, work, began)
+        except KernelError as error:
+            report = self.failed(error, work, loop.progress if loop else AgentState(), began)
+            report = report if loop else replace(report, unanswered=False)
+        private = work.private or (loop is not None and has_read(loop.progress))
+        report = replace(report, private=private)
+        return report if loop is None else self.closed(loop, report, emit)
+
+    def _kept(self, loop: AgentLoop, packet: Packet) -> AgentState | None:
+        """How far it had come before; from here on each call is kept."""
+        before = _before(packet)
+        if self.underway is not None:
+            self.underway.start(packet, len(before.messages) if before else 0)
+            loop.keep = partial(self.underway.note, packet.context.run)
+        return before
+
+    def assigned(self, packet: Packet, prepared: Report | None) -> AgentTask:
+        """What is to be worked on; KernelErrors where the skill is not there any more."""
+        plain = self._plain(packet)
+        if prepared is None:
+            return replace(plain, private=plain.private or self._recalls(plain.history))
+        return self._of_skill(plain, packet, prepared)
+
+    def _recalls(self, history: Sequence[ChatMessage]) -> bool:
+        """Whether what was said before holds answers of a session in which private data was read."""
+        return self.private and any(one.role == "assistant" for one in history)
+
+    def loop(self, work: AgentTask, emit: Emit) -> AgentLoop:
+        """What works on it, within what is left of the turn's budget; NotFound for no model."""
+        model, left = self.models.chain(work.model), self.budget
+        if left.seconds:
+            self.began = self.clock.monotonic() if self.began is None else self.began
+            left = replace(left, seconds=max(left.seconds - (self.clock.monotonic() - self.began), 0.001))
+        if work.limit:
+            left = replace(left, seconds=min(left.seconds or work.limit, work.limit))
+        return AgentLoop(
+            work=work, model=model, tools=self.tools, clock=self.clock, emit=emit, budget=left, spent=self.spent
+        )
+
+    def closed(self, loop: AgentLoop, report: Report, emit: Emit) -> Report:
+        """What came of it beside the words: what it took, commands for user interfaces, what was changed."""
+        self.spent += loop.progress.spent
+        for command in (one for commands in loop.commands.values() for one in commands):
+            emit(command, step=loop.work.step)
+        return replace(report, effects=tuple(loop.effects))
+
+    def _plain(self, packet: Packet) -> AgentTask:
+        return AgentTask(
+            run=packet.context.run,
+            step=packet.context.step,
+            request=str(packet.params.value("request", packet.task_spec.intent)),
+            language=packet.context.language,
+            now=_local(self.clock.now()),
+            memories=tuple(str(one) for one in packet.params.value("memory", ())),
+            private=any(packet.params.value(name, ()) for name in ("memory", "files", "previous")) or _has_read(packet),
+            history=tuple(ChatMessage(role=one.role, text=one.text) for one in self.history),
+        )
+
+    def _of_skill(self, base: AgentTask, packet: Packet, prepared: Report) -> AgentTask:
+        executor = self.catalogue.create_executor(packet.task_spec.target)
+        skill, (guide, request), limit = executor.skill, parts(prepared), packet.constraints.timeout
+        backend = str(prepared.data.get("backend", ""))
+        history = base.history if skill.inherit_history else ()
+        return replace(
+            base,
+            request=request or base.request,
+            skill=skill.name,
+            digest=executor.digest,
+            standing=executor.standing,
+            guide=guide,
+            tools=skill.tools or (),
+            history=history,
+            private=base.private or self._recalls(history),
+            model=backend,
+            **self._tools(executor, packet),
+            unknown=skill.backend if skill.backend and not self.models.knows(skill.backend) else "",
+            limit=limit if limit < (skill.timeout or self.usual) else skill.timeout or 0.0,
+        )
+
+    def _tools(self, executor: Executor, packet: Packet) -> dict[str, Any]:
+        named = (*packet.params.value("files", ()), *self.named(packet.task_spec.intent))
+        held = work_of(executor, self._workspace(packet), self.root, named)
+        return {**held, "earlier": self._earlier(held["workspace"])} if held else {}
+
+    def _earlier(self, workspace: str) -> tuple[str, ...]:
+        """The files of earlier turns that are still there; not those of the workspace that is gone on with."""
+        found = (Path(one) for one in self.written)
+        inside = (one for one in found if one.is_relative_to(self.box) and ".." not in one.parts)
+        return tuple(str(one) for one in inside if not one.is_relative_to(workspace) and one.is_file())
+
+    def _workspace(self, packet: Packet) -> Path:
+        """A folder of its own for each step; an order that goes on has the one that it began with."""
+        before, context = _before(packet), packet.context
+        own = self.box / context.run / (f"step-{context.step}" if context.step else "")
+        held = Path(before.workspace) if before and before.workspace else own
+        return held if held.is_relative_to(self.box) and ".." not in held.parts else own
+
+    def told(self, work: AgentTask, progress: AgentState, end: End, began: float) -> Report:
+        """`partial` where a limit ended it, with what there is."""
+        data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **progress.to_dict()}
+        if work.unknown:  # X-32
+            said = say("backend.unknown", work.language, backend=escape_controls(work.unknown), model=progress.model)
+            data["diagnostics"] = [{"code": "backend-unknown", "msg": said}]
+        if progress.notes:
+            stood_in = [{"code": "fallback", "msg": note} for note in progress.notes]
+            data["diagnostics"] = [*data.get("diagnostics", ()), *stood_in]
+        data |= _files(work)
+        text, meta = without_commands(clean(progress.text)).strip(), self._meta(work, began)
+        if end == "done":
+            return Report(state="success", summary=_first(text), meta=meta, data=data, raw=text, by_model=True)
+        why = say(f"specialist.{end}", work.language)
+        state: State = "partial" if text else "error"
+        data |= {"reason": end, "msg": why} | ({} if text else {"type": "Unfinished"})
+        return Report(state=state, summary=why, meta=meta, data=data, raw=text or None, by_model=bool(text))
+
+    def waiting(self, waits: ApprovalRequired, work: AgentTask, began: float) -> Report:
+        """JIT-12: what is asked, with the arguments; the rest of it waits with the orders of the session."""
+        asked = waits.asked
+        facts = {name: held for name, held in asked.data.items() if name != "wider"}
+        data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **facts}
+        data |= {"skill": work.skill} if work.skill else {}
+        question = say("ask.approve", work.language, what=asked.message)
+        meta, subject, wider = self._meta(work, began), str(asked.data["subject"]), str(asked.data.get("wider", ""))
+        kept = redacted(waits.progress, self.redact).kept()
+        held = Report(state="pending", summary=question, meta=meta, data=data, subject=subject, progress=kept)
+        return replace(held, wider=wider)
+
+    def failed(self, error: KernelError, work: AgentTask, progress: AgentState, began: float) -> Report:
+        """With how far it came, so that trying again does nothing twice, and with the part of the answer that came."""
+        state: State = "timeout" if isinstance(error, TimedOut) else "error"
+        told = {key: value for key, value in error.to_dict().items() if value is not None and key != "begun"}
+        if len(told.get("tried", ())) < 2:  # one model, which the message names
+            told.pop("tried", None)
+        message, hint = failure_text(told, work.language)
+        told |= {"msg": message, "hint": hint} if message else {}
+        data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **told}
+        data |= {"usage": progress.spent.to_dict()} if progress.spent.requests else {}
+        text = without_commands(clean(progress.text + str(error.data.get("begun", "")))).strip()
+        data |= {"incomplete": True, **_files(work)} if text else {}
+        kept = redacted(progress, self.redact).kept() if progress.messages else ""
+        held = Report(state=state, summary=message or error.message, meta=self._meta(work, began), data=data)
+        return replace(held, raw=text or None, by_model=bool(text), progress=kept, unanswered=True)
+
+    def _meta(self, work: AgentTask, began: float) -> Meta:
+        elapsed = round(self.clock.monotonic() - began, 3)
+        return Meta(agent="skills" if work.skill else "kernel", time=elapsed, ts=self.clock.now())
+
+
+def work_of(executor: Executor, workspace: Path, project: Path, named: Iterable[Path | str]) -> dict[str, Any]:
+    """What the built-in tools work with; nothing for a skill that names other tools and none of these (JIT-5), and
+    nothing for one that the person does not accept and that asks for none, of which only the text is used."""
+    skill = executor.skill
+    if not skill.allowed_tools and (executor.standing == "unknown" or skill.tools is not None):
+        return {}
+    return {
+        "target": skill.namespace,
+        "folder": str(skill.folder or ""),
+        "workspace": str(workspace),
+        "project": str(project),
+        "named": tuple(dict.fromkeys(map(str, named))),
+        "allowed": skill.allowed_tools,
+    }
+
+
+def _told_what_is_wrong(work: AgentTask, wrong: str) -> AgentTask:
+    """X-37: what was not accepted is done once more, with the reason."""
+    return (
+        replace(work, request=f"{work.request}\n\n{say('specialist.fix', work.language, wrong=wrong)}")
+        if wrong
+        else work
+    )
+
+
+def _before(packet: Packet) -> AgentState | None:
+    """Where an order that waited for the person had come to."""
+    kept = packet.params.optional.get(PROGRESS)  # a parameter of a skill is never it
+    if not kept:
+        return None
+    try:
+        return progress_of(str(kept))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged("what waited cannot be read", hint="ask for it anew") from error
+
+
+def _has_read(packet: Packet) -> bool:
+    """Whether tools had answered before an order that goes on now, maybe in another process and under another run."""
+    try:
+        before = _before(packet)
+    except Damaged:  # who goes on with it is told
+        return True
+    return before is not None and has_read(before)
+
+
+def has_read(progress: AgentState) -> bool:
+    """Whether a tool answered; the text of another skill that the person accepts is not the person's data."""
+    return any(message.role == "tool" and message.name != SKILL_TOOL for message in progress.messages)
+
+
+def parts(prepared: Report) -> tuple[str, str]:
+    """The guide and the request within a prompt that is ready: `data["request"]` says where the request begins and
+    ends; one without it is all request."""
+    prompt, at = str(prepared.data.get("prompt", "")), prepared.data.get("request")
+    if not isinstance(at, list | tuple) or len(at) != 2 or not all(type(one) is int for one in at):
+        return "", prompt
+    return prompt[: at[0]].strip(), prompt[at[0] : at[1]].strip()
+
+
+def _files(work: AgentTask) -> dict[str, Any]:
+    """The files in the workspace: their names there as a command's report has them, and each path with its size."""
+    folder = Path(work.workspace) if work.workspace else None
+    if folder is None or not folder.is_dir():
+        return {}
+    found = list(islice(walk_inside(folder, ()), MOST_FILES))
+    written = [{"path": str(folder / one.path), "size": one.size} for one in found]
+    return {"files": [one.path for one in found], "written": written} if found else {}
+
+
+def _first(text: str) -> str:
+    """The first paragraph, which stands for the whole where there is room for one line only."""
+    return text.partition("\n")[0].strip() or text
+
+
+def _local(now: str) -> str:
+    """ISO 8601 in the time of this machine, with the day of the week, which "tomorrow" needs."""
+    held = datetime.fromisoformat(now).astimezone()
+    return f"{held.isoformat(timespec='minutes')} {held:%A}"

@@ -1,0 +1,180 @@
+"""Gives tools to a model that does not call them, if its server enforces a JSON schema: each answer is one object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.errors import KernelError, ModelFailed
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from navigator_kernel.model_ports import ChatModel
+
+_BEGIN = lazy_compile(r'\s*\{\s*"answer"\s*:\s*"')
+# Whole characters of a JSON string: an escape that is not complete waits, and half of a pair waits for the other
+_WHOLE = lazy_compile(
+    r'(?:[^"\\]|\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u(?![dD][89abAB])[0-9a-fA-F]{4}))*'
+)
+
+
+class TextCalls(Struct, frozen=True):
+    """Implements `model_ports.ChatModel` over one that is asked for text alone; what it calls goes through the same
+    fences, for they stand behind the answer."""
+
+    inner: ChatModel
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
+        """ModelFailed where the answer has neither form."""
+        if not asked.tools:
+            return await self.inner.complete(asked, told)
+        wanted = replace(asked, messages=as_text(asked.messages, asked.tools), tools=(), shape=shape_of(asked.tools))
+        try:
+            done = await self.inner.complete(wanted, None if told is None else _Answer(told))
+        except KernelError as error:  # what was told of an answer is the text in it
+            error.data = {**error.data, "begun": _begun(str(error.data.get("begun", "")))}
+            raise
+        message = read(done.message.text)
+        if message is None and done.finish == "length":  # what there is of an answer; a call that was cut is none
+            message = ChatMessage(role="assistant", text=_begun(done.message.text))
+        if message is None or not (message.calls or message.text.strip()):
+            kind, why = ("empty", "it said nothing") if message else ("unreadable", "its answer has no form asked for")
+            hint = "ask another model: navigator model use NAME; navigator model test says what one can do"
+            usage = done.taken.to_dict()
+            raise ModelFailed(f"model {done.model!r}: {why}", hint=hint, kind=kind, model=done.model, usage=usage)
+        return replace(done, message=message, finish="calls" if message.calls else done.finish)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+class WithoutTools(Struct, frozen=True):
+    """Implements `model_ports.ChatModel` over one that can use no tools in any way: work that needs them is refused."""
+
+    inner: ChatModel
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
+        """ModelFailed where there are tools that the work cannot spare."""
+        if asked.tools and not asked.spare:
+            hint = "ask another model: navigator model use NAME; or try this one again: navigator model test"
+            why = "it does not call them, and its server does not enforce a JSON schema"
+            raise ModelFailed(
+                f"model {self.name!r} cannot use tools: {why}", hint=hint, kind="no_tools", model=self.name
+            )
+        return await self.inner.complete(replace(asked, tools=()), told)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+def shape_of(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    """The JSON schema of an answer: a call of one of `tools`, or the answer itself."""
+    calls = [_form(tool={"type": "string", "enum": [tool.name]}, arguments=_arguments(tool)) for tool in tools]
+    return {"anyOf": [*calls, _form(answer={"type": "string"})]}
+
+
+def as_text(messages: Sequence[ChatMessage], tools: Sequence[ToolSpec]) -> tuple[ChatMessage, ...]:
+    """The conversation in text alone: tools are described behind what the model is told first, calls and their results
+    are JSON objects, in whose strings a result cannot end its own marks."""
+    begin = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    system = "\n\n".join([*(message.text.strip() for message in messages[:begin]), prompt(tools)])
+    return (ChatMessage(role="system", text=system), *map(_as_text, messages[begin:]))
+
+
+def prompt(tools: Sequence[ToolSpec]) -> str:
+    described = ({"tool": tool.name, "description": tool.description, "arguments": dict(tool.schema)} for tool in tools)
+    return f"{_text().strip()}\n\n" + "\n".join(json.dumps(one, ensure_ascii=False) for one in described) + "\n"
+
+
+def read(text: str) -> ChatMessage | None:
+    """None for what has neither form. The whole text is read, so that JSON which is quoted in it is no call."""
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(held, dict):
+        return None
+    tool, arguments, answer = held.get("tool"), held.get("arguments", {}), held.get("answer")
+    if isinstance(tool, str) and isinstance(arguments, dict) and answer is None:
+        call = ToolCall(id=f"text-{uuid4().hex[:16]}", name=tool, arguments=json.dumps(arguments))
+        return ChatMessage(role="assistant", calls=(call,))
+    return ChatMessage(role="assistant", text=answer) if isinstance(answer, str) and tool is None else None
+
+
+def _arguments(tool: ToolSpec) -> dict[str, Any]:
+    """A reference leads nowhere within another schema; a tool checks its arguments itself."""
+    schema = dict(tool.schema)
+    return {"type": "object"} if '"$ref"' in json.dumps(schema) else schema
+
+
+def _form(**properties: Any) -> dict[str, Any]:
+    base = {"type": "object", "properties": properties, "required": list(properties)}
+    return {**base, "additionalProperties": False}
+
+
+def _as_text(message: ChatMessage) -> ChatMessage:
+    if message.role == "tool":
+        return ChatMessage(role="user", text=_json(result_of=message.name, text=message.text), files=message.files)
+    return ChatMessage(role="assistant", text="\n".join(_forms(message))) if message.role == "assistant" else message
+
+
+def _forms(message: ChatMessage) -> Iterator[str]:
+    if message.text or not message.calls:
+        yield _json(answer=message.text)
+    for call in message.calls:
+        try:
+            arguments = json.loads(call.arguments or "{}")
+        except ValueError:
+            arguments = {}
+        yield _json(tool=call.name, arguments=arguments)
+
+
+def _json(**facts: Any) -> str:
+    return json.dumps(facts, ensure_ascii=False)
+
+
+def _begun(text: str) -> str:
+    """What there is of an answer whose end was cut off."""
+    pieces: list[str] = []
+    _Answer(pieces.append)(text)
+    return "".join(pieces)
+
+
+class _Answer:
+    """Tells the text of `{"answer": "…"}` while it comes; of a call nothing is told."""
+
+    def __init__(self, told: Callable[[str], None]) -> None:
+        self._told, self._held, self._within = told, "", False
+
+    def __call__(self, piece: str) -> None:
+        self._held += piece
+        if not self._within:
+            begin = _BEGIN.match(self._held)
+            if begin is None:
+                return
+            self._within, self._held = True, self._held[begin.end() :]
+        whole = _WHOLE.match(self._held)
+        if whole is not None and whole.end():
+            self._held = self._held[whole.end() :]
+            self._told(str(json.loads(f'"{whole.group()}"', strict=False)))
+
+
+@cache
+def _text() -> str:
+    return (Path(__file__).parent / "prompts" / "text_calls.md").read_text(encoding="utf-8")

@@ -1,0 +1,66 @@
+"""Puts the built-in tools of prompt skills together for one project."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from navigator_kernel.adapters.stores.project_state import ProjectWriter
+from navigator_kernel.bootstrap.parts import state_writer
+from navigator_kernel.bootstrap.places import box_of, project_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from navigator_kernel.adapters.files.changes import ChangeStore
+    from navigator_kernel.model_ports import BuiltIn
+    from navigator_kernel.ports import Audit, Catalogue, Consents, Sandbox
+    from navigator_kernel.tools.writing import Change
+    from navigator_kernel.values.resource import SkillDef
+
+
+def open_built_in(
+    root: Path,
+    catalogue: Catalogue,
+    sandbox: Sandbox,
+    consents: Consents,
+    audit: Audit,
+    hosts: tuple[str, ...] = (),
+    intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None,
+) -> BuiltIn:
+    """Nothing is written before a tool is called; `hosts` are those that `fetch` may ask."""
+    from navigator_kernel.tools.built_in import BuiltInTools
+
+    return BuiltInTools(
+        root=root,
+        box=box_of(root) / "workspace",
+        catalogue=catalogue,
+        sandbox=sandbox,
+        consents=consents,
+        audit=audit,
+        writer=lambda folder: ProjectWriter([folder], root),
+        change=partial(_change, root),
+        needed=_needed,
+        hosts=hosts,
+        intend=intend,
+    )
+
+
+def open_changes(root: Path) -> ChangeStore:
+    """What tools changed in the project, kept in the person's state of it."""
+    from navigator_kernel.adapters.files.changes import ChangeStore
+    from navigator_kernel.tools.places import CLOSED
+
+    state = project_state(root)
+    return ChangeStore(state.folder / "changes", state_writer(state), root.resolve(), CLOSED)
+
+
+def _change(root: Path, run: str, change: Change) -> None:
+    open_changes(root).make(run, "/".join(change.place.parts), change.before, change.after)
+
+
+def _needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
+    from navigator_kernel.skills.formats.dependencies import needed  # only where a command runs
+
+    return needed(skill, script, named)

@@ -1,0 +1,65 @@
+"""Looks at files by content rules and for secrets, in a process of its own: see `module_child.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from navigator_kernel.adapters.pattern_set import PatternSet
+from navigator_kernel.adapters.processes.module_child import serve
+from navigator_kernel.adapters.secrets.redaction import found
+from navigator_kernel.adapters.secrets.shapes import every
+from navigator_kernel.config.settings import user_state
+from navigator_kernel.skills.scan.content import findings
+from navigator_kernel.skills.scan.secrets import findings as secret_findings
+from navigator_kernel.values.resource import Diagnostic
+
+_USUAL = {  # the patterns are made that most skills are looked at with
+    "SKILL.md": b"---\nname: usual\n---\n# Usual\n\n```\nrun `it` https://example.org\n```\n",
+    "run.py": b"0\n",
+}
+
+Files = Mapping[str, bytes]
+
+
+def main() -> None:
+    findings(_USUAL)
+    serve(answer)
+
+
+def answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    """`{files, secrets}` → `{findings, failures: [(scanner, reason)]}`; with `secrets` these are looked for, too."""
+    files: Files = question["files"]
+    told: list[dict[str, Any]] = []
+    failures: list[tuple[str, str]] = []
+    wanted: list[tuple[str, Callable[[Files], Any]]] = [("content rules", findings)]
+    wanted += [("secrets", _secrets)] if question["secrets"] else []
+    for name, scanner in wanted:
+        try:
+            told += [one.to_dict() for one in scanner(files)]
+        except MemoryError:
+            failures.append((name, "it needs too much memory"))
+        except Exception as error:  # noqa: BLE001 - a scanner that fails must not pass for one that found nothing
+            failures.append((name, f"{type(error).__name__}: {error}"))
+    return {"findings": told, "failures": failures}
+
+
+def _secrets(files: Files) -> Iterator[Diagnostic]:
+    """One finding a line; what it is, and never the secret itself."""
+    for path, data in sorted(files.items()):
+        if b"\x00" in data[:4096]:
+            continue
+        text = data.decode("utf-8", "replace")
+        may = _shapes().possible(text)
+        shapes = [shape for shape in every() if shape.found.pattern in may]
+        yield from secret_findings(path, text, found(text, shapes)) if shapes else ()
+
+
+@cache
+def _shapes() -> PatternSet:
+    return PatternSet((shape.found.pattern for shape in every()), user_state() / "cache" / "patterns")
+
+
+if __name__ == "__main__":
+    main()

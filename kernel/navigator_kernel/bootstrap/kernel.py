@@ -1,0 +1,298 @@
+"""Puts a whole kernel together: `assemble(root, settings)`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.adapters.stores.preferences import Preferences
+from navigator_kernel.bootstrap.built_in import open_built_in
+from navigator_kernel.bootstrap.consents import open_consents
+from navigator_kernel.bootstrap.extensions import LoadedPlugins, open_plugins
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.bootstrap.models import open_desk, open_judge, open_models, open_specialist, open_tools
+from navigator_kernel.bootstrap.parts import (
+    box_writer,
+    open_audit,
+    open_catalogue,
+    open_journal,
+    open_lessons,
+    open_mapping,
+    open_meaning,
+    open_redaction,
+    open_run_log,
+    open_sandbox,
+    open_underway,
+    state_writer,
+    writer_for,
+)
+from navigator_kernel.bootstrap.places import (
+    box_of,
+    preference_pages,
+    project_state,
+    scripts,
+    shipped_digests,
+    shipped_home,
+)
+from navigator_kernel.bootstrap.servers import open_pins, open_servers
+from navigator_kernel.config.settings import user_state
+from navigator_kernel.dispatch.inprocess import InProcessDispatcher
+from navigator_kernel.errors import NotFound
+from navigator_kernel.model_ports import Encoder
+from navigator_kernel.planner.toolkit import PlannerPlugin
+from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
+from navigator_kernel.replay.proxies import ReplayableClock, ReplayableModels, ReplayableTools, taped
+from navigator_kernel.routing.cascade import CascadeRouter
+from navigator_kernel.sandbox.guard import ConsentGate
+from navigator_kernel.sandbox.packages import PackagedRunner
+from navigator_kernel.values.job import NPM
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.files.writer import FolderWriter
+    from navigator_kernel.adapters.stores.audit import AuditLog
+    from navigator_kernel.config.settings import Settings
+    from navigator_kernel.model_ports import ModelRegistry, Tool, Tools, Underway
+    from navigator_kernel.plugins import Plugins
+    from navigator_kernel.replay.recording import Tape
+    from navigator_kernel.sandbox.consents import ConsentStore
+    from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+    from navigator_kernel.values.redact import Redact
+
+
+def assemble(
+    root: Path,
+    settings: Settings,
+    clock: Clock | None = None,
+    *,
+    unsafe: bool = False,
+    tape: Tape | None = None,
+    here: Path | None = None,
+) -> Kernel:
+    """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
+    run as they are where nothing can contain them; `tape` stands at the doors of its turns. Paths of a message start
+    at `here`, or at the current folder. NotFound where `root` is not a folder."""
+    clock, files = clock or SystemClock(), ProjectFiles(_folder(root), here or Path.cwd())
+    extensions = open_plugins(root)
+    catalogue, redact = open_catalogue(root, extensions.sources(root)), open_redaction(settings)
+    audit = open_audit(root, redact)
+    mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
+    allowed, kept = scripts(root), _kept(root, redact)
+    ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
+    agents = _agents(extensions, ports)
+    own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
+    plugins = extensions.plugins
+    own.meaning = open_meaning(root, settings, plugins)
+    plugins.add(_planner(root, own), "planner")
+    desk = _desk(root, plugins, consents, audit, settings, ports, kept["underway"])
+    kernel = Kernel(
+        root=root,
+        settings=settings,
+        catalogue=catalogue,
+        mapping=mapping,
+        router=plugins.first("kernel_register_routers", catalogue) or own,
+        agents=agents,
+        dispatcher=plugins.first("kernel_register_dispatchers", agents)
+        or InProcessDispatcher(agents, clock, plugins.note_agent),
+        consents=consents,
+        files=files,
+        root_files=ProjectFiles(root, root),
+        memory=Preferences(preference_pages(root, consents)),
+        writer=writer,
+        keep=partial(_keep, root, audit),
+        clock=clock,
+        ids=TimedIds(clock),
+        scripts=allowed,
+        **kept,
+        **_hooks(extensions),
+        redact=redact,
+        audit=audit,
+        **_minds(root, settings, catalogue, clock, desk, redact, tape, files, kept["underway"]),
+    )
+    return kernel if tape is None else taped(kernel, tape)
+
+
+def _folder(root: Path) -> Path:
+    if not root.is_dir():
+        raise NotFound(f"no folder is called {str(root)!r}", hint="name the project's folder")
+    return root
+
+
+def _kept(root: Path, redact: Redact) -> dict[str, Any]:
+    """What turns leave."""
+    log, lessons = open_run_log(root), open_lessons(root, redact)
+    held = {"journal": open_journal(root, redact), "lessons": lessons, "run_log": log}
+    return {**held, "underway": open_underway(root, redact)}
+
+
+def _hooks(extensions: LoadedPlugins) -> dict[str, Any]:
+    """What plugins are asked and told, and which of them failed."""
+    plugins = extensions.plugins
+    return {
+        "precheck_hook": lambda count: plugins.first("kernel_precheck", count),
+        "finish_hook": lambda reply: plugins.all("kernel_finish_turn", reply),
+        "failures": lambda: tuple(failure.to_dict() for failure in plugins.failures),
+    }
+
+
+def _planner(root: Path, router: CascadeRouter) -> PlannerPlugin:
+    state = project_state(root)
+    return PlannerPlugin(state.folder, state_writer(state), partial(_encoder, router))
+
+
+def _encoder(router: CascadeRouter) -> Encoder | None:
+    return router.meaning.index.encoder if router.meaning else None
+
+
+def _desk(
+    root: Path,
+    plugins: Plugins,
+    consents: ConsentStore,
+    audit: AuditLog,
+    settings: Settings,
+    ports: AgentPorts,
+    underway: Underway,
+) -> Callable[[Tools], Tools]:
+    """What hands out the tools of skills, given those that every skill has."""
+    more = partial(_of_servers, settings, consents, ports)
+    hosts = settings.policy.fetch
+    open_built = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit, hosts)
+    built_in = partial(open_built, underway.intend)
+    return partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
+
+
+def _of_servers(settings: Settings, consents: ConsentStore, ports: AgentPorts) -> Sequence[Tool]:
+    """Only where there is a server, for what follows takes time to import."""
+    if not settings.servers:
+        return ()
+    from navigator_kernel.bootstrap.servers import approved_tools
+
+    return approved_tools(settings, consents, ports.mcp)
+
+
+def _minds(
+    root: Path,
+    settings: Settings,
+    catalogue: ResourceCatalogue,
+    clock: Clock,
+    desk: Callable[[Tools], Tools],
+    redact: Redact,
+    tape: Tape | None,
+    files: ProjectFiles,
+    underway: Underway,
+) -> dict[str, Any]:
+    """The models, what chooses and works with them, and the tools for models of others."""
+    models: ModelRegistry | None = open_models(settings)
+    if tape is not None:
+        models, clock = models and ReplayableModels(models, tape), ReplayableClock(clock, tape)
+
+    def watched(always: Tools) -> Tools:
+        return desk(always) if tape is None else ReplayableTools(desk(always), tape)
+
+    judge = open_judge(settings, models, catalogue)
+    box = box_of(root) / "workspace"
+    specialist = open_specialist(settings, models, catalogue, clock, watched, redact, root, box, files.named, underway)
+    tools = partial(open_tools, desk, catalogue)
+    return {"models": models, "judge": judge, "specialist": specialist, "tools": tools}
+
+
+def _ports(
+    root: Path,
+    settings: Settings,
+    catalogue: ResourceCatalogue,
+    consents: ConsentStore,
+    audit: AuditLog,
+    clock: Clock,
+    *,
+    unsafe: bool,
+) -> AgentPorts:
+    """What agents may ask for; whatever they start goes through the gate."""
+    workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
+    fresh = partial(fresh_folder, partial(box_writer, root))
+    gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit, fresh)
+    return AgentPorts(
+        root=root,
+        catalogue=catalogue,
+        sandbox=gate,
+        consents=consents,
+        lifecycle=open_lifecycle(root),
+        mcp=open_servers(root, settings, gate, contained, open_pins(settings, consents, audit), workspace),
+        clock=clock,
+        scripts=scripts(root),
+        shipped=shipped_digests(),
+        workspace=workspace,
+        release=shipped_home().bin,
+        answers={"doctor": partial(_doctor, root, settings)},
+    )
+
+
+def _doctor(root: Path, settings: Settings, args: Sequence[str]) -> tuple[int, str]:
+    from navigator_kernel.bootstrap.health import answered  # only where it is asked for
+
+    return answered(root, lambda: settings, lambda: assemble(root, settings), args)
+
+
+def _agents(extensions: LoadedPlugins, ports: AgentPorts) -> Mapping[str, Agent]:
+    """By name, then by alias; the first of a name wins, and what is no agent is named as a failure."""
+    found: dict[str, Agent] = {}
+    plugins = extensions.plugins
+    registered = [(name, agent) for name, agents in plugins.all("kernel_register_agents", ports) for agent in agents]
+    for name, agent in registered:
+        if not isinstance(agent, Agent):
+            plugins.fail(name, "kernel_register_agents", TypeError(f"{type(agent).__name__} is no agent"))
+            continue
+        found.setdefault(agent.name, agent)
+    for agent in tuple(found.values()):
+        for alias in agent.aliases:
+            found.setdefault(alias, agent)
+    return found
+
+
+def _made(requirements: Sequence[str]) -> Path:
+    """The environment with these packages, all of Python or all of Node. It is kept outside every project: what is in
+    it counts as agreed to."""
+    from navigator_kernel.adapters.processes.environments import Environments  # only where packages are declared
+    from navigator_kernel.adapters.processes.node_environments import NodeEnvironments
+    from navigator_kernel.skills.formats.dependencies import fingerprint
+
+    is_node, folder = requirements[0].startswith(NPM), user_state() / "cache" / "environments"
+    held = NodeEnvironments(folder) if is_node else Environments(folder)
+    name = fingerprint(requirements, ("node", sys.platform, os.uname().machine) if is_node else ())
+    return held.path(name) or held.make(name, requirements)
+
+
+def _workspace(root: Path) -> Callable[[str], Path]:
+    def workspace(run: str) -> Path:
+        """`mybox/workspace/<run>`, made when it is first asked for."""
+        path = box_of(root) / "workspace" / run
+        box_writer(root).make_folder(path)
+        return path
+
+    return workspace
+
+
+def _keep(root: Path, audit: AuditLog, run: str, name: str, data: bytes) -> str:
+    """The path as it is told: relative to the project where it lies in it."""
+    path = box_of(root) / "workspace" / run / name
+    told = str(path.relative_to(root) if path.is_relative_to(root) else path)
+    audit.record("wrote", run=run, path=told, sha256=hashlib.sha256(data).hexdigest())
+    box_writer(root).write(path, data)
+    return told
+
+
+def fresh_folder(writer: Callable[[], FolderWriter], folder: Path) -> Path:
+    """`folder` where nothing is in it yet, else a new one within: no process writes among what another one left."""
+    with os.scandir(folder) as entries:
+        if next(entries, None) is None:
+            return folder
+    number = 2
+    while os.path.lexists(folder / str(number)):
+        number += 1
+    writer().make_folder(folder / str(number))
+    return folder / str(number)

@@ -1,0 +1,133 @@
+"""Opens the lifecycle port: the one part that may change which skills are installed."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.files.writer import FolderWriter, make_private
+from navigator_kernel.bootstrap.consents import open_consents
+from navigator_kernel.bootstrap.parts import MAPPING, Agreed, open_audit, open_mapping, state_writer, writer_for
+from navigator_kernel.bootstrap.places import (
+    HOSTS,
+    private_writer,
+    project_state,
+    shipped_digests,
+    shipped_home,
+    standing_places,
+)
+from navigator_kernel.config.settings import load_settings, user_cache, user_state
+from navigator_kernel.errors import KernelError, NotFound
+from navigator_kernel.sandbox.authority import writable
+from navigator_kernel.skills.commands.lifecycle import Lifecycle
+from navigator_kernel.skills.install.deps import InstallDeps, SearchSpace
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.sources.repo_cache import RepoCache
+    from navigator_kernel.bootstrap.scanners import Scanners
+    from navigator_kernel.values.resource import Level
+
+FOUND = 24  # skills that a search asks the router for
+SURE = 0.5  # confidence from which meaning alone finds a skill, and from which it counts as a good match
+
+
+def open_lifecycle(root: Path) -> Lifecycle:
+    """Project, user and shipped skills; the shipped ones only where they are not the project's own."""
+    home = Path.home()
+    levels: dict[Level, Path] = {"project": root / ".claude" / "skills", "user": home / ".claude" / "skills"}
+    agents: dict[Level, Path] = {"project": root / ".agents" / "skills", "user": home / ".agents" / "skills"}
+    if shipped_home().skills.resolve() != levels["project"].resolve():
+        levels["shipped"] = shipped_home().skills
+    own = [folder / name for folder in (home / ".claude", home / ".agents") for name in ("skills", "skills.lock.json")]
+    state = project_state(root)
+    scanners = cache(_scanners)
+    writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
+    doors = InstallDeps(
+        writer=writer,
+        clock=SystemClock(),
+        mapping=open_mapping(root),
+        scan=lambda skill, files: scanners()(skill, files),
+        prepare=lambda: scanners().start(),
+        ahead=lambda skills: scanners().ahead(skills),
+        finish=lambda: scanners().close() if scanners.cache_info().currsize else None,
+        cache=_cache,
+        private=lambda: load_settings(root).private,
+        reserved=shipped_digests,
+        seek=partial(_sought, root),
+        consents=lambda: open_consents(open_audit(root)),
+        audit=lambda: open_audit(root),
+        seen=private_writer(user_state()),
+    )
+    others = [root / host / "skills" for host in HOSTS if host not in {".claude", ".agents"}]
+    return Lifecycle(
+        root=root,
+        levels=levels,
+        agents=agents,
+        doors=doors,
+        state=state.folder,
+        state_writer=state_writer(state),
+        shipped=shipped_digests(),
+        agreed=Agreed(),
+        others=others,
+    )
+
+
+def _scanners() -> Scanners:
+    from navigator_kernel.bootstrap.scanners import Scanners  # 7 ms, and most commands scan nothing
+
+    return Scanners()
+
+
+def write_seen(root: Path) -> dict[str, Any]:
+    """Adds the rows of the person's own page to the project's. NotFound where the project has none (X-42)."""
+    from navigator_kernel.skills.source.mapping import SkillMapping
+
+    page = root / "docs" / MAPPING
+    if not page.is_file():
+        raise NotFound("the project has no docs/skills-mapping.md", hint="navigator init --workstation writes one")
+    own = SkillMapping([page])
+    before = len(list(own.rows()))
+    if (grown := own.grown(open_mapping(root).seen())) is not None:
+        writer_for("setup", root).write(page, grown)
+    return {"path": str(page), "added": len(list(own.rows())) - before, "changed": grown is not None}
+
+
+def _cache() -> RepoCache:
+    """One for all projects, in the person's cache folder: what a project brings is never taken for a repository."""
+    from navigator_kernel.adapters.sources.repo_cache import RepoCache
+    from navigator_kernel.adapters.stores.project_state import PrivateWriter
+
+    folder = user_cache() / "repos"
+    return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
+
+
+def _sought(root: Path, query: str) -> SearchSpace | None:
+    """What the router finds, None where it cannot be asked: a search has its score without it."""
+    try:
+        return _found(root, query)
+    except KernelError as error:
+        import logging
+
+        logging.getLogger("navigator").warning("searching without the router: %s", error.message)
+        return None
+
+
+def _found(root: Path, query: str) -> SearchSpace:
+    """By the words of the router's index, those of a Chinese query also in English; where they find nothing, by
+    meaning."""
+    from navigator_kernel.bootstrap.parts import open_router
+    from navigator_kernel.skills.catalog.aliases import other_words
+    from navigator_kernel.text import language_of
+
+    parts = open_router(root, load_settings(root))
+    with parts.catalogue.once():
+        skills = parts.catalogue.list_resources(enabled_only=False)
+    chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)
+    more = other_words([query]) if language_of(query) == "zh" else []
+    found = parts.meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
+    if not found:
+        found = tuple(one for one in parts.meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
+    sure = frozenset(one.name for one in found if one.confidence >= SURE)
+    return SearchSpace([one for one in skills if one.type == "skill"], [one.name for one in found], sure)

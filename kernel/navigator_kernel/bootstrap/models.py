@@ -1,0 +1,194 @@
+"""Puts the models together that are set: each name a chain, opened when it is first asked."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from navigator_kernel.config.settings import user_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from navigator_kernel.config.settings import Models, Settings
+    from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools, Underway
+    from navigator_kernel.model_ports import ModelRegistry as Shelf
+    from navigator_kernel.plugins import Plugins
+    from navigator_kernel.ports import Audit, Catalogue, Clock, Consents
+    from navigator_kernel.values.chat import Spent, Tooling
+    from navigator_kernel.values.redact import Redact
+    from navigator_kernel.values.request import Session
+
+DIRECT = 64  # tools of servers that a message without a skill is offered
+
+
+class ModelRegistry(Struct, frozen=True):
+    """Implements `model_ports.ModelRegistry`."""
+
+    models: Models
+    _open: dict[str, ChatModel] = field(default_factory=dict)
+
+    def knows(self, name: str) -> bool:
+        """Names come from the person's settings alone: a skill cannot send what is said to a service of its own."""
+        return name in {*self.models.aliases, *self.models.aliases.values(), self.models.default, *self.models.fallback}
+
+    def chain(self, name: str = "") -> ChatModel:
+        wanted = name if name and self.knows(name) else self.models.default
+        if wanted not in self._open:
+            from navigator_kernel.agent_loop.chain import ModelChain
+
+            others = [one for one in self.models.fallback if one != wanted]
+            self._open[wanted] = ModelChain([open_model(one, self.models) for one in (wanted, *others)])
+        return self._open[wanted]
+
+    async def close(self) -> None:
+        for model in self._open.values():
+            await model.close()
+
+
+def tooling_file() -> Path:
+    """Where the results of `navigator model test` are kept."""
+    return user_state() / "models.json"
+
+
+def tooling_of(name: str, models: Models) -> str:
+    """What the settings say of the service, else what a test found of the model; empty where neither is known."""
+    from navigator_kernel.adapters.models.providers import served, spelled_out
+    from navigator_kernel.adapters.models.tooling import kept_tooling
+
+    provider, model = spelled_out(name, models)
+    held = served(provider, models)
+    return (held.tools if held else "") or kept_tooling(tooling_file()).get(f"{provider}:{model}", "")
+
+
+def keep_found(name: str, tooling: Tooling) -> None:
+    """Keeps how the model `provider:model` uses tools, for all projects of the person."""
+    from navigator_kernel.adapters.models.tooling import keep_tooling
+    from navigator_kernel.bootstrap.places import private_writer
+
+    keep_tooling(tooling_file(), private_writer(user_state()), name, tooling)
+
+
+def open_model(name: str, models: Models) -> ChatModel:
+    """One that is not known otherwise is taken to call tools itself."""
+    from navigator_kernel.adapters.models.chat_model import WireModel
+    from navigator_kernel.agent_loop.text_calls import TextCalls, WithoutTools
+
+    model, tooling = WireModel(name, models), tooling_of(name, models)
+    return TextCalls(model) if tooling == "schema" else WithoutTools(model) if tooling == "none" else model
+
+
+def open_models(settings: Settings) -> ModelRegistry | None:
+    """None where no model is set."""
+    return ModelRegistry(settings.models) if settings.models.default else None
+
+
+def open_specialist(
+    settings: Settings,
+    models: Shelf | None,
+    catalogue: Catalogue,
+    clock: Clock,
+    desk: Callable[[Tools], Tools],
+    redact: Redact,
+    root: Path,
+    box: Path,
+    named: Callable[[str], Sequence[Path]],
+    underway: Underway,
+) -> Callable[[Session, Spent], Specialist | None]:
+    """What works on prompts in one turn, with tools that `desk` hands out; it gives None where there is no model. It is
+    given the session before the turn, and what the turn's choice took. `box` holds the workspaces of runs, `named`
+    gives the files that a message names."""
+
+    def specialist(before: Session, spent: Spent) -> Specialist | None:
+        if models is None:
+            return None
+        from navigator_kernel.agent_loop.loop import Budget
+        from navigator_kernel.agent_loop.skill_tool import SkillTool
+        from navigator_kernel.agent_loop.specialist import Specialist as Working
+
+        held = settings.models
+        return Working(
+            models=models,
+            catalogue=catalogue,
+            tools=desk(SkillTool(catalogue)),
+            clock=clock,
+            root=root.resolve(),
+            box=box,
+            named=named,
+            history=before.history,
+            written=before.written,
+            private=before.private,
+            budget=Budget(tokens=held.turn_tokens, cost=held.turn_cost, seconds=held.turn_seconds),
+            spent=spent,
+            redact=redact,
+            usual=settings.timeout,
+            underway=underway,
+        )
+
+    return specialist
+
+
+def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -> Judge | None:
+    """None where a model must not choose, or where there is none."""
+    if models is None or settings.router == "local_only":
+        return None
+    from navigator_kernel.routing.phase_one import ModelJudge
+
+    return ModelJudge(models.chain, catalogue, "llm_only" if settings.router == "llm_only" else "cascade")
+
+
+def open_tools(desk: Callable[[Tools], Tools], catalogue: Catalogue) -> Tools:
+    """What a model of somebody else may have done, behind the same fence: used up by one call."""
+    from navigator_kernel.agent_loop.skill_tool import SkillTool
+
+    return desk(SkillTool(catalogue))
+
+
+def open_desk(
+    root: Path,
+    plugins: Plugins,
+    consents: Consents,
+    audit: Audit,
+    settings: Settings,
+    more: Callable[[], Sequence[Tool]],
+    built_in: Callable[[], BuiltIn],
+    always: Tools,
+) -> Tools:
+    """The built-in tools, those of plugins, and `more`, behind the fence; anything else is named as a failure."""
+    from navigator_kernel.model_ports import Tool as ToolPort
+    from navigator_kernel.tools.guarded import GuardedTools
+
+    @cache
+    def tools() -> Mapping[str, Tool]:
+        found: dict[str, Tool] = {}
+        for plugin, brought in plugins.all("kernel_register_tools", root):
+            for tool in brought:
+                try:
+                    if not isinstance(tool, ToolPort) or not tool.spec.schema:  # which may fail to say what it is
+                        raise TypeError(f"{type(tool).__name__} is no tool")
+                except Exception as error:  # noqa: BLE001 - named and left out, the others stay
+                    plugins.fail(plugin, "kernel_register_tools", error)
+                    continue
+                found.setdefault(tool.name, tool)
+        for own in more():
+            found.setdefault(own.name, own)
+        return found
+
+    @cache
+    def direct() -> Mapping[str, Tool]:
+        """What only reads comes first, so that it is not what is left out."""
+        held = sorted(more(), key=lambda tool: bool(tool.effects))
+        return {tool.name: tool for tool in held[:DIRECT]}
+
+    return GuardedTools(
+        tools=tools,
+        direct=direct,
+        always=always,
+        built_in=built_in(),
+        consents=consents,
+        audit=audit,
+        policy=settings.policy,
+    )

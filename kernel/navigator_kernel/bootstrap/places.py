@@ -1,0 +1,184 @@
+"""Where things are: the project, what this release ships, and the folders that skills are read from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+import navigator_kernel
+from navigator_kernel.adapters.entry_points import entry_points
+from navigator_kernel.adapters.stores.person_home import make_home
+from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState
+from navigator_kernel.config.project_root import foreign, is_project, is_usable, nearest
+from navigator_kernel.config.settings import user_file, user_state
+from navigator_kernel.errors import NotFound, Refused
+from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.text import clean, lazy_compile
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.stores.preferences import PreferenceFile
+    from navigator_kernel.ports import Consents
+    from navigator_kernel.values.resource import Level, ResourceType
+
+HOSTS = (".claude", ".agents", ".gemini", ".opencode", ".codex")  # part 3, item 1: read in this order
+OLD_STATE = (
+    "sessions.sqlite",
+    "workflows.sqlite",
+    "planner.sqlite",
+    "lessons.json",
+    "usage.json",
+    "disabled.json",
+    "audit.jsonl",
+)
+_SCRIPT = lazy_compile(r"\bbin/(\w+\.py)\b")
+_OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent", "prompts": "prompt"}
+
+
+class ShippedPaths(Struct, frozen=True):
+    """What this release ships: the source tree's own folders, else the copy inside the package (ADR 1)."""
+
+    agents: Path
+    skills: Path
+    bin: Path
+    docs: Path
+
+
+def shipped_home() -> ShippedPaths:
+    """Found from the package's place, never from the current folder."""
+    package = Path(navigator_kernel.__file__).resolve().parent
+    top = package.parent.parent
+    if package.parent.name == "kernel" and (top / "pyproject.toml").is_file() and (top / "agents").is_dir():
+        return ShippedPaths(
+            agents=top / "agents", skills=top / ".claude" / "skills", bin=top / "bin", docs=top / "docs"
+        )
+    held = package / "shipped"
+    return ShippedPaths(agents=held / "agents", skills=held / "skills", bin=held / "bin", docs=held / "docs")
+
+
+def shipped_digests() -> Mapping[str, str]:
+    """`<skill>` and `bin/<script>.py` → digest, as generated for this release."""
+    file = Path(navigator_kernel.__file__).resolve().parent / "shipped" / "digests.json"
+    digests: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    return digests
+
+
+def find_root(start: Path, named: str | None = None) -> Path:
+    """The project: what was named, `NAVIGATOR_ROOT`, or the nearest folder upwards that looks like one."""
+    wanted = named or os.environ.get("NAVIGATOR_ROOT")
+    if wanted:
+        path = Path(wanted).expanduser()
+        if not path.is_dir():
+            raise NotFound(f"no folder is called {wanted!r}", hint="name the project's folder with --root")
+        return _own(path.resolve())
+    return _own(Path(nearest(str(start.resolve()))))
+
+
+def _own(root: Path) -> Path:
+    """`root`; Refused where another user owns it, or a file of it that is read, and the person did not accept that."""
+    if is_usable(str(root)):
+        return root
+    import shlex  # only for the refusal
+
+    message = f"{clean(foreign(str(root)), lines=False)!r} belongs to another user, or others may write to it"
+    hint = f"navigator project trust {shlex.quote(str(root))} uses this project all the same"
+    raise Refused(message, hint=hint, reason="foreign-project", path=str(root))
+
+
+def has_old_state(root: Path) -> bool:
+    """Whether the project has files in which an earlier version kept the person's state; every command asks."""
+    return any(os.path.lexists(f"{root}/mybox/state/{name}") for name in OLD_STATE)
+
+
+def project_state(root: Path) -> ProjectState:
+    """The person's own state of the project at `root`: outside the project, keyed by its identity (X-43)."""
+    from navigator_kernel.adapters.clock import SystemClock
+
+    return ProjectState(user_state(), root, SystemClock().now)
+
+
+def box_of(root: Path) -> Path:
+    """Where work in `root` leaves its logs and files: the project's `mybox`, or the person's own state of a folder that
+    is no project, in which nothing is written (X-42)."""
+    return root / BOX if is_project(os.path.realpath(root)) else project_state(root).folder / BOX
+
+
+def private_writer(folder: Path) -> PrivateWriter:
+    """The write port of one folder of the person's state folder, which has mode 0700."""
+    return PrivateWriter(folder, partial(make_home, user_state()))
+
+
+def resource_roots(root: Path, plugins: tuple[Path, ...] = ()) -> tuple[Root, ...]:
+    """Every folder of resources, project before user before plugins before shipped; each real folder once."""
+    levels: list[tuple[Level, Path]] = [("project", root), ("user", Path.home())]
+    found = [Root(path=base / host / "skills", level=level) for level, base in levels for host in HOSTS]
+    found += [Root(path=path, level="plugin") for path in plugins]
+    found.append(Root(path=shipped_home().skills, level="shipped"))
+    found += [
+        Root(path=base / ".claude" / name, level=level, type=kind)
+        for level, base in levels
+        for name, kind in _OTHERS.items()
+    ]
+    kept: dict[tuple[str, str], Root] = {}
+    for item in found:
+        kept.setdefault((os.path.realpath(item.path), item.type), item)
+    return tuple(kept.values())
+
+
+def scripts(root: Path) -> Mapping[str, Path]:
+    """The worker's allow-list by name: scripts that `docs/commands.md` names and that are there (SAF-6).
+
+    The project's page and scripts come first; what it names and has not itself is the shipped one.
+    """
+    home = shipped_home()
+    page = next((text for folder in (root / "docs", home.docs) if (text := _text(folder / "commands.md"))), "")
+    names = sorted(set(_SCRIPT.findall(page)))
+    found = {name: path for name in names for path in (home.bin / name, root / "bin" / name) if _is_plain(path)}
+    return {name.removesuffix(".py"): path for name, path in found.items()}
+
+
+def preference_pages(root: Path, consents: Consents) -> tuple[PreferenceFile, ...]:
+    """X-30: the person's own page of preferences, and the project's for as long as its bytes are the trusted ones."""
+    from navigator_kernel.adapters.stores.preferences import PreferenceFile
+
+    own = root / ".claude" / "memory" / "preferences.md"
+
+    def is_trusted(data: bytes) -> bool:
+        from hashlib import sha256
+
+        return consents.trusted(memory_subject(own, f"sha256:{sha256(data).hexdigest()}"))
+
+    users = PreferenceFile(source="user", path=user_file().parent / "preferences.md", accepted=lambda _: True)
+    return (users, PreferenceFile(source="project", path=own, accepted=is_trusted))
+
+
+def memory_subject(path: Path, digest: str) -> str:
+    """What trust in a project's preferences is bound to: its place and every byte of it."""
+    return f"memory:{path}@{digest}"
+
+
+def _text(page: Path) -> str:
+    try:
+        return page.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def installed_plugins() -> list[tuple[str, str]]:
+    """Entry points of the group `navigator`, from the cache."""
+    folder = user_state() / "cache"
+    return entry_points(folder / "plugins.json", lambda: private_writer(folder))
+
+
+def standing_places() -> dict[str, Path]:
+    """What the authority table's words for places outside the project stand for."""
+    return {"user-state": user_state(), "user-config": user_file().parent}

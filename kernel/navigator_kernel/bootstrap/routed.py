@@ -1,0 +1,91 @@
+"""Says what a message would be routed to: synchronous and without a parser of command lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.values.route import RouteDecision, RouteResult, Workflow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.bootstrap.parts import Routes
+    from navigator_kernel.config.settings import Settings
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.request import PreprocessingResult
+    from navigator_kernel.values.route import Intent
+
+
+class BoundStep(NamedTuple):
+    """One step of several that a message spells out; `skill` and `agent` are empty for one that is left out."""
+
+    text: str
+    skill: str
+    agent: str
+
+
+class Routed(NamedTuple):
+    """What the message was taken to mean, what would be done about it, and the steps that it spells out."""
+
+    intent: Intent
+    decision: RouteDecision
+    language: Language
+    steps: tuple[BoundStep, ...]
+
+
+def routed(root: Path, settings: Settings, parts: Routes, text: str, language: Language | None = None) -> Routed:
+    """What a message would get; UsageProblem where there is none."""
+    from navigator_kernel.stages.decide import decide
+    from navigator_kernel.stages.preprocess import preprocess
+    from navigator_kernel.stages.understand import understand_locally
+    from navigator_kernel.values.request import Message, Session
+
+    if not text.strip():
+        raise UsageProblem("there is no message", hint='navigator route "review this code"')
+    request = preprocess(Message(text=text, language=language), parts.files)
+    session = Session(id="route")
+    with parts.catalogue.once():
+        intent = understand_locally(request, session, parts.router)
+        decision = decide(intent, request, parts.catalogue)
+        result, steps = _spelled_out(request, root, settings, parts)
+    if result is not None:
+        decision = RouteDecision(result=result, tier="exact", confidence=1.0, reason="steps")
+    return Routed(intent, decision, request.language, steps)
+
+
+def _spelled_out(
+    request: PreprocessingResult, root: Path, settings: Settings, parts: Routes
+) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
+    """The workflow that the message spells out, each step with what it is bound to, or the question that comes first;
+    nothing where it is one order."""
+    from navigator_kernel.language.clauses import may_spell_out
+    from navigator_kernel.stages.preprocess import without_prefix
+
+    need = without_prefix(request.original)
+    if request.commands or not may_spell_out(need):
+        return None, ()
+    from navigator_kernel.values.context import TurnContext
+    from navigator_kernel.workflows.planning import PlanProposal, plan_workflow
+    from navigator_kernel.workflows.step_binding import PlanningContext
+
+    context = TurnContext(
+        run="route",
+        timeout=settings.timeout,
+        language=request.language,
+        format="detail",
+        servers=tuple(settings.servers),
+    )
+    ground = PlanningContext(
+        catalogue=parts.catalogue,
+        router=parts.router,
+        files=parts.files,
+        root=root.resolve(),
+        limit=settings.steps,
+        context=context,
+    )
+    found = plan_workflow(request, need, ground)
+    if not isinstance(found, PlanProposal):
+        return found, ()
+    bound = (BoundStep(step.text, step.skill, step.agent) for step in found.plan.steps)
+    return Workflow(name=found.plan.name), (*bound, *(BoundStep(text, "", "") for text in found.left))

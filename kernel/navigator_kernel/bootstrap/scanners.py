@@ -1,0 +1,161 @@
+"""Puts the scanners of skills together: our own in processes of their own, those of plugins in another."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.processes.module_child import ModuleChild
+from navigator_kernel.bootstrap.places import installed_plugins
+from navigator_kernel.errors import KernelError
+from navigator_kernel.skills.scan.finding import finding
+from navigator_kernel.values.receipt import NOT_SCANNED
+from navigator_kernel.values.resource import Diagnostic
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    from navigator_kernel.values.resource import SkillDef
+
+OWN, PLUGINS = "navigator_kernel.bootstrap.content_child", "navigator_kernel.bootstrap.scan_child"
+OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # what our own scanners may take for one skill
+PER_MIB = 4  # seconds more for each MiB of it
+EACH = 4  # the part of that time that one file may take by itself
+MOST, FEW = 4, 6  # processes at the same time, and skills for which one is enough
+WAIT = 0.01  # seconds between two looks whether what was given up has ended
+SECONDS, MEMORY = 60, 2 * 1024**3  # what the scanners of plugins may take for one skill
+_BROKEN = (KernelError, KeyError, TypeError, ValueError)
+
+
+class Scanners:
+    """All scanners. One that fails, or takes too long, is a finding: "not scanned", never "clean". Our own run in a
+    process of their own, in several after `ahead`, which are kept from skill to skill until `close`."""
+
+    def __init__(self, *, seconds: int = OWN_SECONDS, memory: int = OWN_MEMORY) -> None:
+        self._seconds, self._memory = seconds, memory
+        self._child = ModuleChild(OWN, memory=memory)
+        self._others: list[ModuleChild] = []
+        self._pool: ThreadPoolExecutor | None = None
+        self._begun: dict[int, tuple[Mapping[str, bytes], Future[list[Diagnostic]]]] = {}
+        self._closing = False
+        self._idle = False  # no plugin has a scanner
+
+    def __call__(self, skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
+        """What they find in the files of `skill`; the same as from `ahead` where these very files were given to it."""
+        _, begun = self._begun.get(id(files), (None, None))
+        found = self.contents(files, skill.name, secrets=True) if begun is None else [*begun.result()]
+        if not self._idle:
+            told = _plugins(files, skill.name) if installed_plugins() else None
+            self._idle = told is None
+            found += told or ()
+        return found
+
+    def ahead(self, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
+        """Begins to scan many skills, in a process for each processor; a few are scanned when they are asked for."""
+        several = min(os.cpu_count() or 1, MOST)
+        if several < 2 or len(skills) <= FEW or self._pool is not None:
+            return
+        from concurrent.futures import ThreadPoolExecutor
+        from queue import SimpleQueue
+
+        self._others = [ModuleChild(OWN, memory=self._memory) for _ in range(several - 1)]
+        self._pool = ThreadPoolExecutor(several)
+        free: SimpleQueue[ModuleChild] = SimpleQueue()
+        for child in (self._child, *self._others):
+            free.put(child)
+
+        def look(files: Mapping[str, bytes], subject: str) -> list[Diagnostic]:
+            child = free.get()
+            try:
+                return self.contents(files, subject, secrets=True, child=child)
+            finally:
+                free.put(child)
+
+        self._begun = {id(files): (files, self._pool.submit(look, files, skill.name)) for skill, files in skills}
+
+    def contents(
+        self, files: Mapping[str, bytes], subject: str, *, secrets: bool, child: ModuleChild | None = None
+    ) -> list[Diagnostic]:
+        """What our own find; that they failed stands under `subject`, with what they find in each file by itself, for
+        as long again: one slow file is not to hide what another holds."""
+        seconds = self._seconds + PER_MIB * (sum(map(len, files.values())) // 1024**2)
+        child = child or self._child
+        try:
+            return _asked(child, files, subject, secrets=secrets, seconds=seconds)
+        except _BROKEN as error:
+            found = [_failed("the content scanner", str(error), subject)]
+        end = time.monotonic() + seconds
+        for path, data in files.items() if len(files) > 1 else ():
+            left = int(end - time.monotonic())
+            if left < 1 or self._closing:
+                break
+            with suppress(*_BROKEN):
+                own = min(left, max(seconds // EACH, 1))
+                found += _asked(child, {path: data}, subject, secrets=secrets, seconds=own)
+        return found
+
+    def start(self) -> None:
+        """Our own get ready meanwhile."""
+        self._child.start()
+
+    def close(self) -> None:
+        """No process and no thread of theirs is left; what `ahead` began is given up."""
+        children = (self._child, *self._others)
+        if self._pool is not None:
+            self._closing = True
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            while not all(begun.done() for _, begun in self._begun.values()):
+                for child in children:
+                    child.kill()
+                time.sleep(WAIT)
+            self._pool.shutdown()
+            self._pool, self._closing = None, False
+        self._begun = {}
+        for child in children:
+            child.close()
+
+
+def _asked(
+    child: ModuleChild, files: Mapping[str, bytes], subject: str, *, secrets: bool, seconds: int
+) -> list[Diagnostic]:
+    return _told(child.ask({"files": dict(files), "secrets": secrets}, seconds=seconds), subject)
+
+
+def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
+    """What plugins' scanners found, None where no plugin has one."""
+    from navigator_kernel.adapters.processes.module_call import call_module
+
+    try:
+        told = call_module(PLUGINS, dict(files), seconds=SECONDS, memory=MEMORY)
+        found = _told(told, skill)
+        return found if told["scanners"] else None
+    except _BROKEN as error:
+        return [_failed("the scanners of plugins", str(error), skill)]
+
+
+def _told(answer: Mapping[str, Any], subject: str) -> list[Diagnostic]:
+    found = [_read(item) for item in answer["findings"]]
+    return [*found, *(_failed(who, why, subject) for who, why in answer["failures"])]
+
+
+def _read(item: Mapping[str, Any]) -> Diagnostic:
+    """A finding as it was said; what a plugin's words hold is for whoever shows them to clean."""
+    said, level = str(item["message"]), item["level"]
+    made = finding(
+        str(item["code"]),
+        "error" if level == "error" else "note" if level == "note" else "warning",
+        str(item["path"]),
+        said,
+        line if isinstance(line := item["line"], int) and line > 0 else None,
+        text := str(item.get("text") or said),
+    )
+    return replace(made, text=text, digest=str(item["digest"])) if item.get("digest") else made
+
+
+def _failed(name: str, error: str, subject: str) -> Diagnostic:
+    return finding(NOT_SCANNED, "warning", subject, f"{name}: {error}", None, name)

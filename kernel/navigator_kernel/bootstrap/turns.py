@@ -1,0 +1,144 @@
+"""Takes the turns of one project and keeps what is left of each: its session and its tape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.adapters.stores.underway import run_of
+from navigator_kernel.bootstrap.tapes import keep_tape
+from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.errors import Busy, NotFound, UsageProblem
+from navigator_kernel.stages.resume import is_interrupted, resume
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.turn import run_turn
+from navigator_kernel.values.request import Session
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.stores.sessions import SqliteSessions
+    from navigator_kernel.adapters.stores.underway import Left
+    from navigator_kernel.events import Listener
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.replay.recording import Recorder
+    from navigator_kernel.stages.resume import Resumed
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.request import Message, PendingApproval
+
+RECALLED = 200  # entries of a history that a model may be shown
+LONGEST = 1_000_000  # characters of a message
+
+Keep = Literal["always", "waiting", "never"]
+
+
+class Turns(Struct, frozen=True, kw_only=True):
+    """One turn at a time. `tape` stands at the doors of `kernel`; `sessions` opens what conversations are kept in."""
+
+    kernel: Kernel
+    tape: Recorder
+    sessions: Callable[[], SqliteSessions]
+
+    def session(self, name: str | None, text: str = "") -> Session:
+        """The session called `name`, new where there is none yet; without a name one that is kept only if it waits, or
+        the one in which a killed process was working on `text`. It waits where a process was killed in its turn."""
+        if name is None:
+            return self._begun(text) or Session(id=self.kernel.ids.new())
+        if not _NAME.fullmatch(name):
+            raise UsageProblem(f"{name!r} is no name of a session", hint="letters, digits, '.', '_' and '-', 1 to 80")
+        try:
+            session = self.sessions().load(name)
+        except NotFound:
+            session = Session(id=name)
+        left = [one for one in self._left() if (one.session, one.turn) == (name, session.turn)]
+        return replace(session, approval=left[-1].order) if left else session
+
+    def _begun(self, text: str) -> Session | None:
+        held = [one for one in self._left() if not one.turn and _is_asked(one.order, text)]
+        return Session(id=held[-1].session, approval=held[-1].order) if text and held else None
+
+    def _left(self) -> Sequence[Left]:
+        return self.kernel.underway.left() if self.kernel.underway else ()
+
+    async def take(
+        self,
+        message: Message,
+        session: Session,
+        listeners: Sequence[Listener] = (),
+        *,
+        keep: Keep,
+        run: str = "",
+        agreed: Sequence[str] = (),
+        missed: Callable[[Busy], None] | None = None,
+    ) -> Reply:
+        """The reply; `keep` says when its session is saved: with "waiting" where it waits for an answer. `agreed` are
+        subjects that the person agreed to for this turn alone.
+
+        Busy where the session went on elsewhere meanwhile; a workflow has then been done all the same, so that its
+        reply is returned and `missed` is told.
+        """
+        kernel = self.kernel
+        goes_on, size, held = _goes_on(resume(message, session, SystemClock().now()))
+        run = goes_on or run or kernel.ids.new()
+        stream = EventStream(
+            run=run,
+            turn=session.turn,
+            seq=len(kernel.run_log.read(run)) if goes_on else 0,
+            log=kernel.run_log,
+            clock=kernel.clock,
+            listeners=listeners,
+            redact=kernel.redact,
+        )
+        for subject in agreed:
+            kernel.consents.allow(stream.run, subject)
+        self.tape.begin()
+        if kernel.models is not None and session.turn:
+            session = replace(session, history=tuple(self.sessions().history(session.id, RECALLED)))
+        kept = kernel.underway.kept(run, session, held, size) if kernel.underway else nullcontext()
+        with kept:
+            try:
+                reply = await run_turn(message, session, kernel, stream)
+            finally:
+                keep_tape(kernel, self.tape.end(), stream.run, message, session)
+            waits = reply.session.approval is not None or reply.session.question is not None
+            if keep == "always" or (keep == "waiting" and waits):
+                self._save(reply, missed)
+        return reply
+
+    def _save(self, reply: Reply, missed: Callable[[Busy], None] | None) -> None:
+        try:
+            self.sessions().save(reply.session, reply.said)
+        except Busy as error:
+            if reply.workflow is None or missed is None:
+                raise
+            missed(error)
+
+
+def _is_asked(order: PendingApproval, text: str) -> bool:
+    return order.packets[0].task_spec.intent.strip() == text.strip()
+
+
+def _goes_on(resumed: Resumed) -> tuple[str, int | None, tuple[str, ...]]:
+    """The run that a killed process left and that goes on now, with the size of what is kept of it, "" and None for
+    another turn; and what the person agreed to for the orders that go on."""
+    held = resumed.approved
+    if held is None or resumed.declined:
+        return "", None, ()
+    if is_interrupted(held):
+        return (*run_of(held.subject), held.agreed)
+    return "", None, (*held.agreed, held.subject)
+
+
+def refuse_message(text: str) -> None:
+    """UsageProblem for a message that is empty or too long."""
+    if not text.strip():
+        raise UsageProblem("there is no message", hint='navigator ask "review this code", or text on stdin')
+    if len(text) > LONGEST:
+        raise UsageProblem(f"the message is over {LONGEST:,} characters", hint="point to a file with @path")
+
+
+_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)

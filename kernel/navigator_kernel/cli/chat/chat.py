@@ -1,0 +1,182 @@
+"""`navigator chat`: one turn after another, with progress as events arrive."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.chat.stream import Shown
+from navigator_kernel.cli.output import document, is_attended, lines, note
+from navigator_kernel.cli.project import App
+from navigator_kernel.errors import Interrupted, KernelError
+from navigator_kernel.values.reply import Reply
+from navigator_kernel.values.request import Message, Session
+
+HELP = """\
+/help            this page
+/skills          the skills that are installed
+/why             why the last turn chose what it chose
+/cost            what models took in this conversation, by skill
+/model [name]    which model is asked; with a name, that one from now on
+/skill           the skill that a follow-up goes to
+/quit            leave (Ctrl-D does, too)
+/name words      run the skill called name          @path    put a file into the message
+!command         a shell command, asked first       #name    a stored workflow
+A line that ends in \\ goes on in the next one; a block between lines of \"\"\" is one message.
+Ctrl-C stops the turn, not the program."""
+
+
+@click.command("chat")
+@click.option("--session", "session_name", help="A session's name: go on with it, or begin it.")
+@edits_options
+@unsafe_option
+@json_option
+@pass_app
+def command(app: App, *, session_name: str | None, as_json: bool) -> int:
+    """Talk to the kernel. On a terminal it prompts; from a pipe each line is a message.
+
+    With --json the replies are one document, printed at the end.
+    """
+    from navigator_kernel.bootstrap.upkeep import collect_garbage
+    from navigator_kernel.cli.chat.turns import open_session
+
+    collect_garbage(app.root)
+    session, replies, code = open_session(app, session_name), list[Reply](), 0
+    shown = Shown(quiet=as_json)
+    while (text := read_message()) is not None:
+        text = _with_reason(text, session)
+        if not text.strip():
+            continue
+        word, _, rest = text.strip().partition(" ")
+        if word in _WORDS and (not rest or word == "/model"):
+            if word in {"/quit", "/exit"}:
+                break
+            _own(app, word, rest.strip(), session, shown, replies)
+            continue
+        try:
+            reply = _turn(app, text, session, shown)
+        except Interrupted as error:
+            if error.data.get("signal"):
+                raise
+            note("stopped")
+            continue
+        except KernelError as error:
+            note(f"error: {error.message}")
+            if error.hint:
+                note(f"hint: {error.hint}")
+            code = error.exit_code
+            continue
+        session, code = reply.session, reply.report.exit_code
+        replies.append(reply)
+    if as_json:
+        document({"session": session.id, "replies": [reply.to_dict() for reply in replies], "exit_code": code})
+    return code if not sys.stdin.isatty() else 0
+
+
+_WORDS = frozenset({"/help", "/quit", "/exit", "/skills", "/why", "/cost", "/model", "/skill"})
+
+
+def read_message() -> str | None:
+    """The next message, continued over lines; None at the end of input."""
+    try:
+        line = _line("> ")
+        if line.strip() == '"""':
+            return _block()
+        while line.endswith("\\"):
+            line = f"{line[:-1]}\n{_line('. ')}"
+    except EOFError:
+        return None
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return ""
+    return line
+
+
+def _line(prompt: str) -> str:
+    if not sys.stdin.isatty():
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        return line.rstrip("\n")
+    import readline  # noqa: F401 - gives input() its editing and history
+
+    return input(prompt)
+
+
+def _block() -> str:
+    kept: list[str] = []
+    try:
+        while (line := _line(". ")).strip() != '"""':
+            kept.append(line)
+    except EOFError:
+        pass  # an unclosed block at the end of input is the message
+    return "\n".join(kept)
+
+
+def _with_reason(text: str, session: Session) -> str:
+    """An `e` with a line that says why not, where a call of a model's waits; empty where the person leaves it."""
+    from navigator_kernel.stages.resume import asks_for_model
+
+    held = session.approval
+    if text.strip().lower() != "e" or held is None or not is_attended() or not asks_for_model(held):
+        return text
+    try:
+        return f"{text} {_line('why not: ')}"
+    except (EOFError, KeyboardInterrupt):
+        sys.stderr.write("\n")
+        return ""
+
+
+def _turn(app: App, text: str, session: Session, shown: Shown) -> Reply:
+    from navigator_kernel.cli.chat.replies import show
+    from navigator_kernel.cli.chat.turns import take_turn
+
+    attended = is_attended() and not shown.quiet
+    message = Message(text=text, interactive=True, language=app.language, attended=attended)
+    try:
+        reply = take_turn(app, message, session, listeners=(shown,), keep=True)
+    finally:
+        streamed = shown.end()
+    if not shown.quiet:
+        show(app, reply, form=app.settings.format, as_json=False, streamed=streamed)
+    return reply
+
+
+def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies: list[Reply]) -> None:
+    match word:
+        case "/help":
+            from navigator_kernel.workflows.orchestrator import COMMAND
+
+            lines([HELP, f"/{COMMAND.name} need", f"                 {COMMAND.description}"])
+        case "/cost":
+            lines(list(shown.costs()))
+        case "/model":
+            _model(app, rest)
+        case "/skill":
+            lines([session.sticky.target if session.sticky else "none: the next message chooses"])
+        case "/skills":
+            lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
+        case "/why" if replies:
+            from navigator_kernel.why import told
+
+            events = app.kernel.run_log.read(replies[-1].run)
+            lines([line for event in events for line in told(event)])
+        case _:
+            note("nothing yet")
+
+
+def _model(app: App, name: str) -> None:
+    """For this conversation only; `navigator model use` is for good."""
+    if name:
+        from navigator_kernel.adapters.models.providers import check_provider, spelled_out
+
+        try:
+            check_provider(spelled_out(name, app.settings.models)[0], app.settings.models)
+        except KernelError as error:
+            note(f"error: {error.message}")
+            note(f"hint: {error.hint}")
+            return
+        app.use_model(name)
+    lines([app.settings.models.default or "none: navigator model use PROVIDER:MODEL"])

@@ -1,0 +1,71 @@
+"""Takes one turn from synchronous code, and lets Ctrl-C end the turn and not the program."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.bootstrap.turns import Keep, Turns
+from navigator_kernel.cli.output import note
+from navigator_kernel.errors import Busy, Interrupted
+from navigator_kernel.language.wording import say
+from navigator_kernel.stages.resume import is_interrupted
+from navigator_kernel.text import escape_controls, shorten
+from navigator_kernel.values.tool import EDITS
+
+if TYPE_CHECKING:
+    from navigator_kernel.cli.project import App
+    from navigator_kernel.events import Listener
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.request import Message, Session
+
+
+SHOWN = 200  # characters of a message
+
+
+def open_session(app: App, name: str | None, text: str = "") -> Session:
+    """As `Turns.session`; the person is told of work that a killed process left."""
+    session = _turns(app).session(name, text)
+    if is_interrupted(session.approval) and session.approval is not None:
+        asked = shorten(escape_controls(session.approval.packets[0].task_spec.intent), SHOWN)
+        note(say("notice.interrupted", app.spoken, asked=asked))
+    return session
+
+
+def take_turn(app: App, message: Message, session: Session, listeners: Sequence[Listener], *, keep: bool) -> Reply:
+    """The reply; its session is saved with `keep`, and where it waits for an answer.
+
+    Interrupted where the person stopped it; its processes are dead by then.
+    """
+    ended_by: list[str] = []
+    agreed = (EDITS,) if app.allow_edits else ()
+    when: Keep = "always" if keep else "waiting"
+    turn = _turns(app).take(message, session, listeners, keep=when, agreed=agreed, missed=_missed)
+    try:
+        return asyncio.run(_stoppable(turn, ended_by))
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
+        raise Interrupted("stopped", hint="nothing is half-written", signal="".join(ended_by)) from error
+
+
+def _turns(app: App) -> Turns:
+    return Turns(kernel=app.kernel, tape=app.tape, sessions=lambda: app.sessions)
+
+
+def _missed(error: Busy) -> None:
+    note(f"note: {error.message}; this turn is not in its history")
+
+
+async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[str]) -> Reply:
+    """Being asked to end, or losing the terminal, is Ctrl-C: the processes end and the log says so."""
+    task = asyncio.ensure_future(turn)
+    loop = asyncio.get_running_loop()
+
+    def stop(name: str) -> None:
+        ended_by.append(name)
+        task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number.name)
+    return await task

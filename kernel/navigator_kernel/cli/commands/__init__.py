@@ -1,0 +1,1 @@
+"""Commands that stand for themselves."""

@@ -1,0 +1,76 @@
+"""`navigator diff` and `navigator undo`: what tools changed in the project, and how it is put back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
+from navigator_kernel.errors import NotFound
+from navigator_kernel.text import escape_controls
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.files.changes import ChangeStore, FileChange
+
+_SAID = {
+    "undone": "as it was before the run again",
+    "as before": "was already as before the run",
+    "changed since": "was changed after the run, and stays as it is; --force puts it back all the same",
+}
+
+
+@click.command("diff")
+@click.argument("run", required=False)
+@json_option
+@pass_app
+def diff(app: App, *, run: str | None, as_json: bool) -> None:
+    """Show what the tools of a run changed in this project; without RUN of the newest run that changed anything."""
+    changes = _changes(app)
+    run = run or _newest(changes)
+    made = changes.of(run)
+    if as_json:
+        changed = [{"path": one.path, "new": one.before is None, "diff": _diff(one)} for one in made]
+        document({"run": run, "changes": changed, "exit_code": 0})
+        return
+    lines(line for one in made for line in map(escape_controls, _diff(one).splitlines()))
+    note(f"run {run}: {len(made)} {'change' if len(made) == 1 else 'changes'}; navigator undo {run} puts them back")
+
+
+@click.command("undo")
+@click.argument("run", required=False)
+@click.option("--force", is_flag=True, help="Also files that were changed after the run.")
+@json_option
+@pass_app
+def undo(app: App, *, run: str | None, force: bool, as_json: bool) -> int:
+    """Put back every file of this project that the tools of a run changed; without RUN of the newest such run."""
+    changes = _changes(app)
+    run = run or _newest(changes)
+    done = changes.undo(run, force=force)
+    code = 1 if any(how == "changed since" for _, how in done) else 0
+    if as_json:
+        document({"run": run, "files": [{"path": path, "state": how} for path, how in done], "exit_code": code})
+    else:
+        lines(f"{escape_controls(path)}: {_SAID[how]}" for path, how in done)
+    return code
+
+
+def _changes(app: App) -> ChangeStore:
+    from navigator_kernel.bootstrap.built_in import open_changes
+
+    return open_changes(app.root)
+
+
+def _newest(changes: ChangeStore) -> str:
+    runs = changes.runs()
+    if not runs:
+        raise NotFound("no run has changed a file of this project", hint="runs that change files are listed here")
+    return runs[0]
+
+
+def _diff(made: FileChange) -> str:
+    from navigator_kernel.tools.writing import unified
+
+    return unified(made.path, made.before, made.after)

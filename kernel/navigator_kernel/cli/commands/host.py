@@ -1,0 +1,67 @@
+"""`navigator host`: makes the kernel known to the coding agent that you use, and takes it out again."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
+from navigator_kernel.config.settings import user_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from navigator_kernel.hosts.install import Change
+
+HOSTS = ("claude-code", "codex", "gemini", "generic")
+
+
+@click.group("host")
+def command() -> None:
+    """Coding agents: install."""
+
+
+@command.command("install")
+@click.argument("host", type=click.Choice(HOSTS))
+@click.option("--dry-run", is_flag=True, help="Only say what would be written.")
+@click.option("--uninstall", is_flag=True, help="Bring the host's files back to what they were.")
+@json_option
+@pass_app
+def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: bool) -> None:
+    """Write the MCP server, and a hook that names the skills for each message where there are such, into HOST's files.
+
+    The project's files for Claude Code, Gemini CLI and hosts that read .mcp.json; your own for Codex.
+    """
+    from navigator_kernel.adapters.files.writer import FolderWriter
+    from navigator_kernel.hosts.hosts import hosts
+    from navigator_kernel.hosts.install import Installer
+
+    held, kept = hosts(app.root)[host], user_state() / "hosts"
+    folders = {entry.file.resolve().parent for entry in held.entries}  # a link of the person's own is followed
+    writer = FolderWriter([kept, *folders], within=None if held.mine else app.root)
+    installer = Installer(root=app.root, kept=kept, writer=writer)
+    changes = installer.uninstall(held) if uninstall else installer.install(held)
+    if not dry_run:
+        installer.write(changes, back=uninstall)
+    if as_json:
+        told = [{"file": str(change.file), "removed": change.after is None} for change in changes]
+        document({"host": host, "changed": told, "dry_run": dry_run})
+        return
+    if dry_run:
+        for change in changes:
+            lines(_difference(change))
+    else:
+        lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
+    done = "without" if uninstall else "with"
+    note(f"{held.title} goes on {done} Navigator; start it anew" if changes else f"nothing to do for {held.title}")
+
+
+def _difference(change: Change) -> Iterator[str]:
+    """As `diff -u` tells it."""
+    before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (change.before, change.after))
+    yield from difflib.unified_diff(before, after, os.fspath(change.file), os.fspath(change.file), lineterm="")

@@ -1,0 +1,46 @@
+"""`navigator init`: makes a folder a project; what is there already is left alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from navigator_kernel.adapters.stores.project_state import BOX, IGNORED
+from navigator_kernel.bootstrap.parts import writer_for
+from navigator_kernel.bootstrap.places import shipped_home
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.project import App
+
+_PAGES = ("commands.md", "filesystem.md", "skills-mapping.md")
+
+
+@click.command("init")
+@click.option("--workstation", is_flag=True, help="With the pages in docs/ that host agents read.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be written.")
+@json_option
+@pass_app
+def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> None:
+    """Make the current folder (or --root) a project: mybox/, which git ignores but for its workflows."""
+    root = Path(app.root_flag).resolve() if app.root_flag else Path.cwd()
+    wanted = {root / BOX / ".gitignore": IGNORED}
+    if workstation:
+        docs = shipped_home().docs
+        wanted |= {root / "docs" / page: _plain((docs / page).read_text("utf-8")) for page in _PAGES}
+    fresh = {path: data for path, data in wanted.items() if not path.exists()}
+    writer = writer_for("setup", root)
+    for path, data in fresh.items():
+        if not dry_run:
+            writer.write(path, data)
+    names = [path.relative_to(root).as_posix() for path in fresh]
+    if as_json:
+        document({"root": str(root), "written": names, "dry_run": dry_run, "exit_code": 0})
+    else:
+        lines([*names, f"{len(names)} files {'would be ' if dry_run else ''}written"])
+
+
+def _plain(page: str) -> bytes:
+    """The page without the marks of its generator, which belong to the source tree."""
+    return re.sub(r"<!-- \[\[\[(?:cog.*?\]\]\]|end\]\]\]) -->\n", "", page, flags=re.DOTALL).encode()

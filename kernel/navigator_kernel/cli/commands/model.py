@@ -1,0 +1,165 @@
+"""`navigator model`: which models are asked, whether they answer, and by which key."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.project import App
+from navigator_kernel.config.settings import user_file
+from navigator_kernel.errors import NotFound, UsageProblem
+from navigator_kernel.text import strip_url_credentials
+
+if TYPE_CHECKING:
+    from navigator_kernel.config.settings import Models
+    from navigator_kernel.values.chat import Spent, Tooling
+
+_FOUND: Mapping[Tooling, str] = {
+    "native": "it calls them itself",
+    "schema": "it does not call them itself; it names them in a JSON schema that its server enforces",
+    "none": "none; it can answer questions, but cannot work on a skill that needs tools",
+}
+
+
+@click.group("model")
+def command() -> None:
+    """Models: list, test, use, key."""
+
+
+@command.command("list")
+@json_option
+@pass_app
+def listed(app: App, *, as_json: bool) -> None:
+    """List the models that are set, the services that are known, and whether each has a key."""
+    from navigator_kernel.adapters.models.providers import HOSTED, LOCAL, find_key, served, spelled_out
+
+    models = app.settings.models
+    named = {"default": models.default, **{f"fallback {at}": name for at, name in enumerate(models.fallback, 1)}}
+    named |= {f"alias {name}": target for name, target in models.aliases.items()}
+    rows = []
+    for role, name in named.items():
+        if name:
+            provider, model = spelled_out(name, models)
+            rows.append({"role": role, "model": f"{provider}:{model}", "key": find_key(provider, models).origin})
+    services = [
+        {
+            "name": one,
+            "url": strip_url_credentials(held.url) if (held := served(one, models)) else "",
+            "key": find_key(one, models).origin,
+        }
+        for one in sorted({*HOSTED, *LOCAL, *models.providers})
+    ]
+    if as_json:
+        document({"models": rows, "services": services})
+        return
+    table(("as", "model", "key"), [(one["role"], one["model"], one["key"] or "-") for one in rows])
+    table(
+        ("service", "address", "key"), [(one["name"], one["url"] or "its own", one["key"] or "-") for one in services]
+    )
+    if not rows:
+        note("no model is set: navigator model use PROVIDER:MODEL")
+
+
+@command.command("test")
+@click.argument("name", required=False, default="")
+@json_option
+@pass_app
+def tested(app: App, *, name: str, as_json: bool) -> None:
+    """Ask NAME, or the model that is set, for one word and for a call of a tool, and keep how it uses tools."""
+    from navigator_kernel.adapters.models.providers import served
+    from navigator_kernel.bootstrap.models import keep_found
+
+    models = app.settings.models
+    wanted = name or models.default
+    if not wanted:
+        raise NotFound("no model is set", hint="navigator model use PROVIDER:MODEL, or name one here")
+    model, answer, took, found, spent = _tried(wanted, models)
+    keep_found(model, found)
+    result = {"model": model, "answer": answer, **took, **spent.to_dict(), "tools": found}
+    if as_json:
+        document(result)
+        return
+    lines(f"{model}: {answer.strip()}")
+    lines(f"tools: {_FOUND[found]}")
+    cost = "price not known" if result["cost"] is None else f"${result['cost']:.6f}"
+    note(
+        f"{took['first']} s to the first word, {took['seconds']} s to the last; {spent.requests} requests, "
+        f"{spent.input} tokens in and {spent.output} out, {cost}"
+    )
+    held = served(model.partition(":")[0], models)
+    if held is not None and held.tools not in ("", found):
+        note(f"your settings say otherwise and count: tools = {held.tools!r}")
+
+
+def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
+    """Which model answered, what, in how many seconds, how it uses tools, and what all of that took."""
+    import asyncio
+    import time
+
+    from navigator_kernel.adapters.models.chat_model import WireModel
+    from navigator_kernel.agent_loop.tooling import LIMIT, TOKENS, WORD, tooling
+    from navigator_kernel.values.chat import Asked, ChatMessage
+
+    model, heard, began = WireModel(name, models), list[float](), time.monotonic()
+
+    async def asked() -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
+        question = Asked(messages=(ChatMessage(role="user", text=WORD),), tokens=TOKENS, limit=LIMIT)
+        try:
+            done = await model.complete(question, lambda _: heard.append(time.monotonic() - began))
+            took = {"first": round(heard[0], 3) if heard else None, "seconds": round(time.monotonic() - began, 3)}
+            found, spent = await tooling(model)
+        finally:
+            await model.close()
+        return done.model, done.message.text, took, found, done.spent + spent
+
+    return asyncio.run(asked())
+
+
+@command.command("use")
+@click.argument("name")
+@json_option
+@pass_app
+def use(app: App, *, name: str, as_json: bool) -> None:
+    """Ask the model NAME, provider:model or an alias, from now on; `none` for no model."""
+    from navigator_kernel.adapters.models.providers import check_provider, find_key, served, spelled_out
+    from navigator_kernel.cli.settings_file import changed
+
+    value = None if name == "none" else name
+    provider = ""
+    if value is not None:
+        provider, _ = spelled_out(value, app.settings.models)
+        check_provider(provider, app.settings.models)
+    path = changed(user_file(), ["models", "default"], value, app.root)
+    document({"model": value, "path": str(path)}) if as_json else lines(str(path))
+    if not provider:
+        return
+    held, key = served(provider, app.settings.models), find_key(provider, app.settings.models)
+    if not key.value and (held is None or held.key):
+        note(f"there is no key for {provider!r} yet: export {key.variable}=…, or navigator model key {provider}")
+
+
+@command.command("key")
+@click.argument("provider")
+@click.option("--remove", is_flag=True, help="Take the key out again.")
+@json_option
+def key(*, provider: str, remove: bool, as_json: bool) -> None:
+    """Keep a key for PROVIDER, which is asked for or read from stdin, in this system's keyring."""
+    from navigator_kernel.adapters.models.providers import keep_key
+
+    value = "" if remove else _typed(provider)
+    if not remove and not value:
+        raise UsageProblem("no key was given", hint="type it, or pipe it in")
+    keep_key(provider, value)
+    told = {"provider": provider, "kept": not remove}
+    document(told) if as_json else note("removed" if remove else f"kept for {provider}")
+
+
+def _typed(provider: str) -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt(f"key for {provider}", hide_input=True, err=True)).strip()
+    return sys.stdin.readline().strip()

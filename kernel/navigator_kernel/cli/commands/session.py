@@ -1,0 +1,129 @@
+"""`navigator session`: conversations that were kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from navigator_kernel.bootstrap.parts import open_redaction, open_sessions, open_underway
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.project import App
+from navigator_kernel.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from navigator_kernel.adapters.stores.underway import Left, Underway
+    from navigator_kernel.values.request import Said
+
+
+@click.group("session")
+def command() -> None:
+    """Conversations that were kept."""
+
+
+@command.command("list")
+@json_option
+@pass_app
+def listed(app: App, *, as_json: bool) -> None:
+    """List sessions, newest first, with what each waits for."""
+    found = _with_left(open_sessions(app.root).listed(), _underway(app).left())
+    if as_json:
+        document({"sessions": found})
+        return
+    rows = [(one["id"], str(one["turns"]), one["updated"], one["waiting"]) for one in found]
+    table(("session", "turns", "last turn", "waits for"), rows)
+
+
+@command.command("show")
+@click.argument("name")
+@click.option("--last", type=click.IntRange(1), help="Only so many entries.")
+@json_option
+@pass_app
+def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
+    """Print what was said in a session."""
+    store = open_sessions(app.root)
+    session, said = store.load(name), store.history(name, last)
+    if as_json:
+        document({"session": session.id, "turns": session.turn, "history": [_entry(one) for one in said]})
+    else:
+        lines([f"{'>' if one.role == 'user' else ' '} {one.text}" for one in said])
+
+
+@command.command("resume")
+@click.argument("name")
+@json_option
+@click.pass_context
+def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
+    """Go on with a session in a chat."""
+    from navigator_kernel.cli.app import app_of
+    from navigator_kernel.cli.chat.chat import command as chat
+
+    app = app_of(ctx)
+    if all(left.session != name for left in _underway(app).left()):
+        open_sessions(app.root).load(name)
+    code = ctx.invoke(chat, session_name=name, as_json=as_json)
+    return code if isinstance(code, int) else 0
+
+
+@command.command("export")
+@click.argument("name")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@json_option
+@pass_app
+def export(app: App, *, name: str, file: Path | None, force: bool, as_json: bool) -> None:
+    """Write a session's history as JSON lines, to FILE or stdout."""
+    from navigator_kernel.adapters.files.writer import FolderWriter
+
+    store = open_sessions(app.root)
+    store.load(name)
+    text = "".join(json.dumps(_entry(one), ensure_ascii=False) + "\n" for one in store.history(name))
+    if file is None:
+        document({"session": name, "history": text.splitlines()}) if as_json else lines(text.splitlines())
+        return
+    target = file.absolute()
+    if target.exists() and not force:
+        raise Refused(f"{str(file)!r} is there already", hint="--force replaces it")
+    FolderWriter([target]).write(target, text.encode())
+    document({"session": name, "file": str(target)}) if as_json else lines(str(target))
+
+
+@command.command("delete")
+@click.argument("name")
+@json_option
+@pass_app
+def delete(app: App, *, name: str, as_json: bool) -> None:
+    """Delete a session and its history."""
+    left = any(one.session == name for one in _underway(app).left())
+    _underway(app).forget(name)
+    try:
+        open_sessions(app.root).delete(name)
+    except NotFound:  # a turn that was killed before its session was kept
+        if not left:
+            raise
+    document({"deleted": name, "exit_code": 0}) if as_json else lines(f"deleted {name}")
+
+
+def _underway(app: App) -> Underway:
+    return open_underway(app.root, open_redaction(app.settings))
+
+
+def _with_left(found: list[dict[str, Any]], left: Sequence[Left]) -> list[dict[str, Any]]:
+    """With those in whose turn a process was killed, which wait to be gone on with."""
+    rows = {one["id"]: one for one in found}
+    for one in left:
+        known = rows.get(one.session)
+        if known is None or known["turns"] == one.turn:
+            when = one.order.asked_at
+            rows[one.session] = {"created": when, **(known or {"id": one.session}), "updated": when, "turns": one.turn}
+            rows[one.session]["waiting"] = "interrupted"
+    return sorted(rows.values(), key=lambda one: str(one["updated"]), reverse=True)
+
+
+def _entry(one: Said) -> dict[str, Any]:
+    return {"role": one.role, "text": one.text, "run": one.run, "ts": one.ts}

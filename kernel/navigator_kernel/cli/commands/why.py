@@ -1,0 +1,55 @@
+"""`navigator why`: tells a past choice from its run log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from msgspec.structs import asdict
+
+from navigator_kernel.bootstrap.parts import open_catalogue, open_run_log
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines
+from navigator_kernel.cli.project import App
+from navigator_kernel.errors import NotFound
+from navigator_kernel.why import missed, told
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from navigator_kernel.events import Event
+
+
+@click.command("why")
+@click.argument("run", required=False)
+@click.option("--not", "skill", metavar="SKILL", help="Tell where SKILL fell out of it, and why.")
+@json_option
+@pass_app
+def command(app: App, *, run: str | None, skill: str | None, as_json: bool) -> None:
+    """Tell why RUN, or the newest run, chose what it chose."""
+    log = open_run_log(app.root)
+    known = log.runs()
+    if run is None and not known:
+        raise NotFound("there is no run yet", hint='navigator ask "…" makes one')
+    name = run or known[0]
+    events = log.read(name)
+    if skill is not None:
+        _tell_missed(app, name, events, skill, as_json=as_json)
+    elif as_json:
+        document({"run": name, "events": [event.to_dict() for event in events]})
+    else:
+        lines([f"run {name}", *(line for event in events for line in told(event))])
+
+
+def _tell_missed(app: App, run: str, events: Sequence[Event], skill: str, *, as_json: bool) -> None:
+    catalogue = open_catalogue(app.root)
+    every = (one for one in catalogue.list_resources(enabled_only=False) if one.type == "skill")
+    held = catalogue.find(skill) or next((one for one in every if one.name == skill), None)
+    found = missed(events, held, held.name if held else skill)
+    if as_json:
+        document({"run": run, **asdict(found)})
+        return
+    lines([f"run {run}", *(f"  {stage:<12}yes" for stage in found.stages)])
+    lines(f"  {found.fell_out:<12}no: {found.why}" if found.fell_out else f"  {found.why}")
+    if found.confidence is not None and found.best is not None:
+        lines(f"  confidence {found.confidence:.2f}; the first was {found.best[0]} with {found.best[1]:.2f}")

@@ -1,0 +1,222 @@
+"""`navigator workflow`: stored workflows and their runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from navigator_kernel.bootstrap.parts import open_journal
+from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
+from navigator_kernel.cli.output import document, is_attended, lines, note, table
+from navigator_kernel.cli.project import App
+from navigator_kernel.errors import KernelError, NotFound, Refused
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.workflow import WorkflowRun
+
+
+def _readable(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+    """Words from a shell, whose bytes need not be text."""
+    if isinstance(value, tuple):
+        return tuple(_readable(_ctx, _param, word) for word in value)
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+OPEN = ("proposed", "running", "waiting", "stopped")
+
+
+@click.group("workflow")
+def command() -> None:
+    """Stored workflows and their runs."""
+
+
+@command.command("list")
+@json_option
+@pass_app
+def listed(app: App, *, as_json: bool) -> int:
+    """List stored workflows and runs, newest first; exit code 1 where a file cannot be used."""
+    from navigator_kernel.workflows.store import load_stored, stored_names
+
+    files: list[dict[str, Any]] = []
+    for name in stored_names(app.kernel):
+        try:
+            plan = load_stored(name, app.kernel)
+            files.append({"name": name, "description": plan.description, "steps": len(plan.steps), "problem": ""})
+        except KernelError as error:
+            files.append({"name": name, "description": "", "steps": 0, "problem": error.message})
+    runs = [_short(run) for run in open_journal(app.root).listed()]
+    code = 1 if any(one["problem"] for one in files) else 0
+    if as_json:
+        document({"workflows": files, "runs": runs, "exit_code": code})
+        return code
+    if files:
+        rows = [(f"#{one['name']}", str(one["steps"]), one["problem"] or one["description"]) for one in files]
+        table(("workflow", "steps", "what it does"), rows)
+    if runs:
+        table(
+            ("run", "state", "done", "workflow"),
+            [(one["token"], one["state"], f"{one['done']}/{one['steps']}", one["name"]) for one in runs],
+        )
+    return code
+
+
+@command.command("show")
+@click.argument("name", callback=_readable)
+@json_option
+@pass_app
+def show(app: App, *, name: str, as_json: bool) -> None:
+    """Print the stored workflow NAME, or the run of that token with each step's tries."""
+    from navigator_kernel.language.wording import say
+    from navigator_kernel.values.workflow import outline, plan_to_dict
+    from navigator_kernel.workflows.store import load_stored, stored_names
+
+    if name.removeprefix("#") in stored_names(app.kernel):
+        plan = load_stored(name.removeprefix("#"), app.kernel)
+        document({"workflow": plan_to_dict(plan)}) if as_json else lines(outline(plan, app.language or "en"))
+        return
+    run = open_journal(app.root).load(name)
+    if as_json:
+        document({"run": {**_short(run), "plan": plan_to_dict(run.plan), "tries": _tries(run)}})
+        return
+    lines([f"run {run.token}  {run.state}", *outline(run.plan, app.language or "en")])
+    columns = ("step", "attempt", "started", "ended", "state")
+    rows = [
+        (*(str(one[name]) for name in columns), "" if one["state"] == "success" else one["summary"])
+        for one in _tries(run)
+    ]
+    table(("step", "try", "started", "ended", "state", "why"), rows)
+    if key := _GOES_ON.get(run.state):
+        note(say(f"workflow.{key}", app.language or "en", token=run.token))
+
+
+@command.command("run")
+@click.argument("name", callback=_readable)
+@click.argument("words", nargs=-1, callback=_readable)
+@click.option("-y", "--yes", is_flag=True, help="Agree to what the steps ask for.")
+@unsafe_option
+@json_option
+@pass_app
+def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool) -> int:
+    """Run the stored workflow NAME; WORDS stand for $ARGUMENTS and $1, $2 … in its steps."""
+    from difflib import get_close_matches
+
+    from navigator_kernel.stages.preprocess import preprocess
+    from navigator_kernel.values.request import Message
+    from navigator_kernel.workflows.requests import start_run
+    from navigator_kernel.workflows.store import stored_names
+
+    name, known = name.removeprefix("#"), stored_names(app.kernel)
+    if name not in known:
+        near = ", ".join(get_close_matches(name, known, 3, 0.5))
+        hint = f"did you mean {near}?" if near else "navigator workflow list shows them"
+        raise NotFound(f"no workflow is called {name!r}", hint=hint)
+    rest, token = " ".join(words), app.kernel.ids.new()
+    files = preprocess(Message(text=rest), app.kernel.files).files
+    start_run(name, rest, words, files, app.kernel, token, app.kernel.ids.new())
+    return _agreed(app, open_journal(app.root).load(token), "", yes=yes, as_json=as_json)
+
+
+@command.command("resume")
+@click.argument("token", callback=_readable)
+@click.option("--repeat", is_flag=True, help="Run the step again that was under way when the program ended.")
+@click.option("-y", "--yes", is_flag=True, help="Agree to what the steps ask for.")
+@unsafe_option
+@json_option
+@pass_app
+def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> int:
+    """Go on with the run TOKEN from the first step that has not succeeded."""
+    held = open_journal(app.root).load(token)
+    if held.state == "proposed":
+        raise Refused(f"the plan of {token!r} was not agreed to", hint=f"navigator workflow approve {token}")
+    return _agreed(app, held, "repeat" if repeat else "", yes=yes, as_json=as_json)
+
+
+@command.command("approve")
+@click.argument("token", callback=_readable)
+@unsafe_option
+@json_option
+@pass_app
+def approve(app: App, *, token: str, as_json: bool) -> int:
+    """Agree to what the run TOKEN waits for (its plan, or an effect of a step), and go on with it."""
+    held = open_journal(app.root).load(token)
+    last = next((record.report for record in reversed(held.records) if record.report is not None), None)
+    waiting = "" if last is None or held.state != "waiting" else last.subject
+    return _agreed(app, held, "plan" if held.state == "proposed" else waiting, yes=False, as_json=as_json)
+
+
+@command.command("abort")
+@click.argument("token", callback=_readable)
+@json_option
+@pass_app
+def abort(app: App, *, token: str, as_json: bool) -> None:
+    """End the run TOKEN for good; what its steps did stays."""
+    journal = open_journal(app.root)
+    journal.load(token)
+    with journal.hold(token):
+        held = journal.load(token)
+        if held.state not in OPEN:
+            raise Refused(f"workflow run {token!r} has ended: {held.state}", hint="nothing to abort")
+        journal.mark(token, "aborted")
+    document({"aborted": token, "exit_code": 0}) if as_json else lines(f"aborted {token}")
+
+
+def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:
+    """A yes to `subject`, said in the session that the run belongs to."""
+    from msgspec.structs import replace
+
+    from navigator_kernel.values.request import PendingApproval, Session
+
+    try:
+        session = app.sessions.load(held.session)
+    except NotFound:
+        session = Session(id=held.session)
+    now = app.kernel.clock.now()
+    waiting = PendingApproval(packets=(), subject=subject, asked_at=now, workflow=held.token)
+    said = "是" if _is_chinese(held) and app.language != "en" else "yes"
+    return _turn(app, said, replace(session, approval=waiting, question=None), yes=yes, as_json=as_json)
+
+
+def _is_chinese(held: WorkflowRun) -> bool:
+    from navigator_kernel.text import language_of
+
+    return language_of(held.plan.description) == "zh"
+
+
+def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int:
+    from navigator_kernel.cli.chat.replies import show as show_reply
+    from navigator_kernel.cli.chat.stream import waits
+    from navigator_kernel.cli.chat.turns import take_turn
+    from navigator_kernel.values.report import FORMATS
+    from navigator_kernel.values.request import Message
+
+    form, attended = app.settings.format, is_attended() and not as_json
+    asked = FORMATS.get(form, "detail")
+    message = Message(text=said, consent=yes, format=asked, language=app.language, attended=attended)
+    reply = take_turn(app, message, session, listeners=(waits,), keep=session.turn > 0)
+    show_reply(app, reply, form=form, as_json=as_json)
+    return reply.report.exit_code
+
+
+# How a run goes on, by its state
+_GOES_ON = {"proposed": "token", "waiting": "resume", "stopped": "resume", "running": "resume"}
+
+
+def _short(run: WorkflowRun) -> dict[str, Any]:
+    base: dict[str, Any] = {"token": run.token, "name": run.plan.name, "state": run.state, "done": run.done}
+    return {**base, "steps": len(run.plan.steps), "created": run.created, "updated": run.updated}
+
+
+def _tries(run: WorkflowRun) -> list[dict[str, Any]]:
+    return [
+        {
+            "step": record.step,
+            "attempt": record.attempt,
+            "digest": record.digest,
+            "started": record.started,
+            "ended": record.ended,
+            "state": "under way" if record.report is None else record.report.state,
+            "summary": "" if record.report is None else record.report.summary,
+        }
+        for record in run.records
+    ]

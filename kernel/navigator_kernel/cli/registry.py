@@ -1,0 +1,126 @@
+"""Every command by name, its module imported when it is called; plugins add to them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from navigator_kernel import __version__
+
+# name → (module, or module:command, help); the help is here so that `navigator --help` loads nothing
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "agent": ("commands.agent", "Subagents: list"),
+    "ask": ("chat.ask", "One message in, one reply out"),
+    "chat": ("chat.chat", "A conversation, one turn after another"),
+    "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
+    "config": ("commands.config", "Settings: list, get, set, unset"),
+    "diff": ("commands.changes:diff", "What the tools of a run changed in the project"),
+    "doctor": ("commands.doctor", "Find what is missing or damaged, and repair it"),
+    "eval": ("evals.eval", "Whether messages reach the skills that their evals say, for continuous integration"),
+    "gc": ("commands.gc", "Remove temporary files and old logs"),
+    "host": ("commands.host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),
+    "init": ("commands.init", "Make this folder a project"),
+    "log": ("commands.log", "What was allowed, refused, run and written here, with digests"),
+    "mcp": ("mcp.group", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
+    "model": ("commands.model", "Models: list, test, use, key"),
+    "plugin": ("commands.plugin", "Plugins: list, trust, distrust"),
+    "policy": ("commands.policy", "What a skill may do here, and which rule says so: explain"),
+    "project": ("commands.project_trust", "The project here: show, trust, distrust"),
+    "replay": ("commands.replay", "Take a past turn again from what was recorded, and tell any difference"),
+    "route": ("route.route", "Which skill a message would get, and nothing else"),
+    "session": ("commands.session", "Conversations that were kept: list, show, resume, export, delete"),
+    "skill": ("skill.group", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
+    "workflow": ("commands.workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
+    "undo": ("commands.changes:undo", "Put back what the tools of a run changed in the project"),
+    "why": ("commands.why", "Why a past turn chose what it chose"),
+}
+
+
+# short form → (the command of `navigator skill` that it is, help)
+EVERYDAY: Mapping[str, tuple[str, str]] = {
+    "install": ("install", "Install skills from a repository, a folder or an archive"),
+    "add": ("install", "The same as install"),
+    "search": ("search", "Find an installed skill by words"),
+    "list": ("list", "List installed skills"),
+    "update": ("update", "Bring installed skills to what their sources have now"),
+    "uninstall": ("uninstall", "Remove skills that were installed here"),
+    "remove": ("uninstall", "The same as uninstall"),
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command's module when the command is called; plugins add to it by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted((*COMMANDS, *EVERYDAY))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in EVERYDAY:
+            from navigator_kernel.cli.skill.group import command as skills
+
+            return skills.get_command(ctx, EVERYDAY[cmd_name][0])
+        if cmd_name in COMMANDS:
+            module, _, name = COMMANDS[cmd_name][0].partition(":")
+            found: click.Command = getattr(importlib.import_module(f"navigator_kernel.cli.{module}"), name or "command")
+            return found
+        from navigator_kernel.cli.app import app_of
+
+        return app_of(ctx).plugin_commands().get(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Everyday commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in EVERYDAY.items()])
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="navigator")
+@click.option("--root", type=click.Path(file_okay=False), help="The project's folder; found from here otherwise.")
+@click.option("--language", type=click.Choice(["auto", "en", "zh"]), help="Language of messages.")
+@click.option("--style", type=click.Choice(["auto", "emoji", "ascii"]), help="How states are marked.")
+@click.pass_context
+def navigator(ctx: click.Context, *, root: str | None, language: str | None, style: str | None) -> None:
+    """Installs, chooses, runs and explains Agent Skills."""
+    from navigator_kernel.cli.project import App
+
+    ctx.obj = App(root_flag=root, flags={"language": language, "style": style})
+    ctx.call_on_close(ctx.obj.close)
+
+
+def invoke(args: list[str]) -> int | Mapping[str, Any]:
+    """The exit code of a command line, or what is wrong with its words; KernelError for all else that goes wrong."""
+    try:
+        code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        return _misused(error)
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    return code if isinstance(code, int) else 0
+
+
+def _misused(error: click.ClickException) -> Mapping[str, Any]:
+    """What is wrong with the words, and where the right ones are listed."""
+    context, word = getattr(error, "ctx", None), getattr(error, "command_name", None)
+    message, hint = error.format_message(), f"{context.command_path if context else 'navigator'} --help"
+    if context is not None and word is not None:
+        message, hint = f"No such command {word!r}.", _meant(word, context) or hint
+    kind, code = type(error).__name__, error.exit_code
+    return {"type": kind, "code": "usage", "msg": message, "exit_code": code, "hint": hint}
+
+
+def _meant(word: str, context: click.Context) -> str:
+    """A hint with the command whose name is nearest to `word`; empty where none is near."""
+    from navigator_kernel.cli.skill.group import COMMANDS as OF_SKILLS
+    from navigator_kernel.text import suggestions
+
+    path, group = context.command_path, context.command
+    if context.parent is None and word in OF_SKILLS:
+        return f"did you mean {path} skill {word}?"
+    near = suggestions(word, group.list_commands(context) if isinstance(group, click.Group) else (), 1)
+    return f"did you mean {path} {near[0]}? {path} --help lists all commands" if near else ""

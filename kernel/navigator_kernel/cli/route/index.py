@@ -1,0 +1,35 @@
+"""Makes the index of all skills before the first question needs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from navigator_kernel.bootstrap.parts import open_router
+from navigator_kernel.cli.output import is_asked
+from navigator_kernel.cli.project import App
+from navigator_kernel.cli.route.routed import routed
+
+LARGE = 200  # new skills, from which the first question would wait for a second or more
+_ANY = "which skill is meant"
+
+
+def begin_index(app: App, installed: Mapping[str, Any]) -> None:
+    """After a large install at a terminal: in a process of its own, which ends when it is done. A question that comes
+    meanwhile waits for it, one that finds nothing makes the index itself."""
+    large = installed["counts"]["installed"] >= LARGE and not installed["dry_run"]
+    if not large or not is_asked() or os.environ.get("CI") or app.settings.index == "off":
+        return
+    from navigator_kernel.daemon.client import begin
+
+    with suppress(OSError):
+        begin(os.path.realpath(app.root), "route", "--index")
+
+
+def make_index(app: App) -> int:
+    """How many skills are in it."""
+    parts = open_router(app.root, app.settings)
+    routed(app, parts, _ANY, 1)
+    return sum(one.type == "skill" for one in parts.catalogue.list_resources())

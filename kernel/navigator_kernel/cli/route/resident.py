@@ -1,0 +1,210 @@
+"""Answers `navigator route` from a process that stays, for one project, until nobody asks any more."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.adapters.files.writer import Stamp, stamp
+from navigator_kernel.bootstrap.parts import RouterParts, open_router
+from navigator_kernel.cli.project import App
+from navigator_kernel.config.settings import PROJECT_FILE, user_file
+from navigator_kernel.daemon.client import PROTOCOL, REQUEST_LIMIT, is_ours, is_private, socket_path
+from navigator_kernel.errors import Busy, KernelError, NotFound, Refused, UsageProblem
+
+Routed = Callable[[App, RouterParts, str, int], Mapping[str, Any]]
+
+PATIENCE = 5.0  # seconds that a client has to say what it wants, and to take the answer
+PATH_LIMIT = 107  # bytes of a socket's path, the system's own
+LOOK = 1.0  # seconds between two looks at every file
+_TICK = 1.0  # seconds between two looks at the clock and the socket
+_QUEUE = 64  # clients that may wait to be let in
+_SHORTER = "set XDG_RUNTIME_DIR to a folder with a shorter path"
+
+
+def serve(app: App, routed: Routed, *, idle: float, ready: Callable[[Path], None]) -> None:
+    """Answers until nobody asked for `idle` seconds, it is told to end, or its socket is another's; `ready` is called
+    once it answers. The errors of `navigator route`, and Busy where another process answers for this project."""
+    if any(app.flags.values()):
+        raise UsageProblem("--serve takes no settings from flags", hint="navigator config set keeps them")
+    path = Path(socket_path(str(app.root)))
+    if len(os.fsencode(path)) > PATH_LIMIT:
+        raise KernelError(f"{str(path)!r} is over the {PATH_LIMIT} bytes that a socket may have", hint=_SHORTER)
+    _make_private(path.parent)
+    answers = _Answers(root=app.root, routed=routed)
+    answers.refresh()
+    with _alone(path, app.root), _listening(path) as listener:
+        asyncio.run(_Desk(answers=answers, idle=idle, path=path).open(listener, ready))
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        folder.mkdir(0o700, exist_ok=True)
+    except OSError as error:
+        hint = "set XDG_RUNTIME_DIR to a folder that is there and is yours"
+        raise KernelError(f"cannot make {str(folder)!r}: {error.strerror}", hint=hint) from error
+    if not is_private(str(folder)):
+        raise Refused(f"{str(folder)!r} is no folder that only you may enter", hint="remove it; it is made anew")
+
+
+@contextmanager
+def _alone(path: Path, root: Path) -> Iterator[None]:
+    """Holds the lock beside the socket for as long as the process serves."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(file_lock(path.with_suffix(".lock"), timeout=0))
+        except Busy as error:
+            hint = "navigator route --resident asks it; it ends by itself when nobody does"
+            raise Busy(f"a process answers for {str(root)!r} already", hint=hint) from error
+        yield
+
+
+@contextmanager
+def _listening(path: Path) -> Iterator[socket.socket]:
+    """A socket in the place of what a killed process left; its file goes with it, unless it is another's by then."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        try:
+            path.unlink(missing_ok=True)
+            listener.bind(str(path))
+            path.chmod(0o600)
+            listener.listen(_QUEUE)
+        except OSError as error:
+            what = f"cannot listen at {str(path)!r}: {error.strerror}"
+            raise KernelError(what, hint="remove what is there") from error
+        own = stamp(path)
+        try:
+            yield listener
+        finally:
+            if stamp(path) == own:
+                path.unlink(missing_ok=True)
+
+
+class _Answers(Struct, kw_only=True):
+    """Lines of answers to lines of requests, one after another; the parts are made anew when settings change."""
+
+    root: Path
+    routed: Routed
+    _parts: tuple[App, RouterParts] | None = None
+    _seen: tuple[Stamp | None, ...] = ()
+    _looked: float = float("-inf")
+
+    def to(self, line: bytes) -> bytes:
+        try:
+            text, k, base = self._asked(line)
+            app, parts = self.refresh()
+            parts = replace(parts, files=ProjectFiles(app.root, base))
+            with parts.catalogue.glance():
+                return _line({"exit_code": 0, **self.routed(app, parts, text, k)})
+        except KernelError as error:
+            return _refusal(error)
+
+    def look(self) -> None:
+        """Sees what was changed in its place: a `stat` of each file, which the next who asks need not wait for."""
+        if self._parts is not None and time.monotonic() - self._looked > LOOK:
+            self._parts[1].catalogue.list_resources()
+            self._looked = time.monotonic()
+
+    def warm(self) -> None:
+        """Reads the skills and makes the index, so that the first who asks need not wait for it."""
+        self.routed(*self.refresh(), "which skill is meant", 1)
+
+    def refresh(self) -> tuple[App, RouterParts]:
+        """The project by its settings of now; their errors come each time until they are mended."""
+        watched = (user_file(), self.root / PROJECT_FILE, self.root / "docs" / "commands.md", self.root / "bin")
+        seen = tuple(map(stamp, watched))
+        if self._parts is None or seen != self._seen:
+            self._parts = None
+            app = App(root_flag=str(self.root))
+            self._parts, self._seen = (app, open_router(app.root, app.settings)), seen
+        return self._parts
+
+    def _asked(self, line: bytes) -> tuple[str, int, Path]:
+        """The message, how many candidates are wanted, and the folder that names of files start from."""
+        try:
+            held = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise UsageProblem("the request is no line of JSON", hint="one object, one line") from error
+        match {"k": 5, "base": str(self.root), **held} if isinstance(held, dict) else held:
+            case {"v": version} if version != PROTOCOL:
+                raise UsageProblem(f"protocol {version!r} is not spoken here", hint=f"protocol {PROTOCOL} is")
+            case {"v": _, "root": str(root)} if root != str(self.root):
+                raise NotFound(f"{root!r} is not answered for here", hint=f"this is {str(self.root)!r}")
+            case {"v": _, "root": _, "text": str(text), "k": int(k), "base": str(base)} if 1 <= k <= 100:
+                return text, k, Path(base)
+        raise UsageProblem("the request does not fit", hint='{"v": 1, "root": …, "text": …, "k": 1 to 100}')
+
+
+class _Desk(Struct, kw_only=True):
+    """Clients come and go side by side, and are answered one after another: all of it is one thread."""
+
+    answers: _Answers
+    idle: float
+    path: Path
+    _last: float = 0.0
+
+    async def open(self, listener: socket.socket, ready: Callable[[Path], None]) -> None:
+        loop, told, own = asyncio.get_running_loop(), asyncio.Event(), stamp(self.path)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, told.set)
+        self.answers.warm()
+        server = await asyncio.start_unix_server(self._meet, sock=listener, limit=REQUEST_LIMIT)
+        ready(self.path)
+        self._last = time.monotonic()
+        while not told.is_set() and stamp(self.path) == own and time.monotonic() - self._last <= self.idle:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(told.wait(), _TICK)
+        server.close()
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One client: a line, its answer, and nothing more."""
+        link, transport = writer.get_extra_info("socket"), writer.transport
+        transport.set_write_buffer_limits(0)  # so that `drain` waits for all of it
+        try:
+            if not is_ours(link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)):
+                return
+            line = await asyncio.wait_for(_heard(reader), PATIENCE)
+            if line != b"":
+                writer.write(self._answer(line))
+                await asyncio.wait_for(writer.drain(), PATIENCE)
+        except (ConnectionError, TimeoutError):
+            return  # it has gone, or its time is over
+        finally:
+            transport.abort()
+            self.answers.look()
+
+    def _answer(self, line: bytes | None) -> bytes:
+        if line is None:
+            return _refusal(UsageProblem(f"a request has at most {REQUEST_LIMIT} bytes", hint="leave something out"))
+        try:
+            return self.answers.to(line)
+        finally:
+            self._last = time.monotonic()
+
+
+async def _heard(reader: asyncio.StreamReader) -> bytes | None:
+    """One line; None where it is too long."""
+    try:
+        return await reader.readline()
+    except ValueError:
+        return None
+
+
+def _refusal(error: KernelError) -> bytes:
+    return _line({"error": error.to_dict(), "exit_code": error.exit_code})
+
+
+def _line(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, default=str).encode() + b"\n"

@@ -1,0 +1,110 @@
+"""`navigator route`: what a message would get, without doing it; synchronous and without plugins' code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from navigator_kernel.bootstrap.parts import open_router
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, note
+from navigator_kernel.cli.project import App
+from navigator_kernel.cli.route.lessons import taught
+from navigator_kernel.cli.route.routed import SHOWN, routed, show
+from navigator_kernel.errors import UsageProblem
+
+
+@click.command("route")
+@click.argument("words", nargs=-1)
+@click.option(
+    "-k", type=click.IntRange(1, 100), default=SHOWN, show_default=True, help="How many candidates are shown."
+)
+@click.option("--explain", is_flag=True, help="Show what each candidate's score is made of.")
+@click.option("--teach", metavar="NAME", help="Keep WORDS as an example of the skill NAME.")
+@click.option("--lessons", is_flag=True, help="List what was learned: for the skill WORDS, or all.")
+@click.option("--forget", is_flag=True, help="Forget what was learned: for the skill WORDS, or all.")
+@click.option("--resident", is_flag=True, help="Ask the project's resident process first, and start it if need be.")
+@click.option("--index", is_flag=True, help="Only make the index of the skills, so that no question waits for it.")
+@click.option("--serve", is_flag=True, help="Be the resident process: answer those who ask on a socket.")
+@click.option(
+    "--idle",
+    type=click.IntRange(1, 604_800),
+    default=900,
+    show_default=True,
+    help="Seconds without a question after which --serve ends.",
+)
+@json_option
+@pass_app
+def command(
+    app: App,
+    *,
+    words: tuple[str, ...],
+    k: int,
+    explain: bool,
+    teach: str | None,
+    lessons: bool,
+    forget: bool,
+    resident: bool,
+    index: bool,
+    serve: bool,
+    idle: int,
+    as_json: bool,
+) -> None:
+    """Say what WORDS would be routed to, and why."""
+    text = " ".join(words)
+    if (teach is not None) + lessons + forget + resident + index + serve > 1:
+        several = "--teach, --lessons, --forget, --resident, --index and --serve do not go together"
+        raise UsageProblem(several, hint="use one of them")
+    if teach is not None or lessons or forget:
+        taught(app, text, teach=teach, forget=forget, as_json=as_json)
+        return
+    if serve:
+        _stay(app, text, idle, as_json=as_json)
+        return
+    if index:
+        _index(app, text, as_json=as_json)
+        return
+    told = _told(app, text, k) if resident else None
+    told = told or routed(app, open_router(app.root, app.settings), text, k)
+    if as_json:
+        document(told)
+    else:
+        show(told, explain=explain)
+
+
+def _told(app: App, text: str, k: int) -> dict[str, Any] | None:
+    """The same from the resident process; None where it does not answer, or would not know what flags say."""
+    from navigator_kernel.daemon.client import ask
+
+    return ask(text, str(app.root), k, start=True) if text.strip() and not any(app.flags.values()) else None
+
+
+def _index(app: App, text: str, *, as_json: bool) -> None:
+    if text:
+        raise UsageProblem("--index takes no message", hint=f'navigator route "{text}"')
+    from navigator_kernel.cli.route.index import make_index
+
+    count = make_index(app)
+    if as_json:
+        document({"skills": count, "exit_code": 0})
+    else:
+        note(f"{count} skills are in the index")
+
+
+def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:
+    from navigator_kernel.cli.route.resident import serve
+
+    if text:
+        raise UsageProblem("--serve takes no message", hint=f'navigator route --resident "{text}"')
+
+    def ready(path: Path) -> None:
+        if as_json:
+            document({"socket": str(path)})
+        else:
+            note(f"answering at {path}")
+        sys.stdout.flush()
+
+    serve(app, routed, idle=idle, ready=ready)

@@ -1,0 +1,61 @@
+"""Shows what a message would be routed to: without plugins' code and without a parser of command lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.bootstrap.parts import RouterParts, open_router
+from navigator_kernel.bootstrap.routed import routed as route
+from navigator_kernel.cli.output import lines, table
+from navigator_kernel.language.wording import because_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from navigator_kernel.cli.project import App
+    from navigator_kernel.values.route import Intent, RouteDecision
+
+SHOWN = 5  # candidates, unless more are asked for
+
+
+def answer(app: App, text: str) -> int:
+    """`navigator route` without options."""
+    show(routed(app, open_router(app.root, app.settings), text, SHOWN), explain=False)
+    return 0
+
+
+def routed(app: App, parts: RouterParts, text: str, k: int) -> dict[str, Any]:
+    """What a message would get, as `--json` prints it; UsageProblem where there is none."""
+    found = route(app.root, app.settings, parts, text, app.language)
+    steps = [step._asdict() for step in found.steps]
+    return {**_document(found.intent, found.decision, k), "language": found.language, "steps": steps}
+
+
+def _document(intent: Intent, decision: RouteDecision, k: int) -> dict[str, Any]:
+    found = intent.retrieval
+    candidates = [] if found is None else [candidate.to_dict() for candidate in found.candidates[:k]]
+    body = {**decision.to_dict(), "agent": decision.agent, "intent": intent.to_dict()}
+    band = None if found is None else found.band
+    body |= {"phase_one": decision.phase_one(), "band": band, "options": list(decision.options)}
+    return {**body, "shortlist": candidates}
+
+
+def show(told: Mapping[str, Any], *, explain: bool) -> None:
+    confidence, shortlist = f"{told['confidence']:.2f}", told["shortlist"]
+    lines(f"{told['kind']}: {told['entity'] or told['agent'] or '-'}  ({told['tier']}, {confidence})")
+    lines(f"  {because_of(told['reason'], told['language'], name=told['entity'] or '', confidence=confidence)}")
+    if explain and shortlist:
+        lines(f"  band: {told['band']}")
+        for one in shortlist:
+            scored = f"  {one['name']}: {one['confidence']:.2f}, score {one['score']:.2f}"
+            lines([scored, f"    {_strongest(one['parts'], 99)}"])
+    elif shortlist:
+        rows = [(one["name"], f"{one['confidence']:.2f}", _strongest(one["parts"], 2)) for one in shortlist]
+        table(("skill", "confidence", "why"), rows)
+    lines([f"  Step {at}: {step['text']} → {step['skill']}" for at, step in enumerate(told["steps"], 1)])
+
+
+def _strongest(parts: Mapping[str, float], count: int) -> str:
+    """The parts of a score, the strongest first."""
+    named = sorted(((name, value) for name, value in parts.items() if value), key=lambda part: -abs(part[1]))
+    return ", ".join(f"{name} {value:.2f}" for name, value in named[:count])

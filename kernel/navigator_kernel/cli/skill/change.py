@@ -1,0 +1,239 @@
+"""The skill commands that change what is installed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from time import monotonic
+from typing import Any
+
+import click
+
+from navigator_kernel.cli import skill_names
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, is_asked, lines, table
+from navigator_kernel.cli.project import App
+from navigator_kernel.cli.route.index import begin_index
+from navigator_kernel.cli.skill.findings import accepting
+from navigator_kernel.cli.skill.install_report import Report
+from navigator_kernel.cli.skill.work import (
+    accept_option,
+    busy,
+    dry_option,
+    filter_options,
+    place_options,
+    reach_options,
+    verbose_option,
+)
+from navigator_kernel.errors import FetchFailed, Interrupted, UsageProblem
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import Language
+
+
+@click.command("install")
+@click.argument("source", required=False)
+@click.option(
+    "--skill",
+    "skills",
+    multiple=True,
+    help="A skill of it, by name, folder, path or glob; may be repeated.",
+    shell_complete=skill_names.of_source,
+)
+@click.option("--all", "everything", is_flag=True, help="Every skill of the source.")
+@click.option(
+    "--exclude", multiple=True, help="With --all: not this skill, by its exact name or path; may be repeated."
+)
+@click.option("--ref", help="Branch, tag or commit.")
+@click.option("--as", "rename", help="Install the one skill under this name.")
+@click.option("--frozen", is_flag=True, help="Restore exactly what skills.lock.json says, or nothing.")
+@accept_option
+@click.option("--link", is_flag=True, help="With --target agents: in .claude/skills, and a link in .agents/skills.")
+@click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")
+@verbose_option
+@dry_option
+@reach_options
+@place_options
+@json_option
+@pass_app
+def install(
+    app: App, /, *, source: str | None, skills: tuple[str, ...], rename: str | None, as_json: bool, **given: Any
+) -> int:
+    """Install from SOURCE: owner/repo, a URL, file://…, an archive, or a local folder."""
+    if given.pop("frozen"):
+        if source or skills:
+            raise UsageProblem("--frozen restores the whole lock file", hint="leave the source and --skill out")
+        silent = bool(given["quiet"] or as_json)
+        _returned(busy(app, "frozen", given, quiet=silent), as_json=as_json)
+        return 0
+    if not source:
+        raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
+    quiet, verbose = given.pop("quiet"), given.pop("verbose")
+    params = {"source": source, "skill": list(skills), "as": rename, **given, "all": given["everything"]}
+    params |= {"exclude": list(given["exclude"]), "root": app.root_flag}
+    begin = monotonic()
+    found = _chosen(app, params, quiet=as_json or quiet, choosing=not as_json and is_asked())
+    seconds = monotonic() - begin
+    if as_json:
+        document({**found, "seconds": round(seconds, 2)})
+    else:
+        Report(app.spoken, quiet=quiet, verbose=verbose).write(found, seconds)
+    if not as_json and not quiet:
+        begin_index(app, found)
+    return int(found["exit_code"])
+
+
+def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) -> Mapping[str, Any]:
+    """The answer of an install; where a source holds several skills and none is named, the person marks some."""
+    ask = not params["all"]
+    try:
+        return accepting(app, "install", {**params, "choosing": choosing}, quiet=quiet, ask=ask)
+    except UsageProblem as problem:
+        choices = problem.data.get("choices")
+        if not choices:
+            raise
+    from navigator_kernel.cli.picker import pick
+
+    title = say("pick.title", app.spoken, count=len(choices), source=params["source"])
+    wanted = pick(title, choices, app.spoken)
+    if wanted is None:
+        raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
+    return accepting(app, "install", {**params, "skill": wanted}, quiet=quiet, ask=ask)
+
+
+@click.command("uninstall")
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
+@click.option("--repo", help="Every skill that came from this source.")
+@dry_option
+@place_options
+@json_option
+@pass_app
+def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> None:
+    """Remove skills that were installed here."""
+    if not names and not given["repo"]:
+        raise UsageProblem("no skill is named", hint="navigator skill uninstall NAME, or --repo SOURCE")
+    found = busy(app, "uninstall", {"name": list(names), **given}, quiet=as_json)
+    if as_json:
+        document({**found, "exit_code": 0})
+        return
+    key = "uninstall.would" if found["dry_run"] else "uninstall.done"
+    for one in found["skills"]:
+        links = (say("uninstall.link", app.spoken, link=link) for link in one["links"])
+        lines([say(key, app.spoken, name=one["name"]) + "".join(links)])
+
+
+@click.command("update")
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
+@click.option("--check", is_flag=True, help="Only tell what is new; the same as outdated.")
+@click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
+@accept_option
+@dry_option
+@reach_options
+@place_options
+@json_option
+@pass_app
+def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
+    """Bring installed skills to what their sources have now."""
+    params = {"name": list(names), "check": check, "root": app.root_flag, **given}
+    found = accepting(app, "update", params, quiet=as_json)
+    code = _reached(found)
+    if as_json:
+        document({**found, "exit_code": code})
+    elif check:
+        _news(found, app.spoken)
+    else:
+        for one in (one for one in found["skills"] if one["action"] != "kept"):
+            done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
+            lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
+        lines(_counted(one["action"].replace("kept", "already current") for one in found["skills"]))
+        Report(app.spoken).unscanned(found["skills"])
+    return code
+
+
+@click.command("outdated")
+@click.argument("names", nargs=-1, shell_complete=skill_names.installed)
+@reach_options
+@place_options
+@json_option
+@pass_app
+def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
+    """Tell which installed skills differ from what their sources have now; nothing is written."""
+    found = busy(app, "outdated", {"name": list(names), **given}, quiet=as_json)
+    code = _reached(found)
+    document({**found, "exit_code": code}) if as_json else _news(found, app.spoken)
+    return code
+
+
+@click.command("rollback")
+@click.option("--to", help="The stamp of an earlier lock, or its beginning; the last one otherwise.")
+@click.option("--force", is_flag=True, help="Replace skills that were edited here.")
+@dry_option
+@reach_options
+@place_options
+@json_option
+@pass_app
+def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
+    """Return to an earlier skills.lock.json, byte for byte."""
+    _returned(busy(app, "rollback", given, quiet=as_json), as_json=as_json)
+
+
+@click.command("repair")
+@dry_option
+@filter_options
+@json_option
+@pass_app
+def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
+    """Rebuild the lock file and skills.db from folders and receipts."""
+    found = busy(app, "repair", given, quiet=as_json)
+    if as_json:
+        document({**found, "exit_code": 0})
+        return
+    for one in found["levels"]:
+        which = one["level"] if one["target"] == "claude" else f"{one['level']}, .agents"
+        lines(f"{which}: {one['skills']} skills, {len(one['rewritten'])} files rewritten, {one['swept']} swept")
+        lines([f"  missing: {name}" for name in one["missing"]])
+        done = "would remove" if found["dry_run"] else "removed"
+        lines([f"  {done} {link}, which leads to nothing" for link in one["unlinked"]])
+
+
+def _reached(found: Mapping[str, Any]) -> int:
+    """The exit code: 7 where no source could be reached, 1 where some could not."""
+    lost = [one["state"] == "unreachable" for one in found["skills"]]
+    if not any(lost):
+        return 0
+    return FetchFailed.exit_code if all(lost) else 1
+
+
+def _news(found: Mapping[str, Any], language: Language) -> None:
+    """What is not as its source has it, and how many skills are what."""
+    rows = [
+        (one["name"], one["state"], one["from"][:12], one["to"][:12], one["problem"] or ", ".join(one["edited"]))
+        for one in found["skills"]
+        if one["state"] != "current"
+    ]
+    if rows:
+        table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
+    lines(_counted(one["state"] for one in found["skills"]))
+
+
+def _counted(words: Iterable[str]) -> str:
+    """`2 changed, 14 current`"""
+    counts = Counter(words)
+    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) or "no skill was installed here"
+
+
+def _returned(found: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        document({**found, "exit_code": 0})
+        return
+    would = "would be " if found["dry_run"] else ""
+    lines([f"{would}{one['action']} {one['name']}" for one in found["skills"]])
+
+
+COMMANDS: Mapping[str, click.Command] = {
+    "install": install,
+    "outdated": outdated,
+    "repair": repair,
+    "rollback": rollback,
+    "uninstall": uninstall,
+    "update": update,
+}

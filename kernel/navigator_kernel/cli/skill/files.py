@@ -1,0 +1,179 @@
+"""The skill commands that deal in files: export, import-lock, convert, formats, cache, mapping and validate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle, write_seen
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.project import App
+from navigator_kernel.cli.skill.work import busy, dry_option, filter_options, place_options, reach_options
+from navigator_kernel.errors import UsageProblem
+
+
+@click.command("export")
+@click.argument("names", nargs=-1)
+@click.argument("out")
+@click.option("--all", "everything", is_flag=True, help="Every installed skill that did not come with this release.")
+@click.option("--zip", "packed", is_flag=True, help="A NAME.skill for each in the folder OUT.")
+@click.option("--force", is_flag=True, help="Replace a skill or an archive that is there.")
+@dry_option
+@filter_options
+@json_option
+@pass_app
+def export(
+    app: App, /, *, names: tuple[str, ...], out: str, everything: bool, packed: bool, as_json: bool, **given: Any
+) -> None:
+    """Copy the installed skills NAMES to the folder OUT, or pack them into OUT.skill or OUT.zip."""
+    params = {"name": list(names), "all": everything, "zip": packed, **given, "of": given["target"]}
+    params["target"] = _absolute(out)
+    found = open_lifecycle(app.root).perform("export", params)
+    if as_json:
+        document(found)
+        return
+    done = "would export" if found["dry_run"] else "exported"
+    for one in found["skills"]:
+        lines(f"{done} {one['name']} to {one['path']}")
+        if one["changed_since_installed"]:
+            note(f"warning: {one['name']} was changed since it was installed")
+
+
+@click.command("import-lock")
+@click.argument("file", required=False)
+@dry_option
+@reach_options
+@place_options
+@json_option
+@pass_app
+def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -> int:
+    """Install what FILE names: the skills-lock.json of the npm package skills, by default the project's."""
+    params = {"file": _absolute(file) if file else None, **given}
+    found = busy(app, "import-lock", params, quiet=as_json)
+    if as_json:
+        document(found)
+        return int(found["exit_code"])
+    done = "would import" if found["dry_run"] else "imported"
+    for one in found["imported"]:
+        lines(f"{done if one['changed'] else 'already there'} {one['name']} ({one['commit'] or 'no commit'})")
+        for text in one["notes"]:
+            note(f"note: {one['name']}: {text}")
+        for finding in one["findings"]:
+            note(f"{finding['level']}: {finding['code']}: {finding['message']}")
+    for one in found["skipped"]:
+        note(f"skipped {one['name']}: {one['why']}" + (f" ({one['hint']})" if one["hint"] else ""))
+    return int(found["exit_code"])
+
+
+@click.command("convert")
+@click.argument("path")
+@click.option("--out", help="Where the SKILL.md is written: a file, or the folder of the skill.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@dry_option
+@json_option
+@pass_app
+def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: Any) -> None:
+    """Write the canonical SKILL.md of PATH, a file or a folder in any accepted layout; print it without --out."""
+    params = {"path": _absolute(path), "out": _absolute(out) if out else None, **given}
+    found = open_lifecycle(app.root).perform("convert", params)
+    if as_json:
+        document(found)
+    elif "text" in found:
+        lines(found["text"].removesuffix("\n"))
+        if found["out"]:
+            note(f"would write {found['out']}" if found["changed"] else f"{found['out']} is so already")
+    else:
+        lines(f"wrote {found['out']}" if found["changed"] else f"{found['out']} is so already")
+
+
+@click.command("formats")
+@json_option
+@pass_app
+def formats(app: App, *, as_json: bool) -> None:
+    """List the layouts of a skill that are read."""
+    found = open_lifecycle(app.root).perform("formats", {})
+    document(found) if as_json else table(("layout", "what it is"), found["formats"].items())
+
+
+@click.command("cache")
+@click.option("--clear", is_flag=True, help="Remove what is kept of repositories; it is fetched again when needed.")
+@click.option("--older-than", type=click.FloatRange(0), help="With --clear: only what was not used for so many days.")
+@dry_option
+@json_option
+@pass_app
+def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
+    """List the fetched repositories that are kept, or clear them."""
+    found = open_lifecycle(app.root).perform("cache", given)
+    if as_json:
+        document(found)
+        return
+    rows = [(one["url"], str(one["bytes"]), str(len(one["refs"])), one["used"]) for one in found["repositories"]]
+    if rows:
+        table(("repository", "bytes", "refs", "used"), rows)
+    done = "" if not given["clear"] else " would be removed" if given["dry_run"] else " removed"
+    note(f"{found['count']} repositories, {found['bytes']} bytes{done}")
+
+
+@click.command("mapping")
+@click.argument("word", required=False)
+@click.option("--write", is_flag=True, help="Add what was seen in sources to the project's docs/skills-mapping.md.")
+@json_option
+@pass_app
+def mapping(app: App, *, word: str | None, write: bool, as_json: bool) -> None:
+    """List skills of known repositories that match WORD, with the command that installs each."""
+    if write:
+        if word:
+            raise UsageProblem("--write adds every row that was seen", hint="leave WORD out")
+        told = write_seen(app.root)
+        document(told) if as_json else lines(f"{told['added']} rows added to {told['path']}")
+        return
+    found = open_lifecycle(app.root).perform("mapping", {"word": word})
+    if as_json:
+        document(found)
+        return
+    rows = [(row["name"], row["install"], row["description"]) for row in found["rows"]]
+    table(("skill", "install", "description"), rows, whole="install")
+    note(f"{found['count']} rows")
+
+
+@click.command("validate")
+@click.argument("path")
+@click.option("--strict", is_flag=True, help="Every rule of the open Agent Skills specification counts.")
+@json_option
+@pass_app
+def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
+    """Check the skills at PATH, or the installed skill of that name; exit code 1 where one has an error."""
+    params = {"path": path, "base": str(Path.cwd()), "strict": strict}
+    found = open_lifecycle(app.root).perform("validate", params)
+    if as_json:
+        document(found)
+        return int(found["exit_code"])
+    for one in found["skills"]:
+        lines([f"{one['path']}{_line(finding)}" for finding in one["findings"]])
+    note(f"{found['count']} skills, {found['errors']} errors")
+    return int(found["exit_code"])
+
+
+def _line(finding: Mapping[str, Any]) -> str:
+    at = f":{finding['line']}" if finding["line"] else ""
+    where = "" if finding["path"] == "SKILL.md" else f" {finding['path']}"
+    return f"{at}: {finding['level']}: {finding['code']}:{where} {finding['message']}"
+
+
+def _absolute(path: str) -> str:
+    return str(Path.cwd() / path)
+
+
+COMMANDS: Mapping[str, click.Command] = {
+    "cache": cache,
+    "convert": convert,
+    "export": export,
+    "formats": formats,
+    "import-lock": import_lock,
+    "mapping": mapping,
+    "validate": validate,
+}

@@ -1,0 +1,179 @@
+"""The skill commands that look: list, search, info and verify."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.cli import skill_names
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.project import App
+from navigator_kernel.cli.skill.work import busy, filter_options, reach_options
+from navigator_kernel.language.wording import BETWEEN, say, worded
+from navigator_kernel.text import Language
+
+
+@click.command("list")
+@filter_options
+@json_option
+@pass_app
+def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
+    """List installed skills."""
+    found = open_lifecycle(app.root).perform("list", where)
+    if as_json:
+        document(found)
+        return
+    _skills(found["skills"], app.spoken)
+    for problem in found["problems"]:
+        note(f"{problem['level']}: {problem['code']}: {problem['path']}: {problem['message']}")
+
+
+@click.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many are shown.")
+@click.option("--remote", is_flag=True, help="Also the catalogues that your settings name.")
+@click.option("--offline", is_flag=True, help="Ask no network.")
+@filter_options
+@json_option
+@pass_app
+def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
+    """Find installed skills by WORDS: by the documented score, then what the router finds."""
+    catalogues = app.settings.catalogues if given["remote"] else ()
+    params = {"query": " ".join(words), "catalogues": catalogues, **given}
+    found = busy(app, "search", params, quiet=as_json)
+    if as_json:
+        document(found)
+        return
+    rows = [
+        (str(one["score"]), one["name"], worded("by", one["reason"], app.spoken), one["description"])
+        for one in found["skills"]
+    ]
+    table(("score", "skill", "by", "description"), rows, spare=("by", "score"), language=app.spoken)
+    if "remote" in found:
+        keys = ("score", "name", "reason", "install", "description")
+        offered = [tuple(str(one[key]) for key in keys) for one in found["remote"]]
+        head = ("score", "offered", "by", "to install it", "description")
+        table(head, offered, whole="to install it", language=app.spoken)
+    note(say("search.found", app.spoken, count=found["count"]))
+
+
+@click.command("info")
+@click.argument("source", shell_complete=skill_names.here)
+@click.option(
+    "--skill",
+    "skills",
+    multiple=True,
+    help="Only this skill of the source; may be repeated.",
+    shell_complete=skill_names.of_source,
+)
+@click.option("--ref", help="Branch, tag or commit.")
+@reach_options
+@json_option
+@pass_app
+def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, as_json: bool, **reach: bool) -> None:
+    """Tell what is in SOURCE (a repository, folder or URL), or about an installed skill of that name."""
+    params = {"source": source, "skill": list(skills), "ref": ref, **reach}
+    found = busy(app, "info", params, quiet=as_json)
+    if as_json:
+        document(found)
+    elif "skills" in found:
+        _offered(found, source)
+    else:
+        lines(_about(found))
+
+
+@click.command("verify")
+@click.argument("name", required=False, shell_complete=skill_names.installed)
+@filter_options
+@json_option
+@pass_app
+def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
+    """Compare installed skills with their receipts; exit code 6 names what changed."""
+    found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
+    if as_json:
+        document(found)
+        return
+    lines(say("verify.same", app.spoken, count=found["count"]))
+    others = [one["name"] for one in found["skills"] if not one["by_you"]]
+    if others:
+        names = BETWEEN[app.spoken].join(others)
+        note(say("verify.others", app.spoken, names=names))
+
+
+def _about(one: Mapping[str, Any]) -> list[str]:
+    """An installed skill, a line for each thing that is known of it."""
+    receipt = one["receipt"] or {}
+    told = {
+        "name": one["name"],
+        "description": one["description"],
+        "type": {"A": "A, runs a command", "B": "B, a prompt"}[one["kind"]],
+        "status": ", ".join(dict.fromkeys((one["status"], one["level"], *(() if one["enabled"] else ("disabled",))))),
+        "path": one["path"],
+        "links": _short(one["links"]),
+        "source": one["source"],
+        "claimed source": one["claimed_source"],
+        "commit": one["commit"],
+        "ref": receipt.get("ref"),
+        "path in the source": receipt.get("subpath"),
+        "installed at": receipt.get("installed_at"),
+        "verdict of the scanners": str(receipt.get("verdict", "")).replace("_", " "),
+        "accepted": _short([f"{held['rule']} in {held['file']}" for held in receipt.get("accepted") or ()]),
+        "licence": one["license"],
+        "command": one["command"],
+        "tools": _short(one["tools"]),
+        "files": f"{len(one['files'])}: {_short(one['files'])}",
+    }
+    return [f"{key}: {value}" for key, value in told.items() if value] + [
+        f"problem: {text}" for text in one["problems"]
+    ]
+
+
+def _offered(found: Mapping[str, Any], source: str) -> None:
+    """What an install would bring, and what is to be known of it before."""
+    skills = found["skills"]
+    head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
+    table(head, map(_offer, skills), spare=("licence", "tools", "plugin", "scripts", "bytes", "type"))
+    for one in (one for one in skills if one["findings"] is not None):
+        lines([f"{one['name']}: runs {one['command']}"] if one.get("command") else [])
+        lines([f"{one['name']}: script {path}" for path in one["scripts"]])
+        lines([f"{one['name']}: {_finding(finding)}" for finding in one["findings"]])
+        note(f"{one['name']}: verdict {one['verdict']}")
+    for one in skills:
+        for problem in one["problems"]:
+            note(f"{one['name']}: {problem}")
+    for problem in found["problems"]:
+        note(_finding(problem))
+    at = f" at {found['ref']}" if found["ref"] else ""
+    note(f"{len(skills)} skills{at}; install one with: navigator skill install {source} --skill NAME")
+    if any(one["findings"] is None for one in skills):
+        note("bytes and findings are told of skills that --skill names")
+
+
+def _offer(one: Mapping[str, Any]) -> tuple[str, ...]:
+    size, scripts = "-" if one["size"] is None else str(one["size"]), str(len(one["scripts"]) or "-")
+    known = (one["license"] or "-", size, _short(one["tools"]) or "-", scripts, one["plugin"] or "-")
+    return (one["name"], one["kind"], *known, one["description"])
+
+
+def _finding(one: Mapping[str, Any]) -> str:
+    return f"{one['level']}: {one['code']}: {one['path']}: {one['message']}"
+
+
+def _skills(skills: Sequence[Mapping[str, Any]], language: Language) -> None:
+    rows = [
+        (one["name"], str(one["kind"]), worded("status", one["status"], language), one["description"]) for one in skills
+    ]
+    table(("skill", "kind", "from", "description"), rows, spare=("kind", "from"), language=language)
+
+
+def _short(value: Any) -> str:
+    from navigator_kernel.text import shorten
+
+    return shorten(", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value), 200)
+
+
+COMMANDS: Mapping[str, click.Command] = {"info": info, "list": listed, "search": search, "verify": verify}

@@ -1,0 +1,145 @@
+"""`navigator skill optimize`: proposes a better description of a skill and shows what it changes; writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+from msgspec.structs import replace
+
+from navigator_kernel.cli import skill_names
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.evals.against import difference, show, tried
+from navigator_kernel.cli.evals.cases import gathered
+from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
+from navigator_kernel.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.parts import RouterParts
+    from navigator_kernel.evals.cases import EvalCase
+    from navigator_kernel.evals.score import Outcome
+    from navigator_kernel.model_ports import ChatModel
+    from navigator_kernel.values.chat import Spent
+    from navigator_kernel.values.resource import SkillDef
+
+
+class _Trial(NamedTuple):
+    """Tries descriptions of one skill on `cases`; `folder` holds the index."""
+
+    app: App
+    parts: RouterParts
+    skill: SkillDef
+    cases: Sequence[EvalCase]
+    folder: Path
+
+    def outcomes(self, description: str) -> list[Outcome]:
+        changed = replace(self.skill, description=description)
+        return tried(self.app, self.parts, self.cases, self.app.settings, [changed], self.folder)
+
+
+@click.command("optimize")
+@click.argument("name", shell_complete=skill_names.here)
+@click.option("--model", "model_name", default="", help="Let this model propose descriptions, too.")
+@click.option("--yes", is_flag=True, help="Ask the model without a question.")
+@json_option
+@pass_app
+def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) -> None:
+    """Propose a better description for the skill NAME.
+
+    Proposals are made from the skill's own text, with --model also by the model. Each one is tried on the evals of all
+    skills and on the examples of this one. The best is shown with the messages that change. Nothing is written.
+    """
+    from navigator_kernel.bootstrap.parts import open_router
+    from navigator_kernel.values.chat import Spent
+
+    parts = open_router(app.root, app.settings)
+    skill = skill_names.named(parts.catalogue, name)
+    cases = _cases(app, parts, skill)
+    bare = replace(skill, examples=(), triggers=())  # they are messages here, and must not answer themselves
+    asked: tuple[str, ...] = ()
+    spent = Spent()
+    if model_name:
+        asked, spent = _by_model(app, bare, cases, model_name, sure=yes, as_json=as_json)
+    with TemporaryDirectory(prefix="navigator-") as folder:
+        trial = _Trial(app, parts, bare, cases, Path(folder))
+        now = trial.outcomes(skill.description)
+        best, then = _best(trial, now, asked)
+    body = {"skill": skill.name, "description": skill.description, **difference(now, then)}
+    body |= {"proposed": None if best == skill.description else best, **spent.to_dict()}
+    document(body) if as_json else _show(body)
+
+
+def _cases(app: App, parts: RouterParts, skill: SkillDef) -> list[EvalCase]:
+    """The evals of all skills, and the examples of this one. UsageProblem where no message is known for it."""
+    from navigator_kernel.evals.cases import EvalCase
+
+    every = [one for one in parts.catalogue.list_resources() if one.type == "skill"]
+    cases, _ = gathered(app, parts, every, whole=True)
+    own = [EvalCase(skill.name, "examples", text, should_trigger=True) for text in (*skill.examples, *skill.triggers)]
+    if not own and not any(one.wanted == skill.name for one in cases):
+        hint = f"write evals/{skill.name}.json into its folder, or: navigator skill learn {skill.name}"
+        raise UsageProblem(f"no message is known that {skill.name!r} is for", hint=hint)
+    return [*cases, *own]
+
+
+def _best(trial: _Trial, now: list[Outcome], asked: Sequence[str]) -> tuple[str, list[Outcome]]:
+    """The description that serves the messages best, of equals the shorter, and what becomes of the messages: additions
+    are kept one by one where they help, then the model's descriptions are compared with the result."""
+    from navigator_kernel.evals.describe import LONGEST, additions, joined
+    from navigator_kernel.skills.catalog.aliases import other_words
+
+    best, then = trial.skill.description, now
+    for more in additions(trial.skill, other_words):
+        text = joined(best, [more])
+        if len(text) <= LONGEST and _worth(found := trial.outcomes(text)) > _worth(then):
+            best, then = text, found
+    for text in asked:
+        gained = _worth(found := trial.outcomes(text)) - _worth(then)
+        if gained > 0 or (gained == 0 and then is not now and len(text) < len(best)):
+            best, then = text, found
+    return best, then
+
+
+def _worth(found: Sequence[Outcome]) -> int:
+    from navigator_kernel.evals.score import worth
+
+    return sum(map(worth, found))
+
+
+def _by_model(
+    app: App, skill: SkillDef, cases: Sequence[EvalCase], name: str, *, sure: bool, as_json: bool
+) -> tuple[tuple[str, ...], Spent]:
+    """What the model proposes, and what that cost."""
+    from navigator_kernel.cli.model_asked import agreed_model, asked_model
+    from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
+
+    wanted = [one.query for one in cases if one.wanted == skill.name][:SHOWN]
+    others = [one.query for one in cases if one.wanted != skill.name]
+    unwanted = sorted(others, key=lambda text: -_shared(text, skill.description))[:SHOWN]
+    model = agreed_model(app, name, DESCRIPTIONS, [skill], [*wanted, *unwanted], sure=sure, as_json=as_json)
+
+    async def work(model: ChatModel) -> tuple[tuple[str, ...], Spent]:
+        return await write_descriptions(model, skill, wanted, unwanted)
+
+    return asked_model(app, model, work)
+
+
+def _shared(text: str, description: str) -> int:
+    """How many words the two have in common."""
+    return len(set(text.casefold().split()) & set(description.casefold().split()))
+
+
+def _show(body: Mapping[str, Any]) -> None:
+    show(body)
+    if body["proposed"] is None:
+        note("no proposal serves the messages better")
+        return
+    lines(["", "proposed description:", f"  {body['proposed']}"])
+    note("nothing was written: put it into a copy of its SKILL.md, then navigator eval --against COPY")
+
+
+COMMANDS: Mapping[str, click.Command] = {"optimize": optimize}

@@ -1,0 +1,100 @@
+"""The skill commands that keep a note of the person's: enable, disable, trust, distrust and record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.cli import skill_names
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
+from navigator_kernel.values.standing import skill_subject
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.executor import SkillExecutor
+
+
+@click.command("enable")
+@click.argument("name", shell_complete=skill_names.here)
+@json_option
+@pass_app
+def enable(app: App, *, name: str, as_json: bool) -> None:
+    """Offer a skill again."""
+    _switched(app, "enable", name, as_json=as_json)
+
+
+@click.command("disable")
+@click.argument("name", shell_complete=skill_names.here)
+@json_option
+@pass_app
+def disable(app: App, *, name: str, as_json: bool) -> None:
+    """Never offer a skill, without removing it."""
+    _switched(app, "disable", name, as_json=as_json)
+
+
+@click.command("trust")
+@click.argument("name", shell_complete=skill_names.here)
+@json_option
+@pass_app
+def trust(app: App, *, name: str, as_json: bool) -> None:
+    """Let a skill use its tools and run its command without asking, as long as not one byte of it changes."""
+    executor = _executor(app, name)
+    subjects = [skill_subject(executor.skill.name, executor.digest), executor.consent]
+    app.consents.trust(*subjects, note=f"navigator skill trust {name}")
+    if as_json:
+        document({"trusted": subjects[-1], "subjects": subjects, "exit_code": 0})
+        return
+    lines(f"trusted {subjects[-1]}")
+    if executor.claimed and not executor.origin:
+        note(f"its receipt claims that it comes from {executor.claimed}; nothing here proves that")
+
+
+@click.command("distrust")
+@click.argument("name", shell_complete=skill_names.here)
+@json_option
+@pass_app
+def distrust(app: App, *, name: str, as_json: bool) -> None:
+    """Take the trust in a skill back, whatever its bytes are now."""
+    book = app.consents
+    kinds = tuple(f"{kind}:{name}@" for kind in ("type_a", "skill", "installed"))
+    gone = [subject for subject in book.subjects() if subject.startswith(kinds)]
+    for subject in gone:
+        book.distrust(subject)
+    document({"distrusted": gone, "exit_code": 0}) if as_json else lines(gone or f"{name} was not trusted")
+
+
+def _executor(app: App, name: str) -> SkillExecutor:
+    """What is there now."""
+    from navigator_kernel.bootstrap.parts import open_catalogue
+
+    catalogue = open_catalogue(app.root)
+    held = catalogue.find(name)
+    return catalogue.create_executor(held.namespace if held else f"skill:{name}")
+
+
+@click.command("record")
+@click.argument("name", shell_complete=skill_names.here)
+@json_option
+@pass_app
+def record(app: App, *, name: str, as_json: bool) -> None:
+    """Count one more use of a skill, which search prefers then."""
+    found = open_lifecycle(app.root).perform("record", {"name": name})
+    document(found) if as_json else lines(f"{found['name']}: {found['uses']} uses")
+
+
+def _switched(app: App, operation: str, name: str, *, as_json: bool) -> None:
+    found = open_lifecycle(app.root).perform(operation, {"name": name})
+    document(found) if as_json else lines(f"{operation}d {found['name']}")
+
+
+COMMANDS: Mapping[str, click.Command] = {
+    "disable": disable,
+    "distrust": distrust,
+    "enable": enable,
+    "record": record,
+    "trust": trust,
+}

@@ -1,0 +1,78 @@
+"""What the skill commands have in common: their options, and a sign of life while something takes time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+
+if TYPE_CHECKING:
+    from navigator_kernel.cli.project import App
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_TARGETS = click.Choice(["claude", "agents"])
+dry_option = click.option("--dry-run", is_flag=True, help="Tell what would happen, and do nothing.")
+
+
+def accept_option(command: F) -> F:
+    text = "Install in spite of this rule of the scanner: RULE or NAME:RULE; may be repeated."
+    return click.option("--accept", multiple=True, metavar="RULE", help=text)(command)
+
+
+def verbose_option(command: F) -> F:
+    text = "A line for every skill and finding, notes and what is left out, too."
+    return click.option("-v", "--verbose", is_flag=True, help=text)(command)
+
+
+def place_options(command: F) -> F:
+    """`--user` and `--target`, for what deals with one place."""
+    text = "In .claude/skills, where nothing else is said, or in .agents/skills."
+    return _user(click.option("--target", type=_TARGETS, help=text)(command))
+
+
+def filter_options(command: F) -> F:
+    """The same, for what deals with all of them."""
+    return _user(click.option("--target", type=_TARGETS, help="Only .claude/skills, or only .agents/skills.")(command))
+
+
+def reach_options(command: F) -> F:
+    """`--offline` and `--auth`."""
+    offline = click.option("--offline", is_flag=True, help="Ask no network: use only what was fetched before.")
+    auth = click.option("--auth", is_flag=True, help="Let git use your own keys and credentials for this host.")
+    return offline(auth(command))
+
+
+def _user(command: F) -> F:
+    return click.option("--user", is_flag=True, help="The person's own skills instead of the project's.")(command)
+
+
+def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
+    """The answer; on a terminal, while it takes time, a spinner, and how many skills were looked at."""
+    import sys
+
+    lifecycle = open_lifecycle(app.root)
+    if quiet or not sys.stderr.isatty():
+        return lifecycle.perform(operation, params)
+    from rich.console import Console
+    from rich.text import Text
+
+    from navigator_kernel.language.wording import say
+    from navigator_kernel.text import clean
+
+    what = say(f"busy.{operation}", app.spoken, source=params.get("source") or "")
+
+    def line(text: str) -> Text:
+        return Text(clean(text, lines=False), no_wrap=True, overflow="ellipsis")
+
+    with Console(stderr=True).status(line(what)) as shown:
+
+        def told(done: int, of: int) -> None:
+            if of > 1:
+                shown.update(line(f"{what}: {done}/{of}"))
+
+        lifecycle.doors = lifecycle.doors._replace(progress=told)
+        return lifecycle.perform(operation, params)

@@ -1,0 +1,359 @@
+"""What a person may set, and where each value came from: flag > environment > project > user > default."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+
+from msgspec import Struct, field
+
+from navigator_kernel.config.project_root import OWN_SERVERS_FILE, SERVERS_FILE
+from navigator_kernel.errors import Damaged, UsageProblem
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.chat import Tooling
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.mcp import McpServer
+    from navigator_kernel.values.route import Boldness
+
+PROJECT_FILE = "navigator.toml"
+MOST = 1e9  # of any number
+
+SHAPES = ("auto", "summary", "detail", "raw", "protocol")  # of an answer
+
+# Every setting: allowed words, or the type; default; one line of help. A project may set only what grants nothing.
+SCALARS: Mapping[str, tuple[tuple[str | int, ...] | type[float], str | float, str, bool]] = {
+    "language": (
+        ("auto", "en", "zh"),
+        "auto",
+        "language of messages; auto: that of the message, or of the locale",
+        True,
+    ),
+    "style": (("auto", "emoji", "ascii"), "auto", "how states are marked; auto follows the terminal's encoding", True),
+    "format": (
+        SHAPES,
+        "auto",
+        "how an answer is shown; auto: a sentence on a terminal, elsewhere a model's answer alone or detail; "
+        "protocol: with the three sections",
+        True,
+    ),
+    "output.sections": (
+        ("compact", "full", "off"),
+        "compact",
+        "the three sections after an answer on a terminal: a line each, in full, or none",
+        True,
+    ),
+    "timeout": (float, 60.0, "seconds that one step may take", True),
+    "encoder": (("auto", "off"), "auto", "auto: choose by words and meaning; off: by words alone", True),
+    "index": (
+        ("auto", "off"),
+        "auto",
+        "auto: after a large install at a terminal the index is made in the background; off: when it is first needed",
+        True,
+    ),
+    "router": (
+        ("cascade", "local_only", "llm_only"),
+        "cascade",
+        "cascade: a model chooses only where words and meaning leave doubt; llm_only: always, among 64 skills at most",
+        True,
+    ),
+    "boldness": (
+        ("cautious", "balanced", "bold"),
+        "balanced",
+        "how sure the router must be of a skill to take it without a question; cautious: surer, bold: less sure",
+        True,
+    ),
+    "steps": ((1, 2, 3, 4, 5, 6), 3, "most steps of a workflow; more than 3 is warned of", True),
+}
+_OWN = frozenset(key.partition(".")[0] for key in SCALARS)  # words of a project's file
+TABLES: Mapping[str, str] = {
+    "models": 'default = "provider:model", fallback, retries, connect, first, idle, turn_tokens, turn_cost; user level',
+    "models.aliases": 'names for models, such as claude = "provider:model" (X-32); user level only',
+    "models.providers": "services of your own: url, kind (openai …), key, tools (native, schema or none), vision "
+    "(true or false); user level",
+    "hosts": "git hosts that may be asked with your own keys and credentials: auth = true; user level only",
+    "policy": "deny = [what nothing may do here], the same for one skill in policy.skills.NAME, and in policy.direct "
+    "for messages without one; fetch = [hosts that the tool fetch may ask]; user level only",
+    "search": "catalogues = [files or https addresses] for skill search --remote; user level only",
+    "mcp.servers": "MCP servers: command, args, env, network, or url and headers; user level only (navigator mcp add)",
+}
+
+
+TOOLING: tuple[Tooling, ...] = get_args(Tooling)
+
+
+class ModelProvider(NamedTuple):
+    """A service that speaks the protocol of the provider `kind`; `key` is the variable that holds its key, `tools` one
+    of `TOOLING`, or empty for what `navigator model test` found; `vision` says whether its models see pictures, None
+    for what is known of the provider."""
+
+    url: str
+    kind: str = "openai"
+    key: str = ""
+    tools: str = ""
+    vision: bool | None = None
+
+
+class Models(NamedTuple):
+    """Which models are asked, in turn, and how long and how dear that may be: `connect` seconds to reach one, `first`
+    to its first word, `idle` between two of them; `turn_seconds`, `turn_tokens` and `turn_cost` (US dollars) that one
+    turn may take, 0 tokens or dollars for any."""
+
+    default: str = ""
+    fallback: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = MappingProxyType({})
+    providers: Mapping[str, ModelProvider] = MappingProxyType({})
+    retries: int = 2
+    connect: float = 10.0
+    first: float = 60.0
+    idle: float = 60.0
+    turn_seconds: float = 300.0
+    turn_tokens: int = 0
+    turn_cost: float = 0.0
+
+
+# And tool:NAME, which may have a star in it
+DENIABLE = ("mcp", "network", "packages", "project", "script", "shell", "skills")
+
+_HOST = lazy_compile(  # with a port, or a network of addresses
+    r"(?:(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?|[0-9A-Fa-f:.]+/\d{1,3}"
+)
+
+
+class Policy(NamedTuple):
+    """What a person takes away: from everything, and from skills by their names, "" for messages without one (X-16).
+    `fetch` are the hosts that the tool of that name may ask; without any there is no such tool."""
+
+    deny: frozenset[str] = frozenset()
+    skills: Mapping[str, frozenset[str]] = MappingProxyType({})
+    fetch: tuple[str, ...] = ()
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """`origins` names the level each value came from; `notes` what was left out and why."""
+
+    language: str = "auto"
+    style: str = "auto"
+    format: str = "auto"
+    sections: str = "compact"
+    timeout: float = 60.0
+    encoder: str = "auto"
+    index: str = "auto"
+    router: str = "cascade"
+    boldness: Boldness = "balanced"
+    steps: int = 3
+    models: Models = field(default_factory=Models)
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    private: frozenset[str] = frozenset()
+    policy: Policy = field(default_factory=Policy)
+    catalogues: tuple[str, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def load_settings(root: Path, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings in force at `root`. UsageProblem for a value that does not fit, Damaged for broken TOML."""
+    env = os.environ if env is None else env
+    user, project = _toml(user_file(env)), _toml(root / PROJECT_FILE)
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for key in SCALARS:
+        variable = f"NAVIGATOR_{key.upper().replace('.', '_')}"
+        levels = {"flag": (flags or {}).get(key), "environment": env.get(variable)}
+        levels |= {"project": _scalar(project, key), "user": _scalar(user, key)}
+        origin = next((name for name, value in levels.items() if value is not None), "default")
+        values[field_of(key)] = checked(key, levels[origin]) if origin != "default" else SCALARS[key][1]
+        origins[key] = origin
+    hosts = _table(user, "hosts")
+    servers, missed = _servers(root, env, _table(user, "mcp", "servers"))
+    notes = tuple(f"{PROJECT_FILE}: {key!r} is read at user level only" for key in project if key not in _OWN)
+    return Settings(
+        **values,
+        models=_models(user, env),
+        servers=servers,
+        private=frozenset(host.lower() for host in hosts if _table(user, "hosts", host).get("auth") is True),
+        catalogues=_catalogues(_table(user, "search")),
+        policy=_policy(user),
+        origins=origins,
+        notes=(*notes, *missed),
+    )
+
+
+def field_of(key: str) -> str:
+    """The field of Settings that holds the setting `key`."""
+    return key.rpartition(".")[2]
+
+
+def _scalar(table: Mapping[str, Any], key: str) -> Any:
+    *above, last = key.split(".")
+    return _table(table, *above).get(last)
+
+
+def _servers(
+    root: Path, env: Mapping[str, str], told: Mapping[str, Any]
+) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
+    """All MCP servers that are configured, and what was left out; most projects have none, and read no code of it."""
+    own = user_file(env).with_name(OWN_SERVERS_FILE)
+    if not told and not os.path.lexists(own) and not os.path.lexists(root / SERVERS_FILE):
+        return {}, ()
+    from navigator_kernel.config.mcp_settings import found
+    from navigator_kernel.values.mcp import server_from
+
+    return found(root, own, {name: server_from(name, body) for name, body in told.items()})
+
+
+def checked(key: str, value: Any) -> str | int | float:
+    """`value` as the setting `key` wants it; UsageProblem otherwise."""
+    if key not in SCALARS:
+        raise UsageProblem(f"no setting is called {key!r}", hint=f"settings: {', '.join(SCALARS)}")
+    allowed = SCALARS[key][0]
+    if isinstance(allowed, tuple):
+        for one in allowed:
+            if str(value) == str(one):
+                return one
+        raise UsageProblem(f"{value!r} is no value of {key!r}", hint=f"one of: {', '.join(map(str, allowed))}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if 0 < number <= 86_400:
+        return number
+    raise UsageProblem(f"{value!r} is no value of {key!r}", hint="seconds, more than 0 and at most 86400")
+
+
+def user_file(env: Mapping[str, str] | None = None) -> Path:
+    """The person's settings file."""
+    return _home("XDG_CONFIG_HOME", ".config", env) / "navigator" / "config.toml"
+
+
+def user_state(env: Mapping[str, str] | None = None) -> Path:
+    """Where consents and trust are kept: outside every project, so that no project can bring its own."""
+    return _home("XDG_STATE_HOME", ".local/state", env) / "navigator"
+
+
+def user_cache(env: Mapping[str, str] | None = None) -> Path:
+    """Where what was fetched is kept for all projects; it may be deleted at any time."""
+    return _home("XDG_CACHE_HOME", ".cache", env) / "navigator"
+
+
+def _home(variable: str, fallback: str, env: Mapping[str, str] | None) -> Path:
+    env = os.environ if env is None else env
+    named = env.get(variable, "")
+    return Path(named) if Path(named).is_absolute() else Path(env.get("HOME", "~")).expanduser() / fallback
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise Damaged(f"cannot read {str(path)!r}: {error}", hint="mend or remove the file") from error
+    import tomllib  # 14 ms, and most projects have no file
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="mend or remove the file") from error
+
+
+def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+    """The table at `path`, empty where there is none; UsageProblem where something else stands there."""
+    held: Any = settings
+    for at, name in enumerate(path):
+        held = held.get(name, {})
+        if not isinstance(held, dict):
+            raise UsageProblem(f"{'.'.join(path[: at + 1])!r} is no table", hint=f"write it as [{'.'.join(path)}]")
+    return held  # type: ignore[no-any-return]  # a dict, as asked above
+
+
+def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
+    """NAVIGATOR_MODEL, where it is set, is the default and has no fallback."""
+    table, known = _table(user, "models"), set(Models._fields)
+    if unknown := sorted({*table} - known):
+        raise UsageProblem(f"{unknown[0]!r} is no word of [models]", hint=f"one of: {', '.join(sorted(known))}")
+    named, fallback = env.get("NAVIGATOR_MODEL", ""), table.get("fallback", [])
+    if not isinstance(fallback, list) or not all(isinstance(one, str) for one in fallback):
+        raise UsageProblem("'models.fallback' is no list of words", hint='fallback = ["provider:model"]')
+    return Models(
+        default=named or str(table.get("default", "")),
+        fallback=() if named else tuple(fallback),
+        aliases={name: str(value) for name, value in _table(user, "models", "aliases").items()},
+        providers={name: _provider(name, body) for name, body in _table(user, "models", "providers").items()},
+        retries=int(_number(table, "retries", 2)),
+        connect=_number(table, "connect", 10.0),
+        first=_number(table, "first", 60.0),
+        idle=_number(table, "idle", 60.0),
+        turn_seconds=_number(table, "turn_seconds", 300.0),
+        turn_tokens=int(_number(table, "turn_tokens", 0)),
+        turn_cost=_number(table, "turn_cost", 0.0),
+    )
+
+
+def _number(table: Mapping[str, Any], name: str, otherwise: float) -> float:
+    held = table.get(name, otherwise)
+    if isinstance(held, bool) or not isinstance(held, int | float) or not 0 <= held <= MOST:
+        raise UsageProblem(f"{held!r} is no value of 'models.{name}'", hint="a number, 0 or more")
+    return float(held)
+
+
+def _provider(name: str, body: Any) -> ModelProvider:
+    if not isinstance(body, dict) or not str(body.get("url", "")).startswith(("http://", "https://")):
+        raise UsageProblem(f"model provider {name!r} has no url", hint=f'[models.providers.{name}] url = "https://…"')
+    unknown = sorted({*body} - set(ModelProvider._fields))
+    kinds = {word: bool if word == "vision" else str for word in body}
+    if unknown or not all(isinstance(value, kinds[word]) for word, value in body.items()):
+        hint = "url, kind, key and tools, each a text; vision, true or false"
+        raise UsageProblem(f"model provider {name!r} is not well written", hint=hint)
+    if body.get("tools", "") not in ("", *TOOLING):
+        raise UsageProblem(
+            f"{body['tools']!r} is not a value of 'models.providers.{name}.tools'", hint=f"one of: {', '.join(TOOLING)}"
+        )
+    return ModelProvider(**body)
+
+
+def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
+    named = table.get("catalogues", [])
+    if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
+        raise UsageProblem("'search.catalogues' is no list of words", hint='catalogues = ["https://…"]')
+    return tuple(named)
+
+
+def _policy(user: Mapping[str, Any]) -> Policy:
+    """UsageProblem for a word that nothing is called: what is misspelled must not be allowed by that."""
+    named = _table(user, "policy", "skills")
+    unknown = sorted({*_table(user, "policy")} - {"deny", "direct", "fetch", "skills"})
+    if unknown:
+        hint = "deny, fetch, policy.direct, and tables in policy.skills"
+        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint=hint)
+    return Policy(
+        deny=_denied(_table(user, "policy"), "policy"),
+        skills={
+            **{name: _denied(_table(named, name), f"policy.skills.{name}") for name in named},
+            "": _denied(_table(user, "policy", "direct"), "policy.direct", ("mcp",)),
+        },
+        fetch=_hosts(_table(user, "policy").get("fetch", [])),
+    )
+
+
+def _hosts(named: Any) -> tuple[str, ...]:
+    hint = 'fetch = ["docs.example.org", "*.example.org", "localhost:8080", "10.0.0.0/8"]'
+    if not isinstance(named, list):
+        raise UsageProblem("'policy.fetch' is not a list of hosts", hint=hint)
+    for one in named:
+        if not isinstance(one, str) or not _HOST.fullmatch(one):
+            raise UsageProblem(f"{one!r} is not a host that 'policy.fetch' can name", hint=hint)
+    return tuple(one.lower() for one in named)
+
+
+def _denied(table: Mapping[str, Any], where: str, known: Sequence[str] = DENIABLE) -> frozenset[str]:
+    held = table.get("deny", [])
+    words = held if isinstance(held, list) else [held]
+    for word in words:
+        if not isinstance(word, str) or (word not in known and not word.startswith("tool:")):
+            hint = f"one of: {', '.join(known)}, tool:NAME"
+            raise UsageProblem(f"{word!r} is nothing that [{where}] can deny", hint=hint)
+    return frozenset(words)

@@ -1,0 +1,64 @@
+"""The program that a coding agent runs at each message: it prints which skills fit, or nothing.
+
+It reads the hook's JSON from stdin (`prompt`, `cwd`, `hook_event_name`), asks the project's resident process, and
+prints the text to add to the context. On any failure it prints nothing and exits with 0. The first message of a session
+starts the process and waits for it up to FIRST_PATIENCE; each later message waits up to PATIENCE.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from navigator_kernel.config.project_root import nearest
+from navigator_kernel.daemon.client import ask
+
+LONGEST = 1024 * 1024  # bytes of a message with all that comes with it
+PATIENCE = 0.06  # seconds
+FIRST_PATIENCE = 2.5  # seconds, where the process had to be started: at the first message of a session
+SHOWN = 3  # skills
+
+
+def main() -> None:
+    try:
+        said = _said(sys.stdin.buffer.read(LONGEST))
+        if said:
+            sys.stdout.write(said + "\n")
+            sys.stdout.flush()
+    except BaseException:  # noqa: BLE001, S110 - a host goes on without it
+        pass
+    os._exit(0)
+
+
+def _said(data: bytes) -> str:
+    """The JSON for the host; empty for nothing to say."""
+    held = json.loads(data)
+    text, folder = held["prompt"], held.get("cwd") or os.curdir
+    root = os.environ.get("NAVIGATOR_ROOT") or nearest(os.path.realpath(folder))
+    if not text.strip() or not os.path.isdir(root):  # noqa: PTH112 - pathlib takes 4 ms
+        return ""
+    found = ask(text, root, 5, PATIENCE, start=True, wait=FIRST_PATIENCE)
+    hint = render_hint(found) if found else ""
+    event = str(held.get("hook_event_name") or "UserPromptSubmit")
+    told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": hint}}
+    return json.dumps(told) if hint else ""
+
+
+def render_hint(found: dict[str, object]) -> str:
+    """The skill that fits, or up to SHOWN that may, a line each; empty where none does."""
+    options, skill = found.get("options"), found.get("entity")
+    taken = found.get("kind") == "skills" and isinstance(skill, str)
+    names = [skill] if taken else options if isinstance(options, list) else []
+    shown = [name for name in map(str, names[:SHOWN]) if name.isprintable() and len(name) <= 64]
+    if not shown:
+        return ""
+    how = "load it with the tool load_skill of the MCP server navigator and follow it"
+    if taken:
+        return f"Navigator: the installed skill {shown[0]} fits this message. Before anything else, {how}."
+    listed = "".join(f"\n- {name}" for name in shown)
+    return f"Navigator: these installed skills may fit this message. Where one does, {how}.{listed}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Sentences for people, and what is read out of theirs."""

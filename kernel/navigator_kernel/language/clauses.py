@@ -1,0 +1,178 @@
+"""Cuts a message where words join wishes side by side (`and`, `also`, `并且`), for each may be another skill's.
+
+Nothing is cut inside quotes, code or an address, behind a colon, where an order of steps is said (that is a workflow's
+matter), or where one verb governs what is joined: "the pros and cons of it" is one thing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from navigator_kernel.text import lazy_compile
+
+LIMIT = 4_000  # characters of a message that may hold several wishes; a longer one is a text
+MOST = 3  # clauses, and skills, of one message
+_PIECES = 12  # from which a message is no list of wishes, but a text
+
+_MASKED = lazy_compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》"
+    r"|(?<!\w)[A-Za-z][A-Za-z\d+.-]{0,15}://[^\s，。；]+"
+    r"|(?::(?=\s)|：).*",  # what follows a colon is the thing, not an order
+    re.DOTALL,
+)
+_BORDER = r"(?<![\da-z_\u00b5-\u024f-])"  # a word may begin right behind Chinese
+_STRONG = (
+    rf"{_BORDER}(?:also|besides|in\s+addition(?!\s+to)|additionally)(?![\w-])"
+    r"|并且|而且|同时|还[要想得有]|另外|此外|顺[便带]"
+)
+_WEAK = (
+    rf"{_BORDER}(?:and|as\s+well\s+as|along\s+with|together\s+with|plus)(?![\w-])|以及|外加"
+    r"|(?<![合归兼吞一])并(?![发行列集排购])|(?<![总之饱温])和(?![平谐睦解])|(?<!参)与(?!否)|(?<![涉普以])及(?![时格其])"
+)
+_JOINT = lazy_compile(
+    rf"(?P<stop>(?:[;；。！？!?\n]|(?<=\w)\.(?=\s|$))+|(?<!\d)[,，]+|[,，]+(?!\d)|、|(?<=\s)[/&](?=\s))?[,，、;；\s]*"
+    rf"(?P<words>(?:(?:{_STRONG}|{_WEAK})[,，\s]*)*)",
+    re.IGNORECASE,
+)
+_STOP = lazy_compile(r"[;；。！？!?.\n]")
+_ALSO = lazy_compile(_STRONG, re.IGNORECASE)
+_STOPS = " \t\r\n,，。;；、!！?？"
+_EDGE = f"{_STOPS}./&"
+
+# An order of steps, or a time that something waits for
+_ORDERED = lazy_compile(
+    r"\b(?:then|afterwards?|after|before|next|once|until|finally|lastly|first(?:ly)?|second(?:ly)?|subsequently)\b"
+    r"|然后|接着|接下来|之后|以后|随后|其次|最后|第[一二三]步|(?<!优)先(?!进)|再",
+    re.IGNORECASE,
+)
+# A clause that says when or why, and one of what is not wanted
+_ASIDE = lazy_compile(
+    r"\s*(?:please\s+)?(?:but|or|nor|if|when|whenever|while|unless|because|since|although|though|so)(?![\w-])"
+    r"|\s*请?(?:但|不过|或|如果|要是|假如|当|因为|由于|为了|虽然|即使|只要|除非)",
+    re.IGNORECASE,
+)
+_UNWANTED = lazy_compile(
+    r"\b(?:not|no|never|without|except|instead|rather|skip|ignore)\b|n['’]t\b"
+    r"|不[要用必需想]|(?<![级类特分识区个性])别|无[需须]|除了|忽略|跳过",
+    re.IGNORECASE,
+)
+# What is joined by a mere `and` and begins so belongs to what is before it: `the images`, `warnings are in it`
+_BELONGS = lazy_compile(
+    r"(?:the|an?|my|our|your|its|their|his|her|these|those|this|that|all|any|some|every|each|other|more|most|of|in|on"
+    r"|for|to|with|from|by|it|them|tell\s+(?:me|us))(?![\w-])|告诉我"
+    r"|(?!(?:what|which|who|how|where|when|why)\b)[\w-]+\s+(?:of|in|within|between|per|is|are|was|were|has|have|does|do)(?![\w-])",
+    re.IGNORECASE,
+)
+_COMPARES = lazy_compile(
+    r"\b(?:between|compar\w+|differ\w*|versus|vs)\b|对比|比较|区别|差异|不同|之间|关系|相比", re.IGNORECASE
+)
+_TERM = lazy_compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\W_]+")
+_ASCII_TERM = lazy_compile(r"[A-Za-z0-9]+")
+_EMPTY = frozenset(
+    """a an the this that these those it its them they my our your me us we i you he she and or of in on at to for with
+    from by is are be do does did can could would will should may please pls also too so just all any some thanks
+    thank hi hello hey ok need want like let give get make have has what which how there here now""".split()
+)
+_EMPTY_HAN = lazy_compile(
+    r"谢谢你?|请问|请|麻烦|帮忙?|给?我们?|你们?|它们?|这[个些段份]?|那[个些段份]?|一[下个些]|的|了|吧|吗|呢|把|也|都|还|要|想|能|会|可以|需要"
+)
+# What a message that spells out steps has somewhere
+_STEPS = lazy_compile(
+    r"\bthen\b|\bafter|\bnext\b|\bfinally\b|\blastly\b|\bstep\b|\bsecond|\bsubsequently\b|\bdone\b"
+    r"|然后|接着|接下来|之后|以后|随后|其次|紧接|而后|最后|末了|再|步|[一1][.)、）]|[(（]1",
+    re.IGNORECASE,
+)
+# Of which an English one has at least one: a look for these is cheaper than the pattern
+_STEP_MARKS = "then after next finally lastly step second subsequently done 1. 1) (1".split()
+# What a joint of an English message has somewhere
+_MARKS = frozenset(";!?\n.,/&")
+_WORDS = frozenset("also besides addition additionally and well along together plus".split())
+_BOTH = lazy_compile(r"\bboth\s+|[这那]?[两三几]个(?=\s*技能)", re.IGNORECASE)
+
+
+class Clause(Struct, frozen=True):
+    """`apart` says that more than a mere `and` or comma divides it from the one before."""
+
+    text: str
+    apart: bool
+
+
+def may_spell_out(text: str) -> bool:
+    """A cheap look for a word or number that joins steps, before anything is taken apart."""
+    if text.isascii() and not any(mark in text.lower() for mark in _STEP_MARKS):
+        return False
+    return _STEPS.search(text) is not None
+
+
+def clauses(text: str) -> tuple[Clause, ...]:
+    """Two or three in order, each with something of its own to say; none where the text is one wish, or many."""
+    if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
+        return ()
+    found: list[str] = []
+    apart: list[bool] = []
+    for joint, piece in _pieces(text):
+        if found and (_substance(found[-1]) < 2 or not _stands_alone(found[-1], joint, piece)):
+            found[-1] += joint + piece
+        else:
+            found.append(piece)
+            apart.append(_divides(joint) or bool(re.search(r"[,，]\W*\w", joint)))
+    held = [piece.strip(_EDGE) for piece in found]
+    if not 2 <= len(held) <= MOST or any(_ASIDE.match(one) or _UNWANTED.search(one) for one in held):
+        return ()
+    return tuple(map(Clause, held, [True, *apart[1:]]))
+
+
+def parts(text: str) -> tuple[str, ...]:
+    """Every piece that something joins, in order, for names that are listed; the text alone where nothing does."""
+    if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
+        return (text.strip(),)
+    pieces = [_BOTH.sub("", piece).strip(_STOPS) for _, piece in _pieces(text)]
+    return tuple(filter(_says_something, pieces))
+
+
+def _may_join(text: str) -> bool:
+    """A cheap look, before anything is taken apart."""
+    if not text.isascii() or not _MARKS.isdisjoint(text):
+        return True
+    return not _WORDS.isdisjoint(_ASCII_TERM.findall(text.lower()))
+
+
+def _pieces(text: str) -> list[tuple[str, str]]:
+    """Each piece behind what joins it to the one before; one piece where there are too many."""
+    masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), text)
+    joints = [hit for hit in _JOINT.finditer(masked) if hit["stop"] or hit["words"]]
+    if len(joints) >= _PIECES:
+        return [("", text)]
+    ends = [hit.start() for hit in joints] + [len(text)]
+    rest = [(hit.group(), text[hit.end() : end]) for hit, end in zip(joints, ends[1:], strict=True)]
+    return [("", text[: ends[0]]), *rest]
+
+
+def _stands_alone(left: str, joint: str, piece: str) -> bool:
+    """Whether `piece` is a wish of its own, and not a part of what `left` is about."""
+    if _substance(piece) < 2:
+        return False
+    if _divides(joint):
+        return True
+    return not (_BELONGS.match(piece) or _COMPARES.search(left) or _COMPARES.search(piece))
+
+
+def _divides(joint: str) -> bool:
+    return bool(_STOP.search(joint) or _ALSO.search(joint))
+
+
+def _substance(piece: str) -> int:
+    """How many terms say something: words, and pairs of Chinese characters."""
+    return sum(max(1, len(run) - 1) if run > "\u3400" else len(run) > 1 for run in _content(piece))
+
+
+def _says_something(piece: str) -> bool:
+    return bool(_content(piece))
+
+
+def _content(piece: str) -> list[str]:
+    """Words, and runs of Chinese, without those that are in every message."""
+    runs = _ASCII_TERM.findall(piece) if piece.isascii() else _TERM.findall(_EMPTY_HAN.sub(" ", piece))
+    return [run for run in runs if run.lower() not in _EMPTY]

@@ -1,0 +1,48 @@
+"""Why a model gave no answer, in a sentence and a hint of the person's language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from navigator_kernel.language.wording import COLON, SENTENCES, say
+from navigator_kernel.text import Language
+
+WITH_WORDS = frozenset({"forbidden", "rejected"})  # kinds that say nothing without the provider's own words
+_SAME_HINT = {"redirected": "web_page"}
+
+
+def failure_text(data: Mapping[str, Any], language: Language = "en") -> tuple[str, str]:
+    """The sentence and the hint for the data of a `ModelFailed` or `TimedOut`: its `kind`, `model`, `status`, `said`,
+    `retry_after`, `in_stream`, `limit` and `seconds`. Both are empty for a kind that has none."""
+    kind = str(data.get("kind", ""))
+    words = "in_stream" if data.get("in_stream") else str(data.get("limit", kind))
+    if f"model.{words}" not in SENTENCES:
+        return "", ""
+    facts = {"seconds": f"{data.get('seconds', 0):g}", "cost": f"${data.get('cost', 0):.4f}"}
+    why = say(f"model.{words}", language, tokens=data.get("tokens"), **facts)
+    status, said, wait = data.get("status"), data.get("said"), _wait(data)
+    if status and not data.get("in_stream"):
+        why += f" ({status})"
+    if said and (kind in WITH_WORDS or data.get("in_stream")):
+        why += f'{COLON[language]}"{said}"'
+    if wait:
+        why = say("model.asks_to_wait", language, why=why, wait=span(wait))
+    wanted = ("after_wait" if wait else words, _SAME_HINT.get(kind, kind), "again")
+    hint = next(f"hint.{one}" for one in wanted if f"hint.{one}" in SENTENCES)
+    model = data.get("model")
+    return say("model.failed", language, model=model, why=why) if model else why, say(hint, language)
+
+
+def span(seconds: float) -> str:
+    """Seconds as `90 s`, `5 min` or `1 h 30 min`."""
+    minutes = round(seconds / 60)
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, rest = divmod(minutes, 60)
+    return " ".join([*([f"{hours} h"] if hours else []), *([f"{rest} min"] if rest else [])])
+
+
+def _wait(data: Mapping[str, Any]) -> float:
+    held = data.get("retry_after")
+    return float(held) if isinstance(held, int | float) else 0.0

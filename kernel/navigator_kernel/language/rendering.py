@@ -1,0 +1,106 @@
+"""Shows a report: five states in three lengths and three styles, all of the same object (RET-1, RET-3, X-20)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from navigator_kernel.text import clean, cut_text, lazy_compile, shorten
+from navigator_kernel.values.report import Format, Report, State, Style
+
+EMOJI: Mapping[State, str] = {"success": "✅", "partial": "⚠️", "pending": "⏸️", "error": "❌", "timeout": "⏱️"}
+ASCII: Mapping[State, str] = {
+    "success": "[OK]",
+    "partial": "[PARTIAL]",
+    "pending": "[PENDING]",
+    "error": "[ERROR]",
+    "timeout": "[TIMEOUT]",
+}
+SUMMARY_LIMIT = 400  # characters of the status line
+QUESTION_LIMIT = 4_000  # characters of one that waits for an answer
+
+# YAML 1.1 reads some words as something else than themselves
+_PLAIN_KEY = lazy_compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_][\w.-]*")
+
+
+def render_report(report: Report, format: Format, style: Style) -> str:
+    """The report as text without a newline at its end; foreign text cleaned.
+
+    `summary` is the status line, `detail` adds state, data and meta as document 002 §4.2 prints them,
+    `raw` is the output as it came (or the detail, where there is none). `json` is one document.
+    """
+    if style == "json":
+        return json.dumps(_document(report, format), ensure_ascii=False)
+    if format == "raw" and report.raw is not None:
+        return clean(report.raw)
+    mark = (EMOJI if style == "emoji" else ASCII)[report.state]
+    line = f"{mark} {report.agent} {_status(report)}"
+    if format == "summary":
+        return line
+    meta = report.meta
+    lines = [line, f"  state: {report.state}"]
+    if report.data:
+        lines.append(f"  data: {flow(report.data)}")
+    cached = ", cached: true" if meta.cached else ""
+    lines.append(f"  meta: {{agent: {meta.agent}, time: {_number(meta.time)}, ts: {flow(meta.ts)}{cached}}}")
+    return "\n".join(lines)
+
+
+def render_sentence(report: Report, style: Style) -> str:
+    """What a person reads (X-41): what happened in a sentence, then what came out."""
+    mark = (EMOJI if style == "emoji" else ASCII)[report.state]
+    status = f"{mark} {_status(report)}"
+    return "\n".join([status, *(f"  {line}" for line in _came_out(report))])
+
+
+def _came_out(report: Report) -> list[str]:
+    if report.state == "pending":
+        return []
+    if report.state in {"error", "timeout"}:
+        told = [clean(str(report.data[key]), lines=False) for key in ("msg", "hint") if report.data.get(key)]
+        return [text for text in told if text not in report.summary]
+    if report.raw is not None and report.raw.strip()[:1] not in {"{", "["}:
+        return clean(report.raw).strip().splitlines()
+    return [f"{key}: {flow(value)}" for key, value in report.data.items()]
+
+
+def _status(report: Report) -> str:
+    """The summary on one line. Of a question both ends are shown: its end is what a person must not miss. One with a
+    diff is shown as it is."""
+    if report.state == "pending" and report.data.get("diff"):
+        return clean(report.summary)
+    if report.state == "pending":
+        return cut_text(" ".join(clean(report.summary).split()), QUESTION_LIMIT)
+    return shorten(clean(report.summary), SUMMARY_LIMIT)
+
+
+def flow(value: Any) -> str:
+    """One line in the documents' flow style: plain keys, quoted strings, lists without spaces."""
+    match value:
+        case Mapping():
+            return "{" + ", ".join(f"{_key(str(key))}: {flow(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(flow, value)) + "]"
+        case str():
+            return json.dumps(clean(value), ensure_ascii=False)
+        case float():
+            return _number(value)
+        case _:
+            return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _document(report: Report, format: Format) -> dict[str, Any]:
+    if format == "detail":
+        return report.to_dict()
+    head = {"state": report.state, "agent": report.agent, "summary": report.summary}
+    return {**head, "raw": report.raw} if format == "raw" else head
+
+
+def _key(key: str) -> str:
+    return key if _PLAIN_KEY.fullmatch(key) else json.dumps(clean(key), ensure_ascii=False)
+
+
+def _number(value: float) -> str:
+    """At most milliseconds, and no `.0` on whole numbers."""
+    return str(int(value)) if value == int(value) else repr(round(value, 3))

@@ -1,0 +1,23 @@
+"""A list of skills as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from navigator_kernel.language.wording import COLON, say
+from navigator_kernel.text import Language, shorten
+
+LISTED = 50  # skills of a list
+DESCRIBED = 100  # characters of each one's description
+
+
+def listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | None:
+    """A line for each of the first LISTED skills, those that the person installed first; None for no skill."""
+    own_first = sorted(skills, key=lambda skill: skill.get("status") == "shipped")
+    lines = []
+    for skill in own_first[:LISTED]:
+        off = "" if skill.get("enabled", True) else say("lifecycle.off", language)
+        lines.append(f"{skill['name']}{off}{COLON[language]}{shorten(str(skill.get('description', '')), DESCRIBED)}")
+    more = len(skills) - len(lines)
+    return "\n".join([*lines, *([say("lifecycle.more", language, count=more)] if more else [])]) or None

@@ -1,0 +1,390 @@
+"""Every fixed sentence that a person reads, in both languages (X-31); programs read codes instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from navigator_kernel.language.model_wording import OF_MODELS
+from navigator_kernel.language.skill_wording import OF_SKILLS
+from navigator_kernel.text import Language
+from navigator_kernel.values.route import RouteDecision
+
+SENTENCES: Mapping[str, tuple[str, str]] = {
+    "notice.few_skills": (
+        "skills of your own: {count}; give the link of a GitHub repository, or see docs/skills-mapping.md (navigator skill mapping)",
+        "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
+    ),
+    "notice.interrupted": (
+        "a process was stopped in the middle of this: {asked}\n"
+        "`yes`, or the same message, goes on with it and does nothing again that was done; `no` and any other message give it up",
+        "有一个进程在执行中被中断：{asked}\n回复“是”或同样的消息可继续，已完成的不会重复；回复“否”或其他消息则放弃",
+    ),
+    "notice.resume": (
+        'to answer: navigator ask --session {session} "…"',
+        '回答请用：navigator ask --session {session} "…"',
+    ),
+    "notice.answers": (
+        "y         yes, this once\na         yes, {what}\nn         no; the model gets your no and goes on\n"
+        "e REASON  no; the model gets your reason, too\ncancel    end it here",
+        "y       同意这一次\na       {what}\nn       不同意，模型得知后继续\ne 原因  不同意，并把原因告诉模型\n取消    到此结束",
+    ),
+    "notice.answers_session": ("and for the same again in this session", "同意，本次会话中同样的操作不再询问"),
+    "notice.answers_folder": (
+        "for this session, all changes below {folder}",
+        "本次会话中同意对 {folder} 下的所有改动",
+    ),
+    "reason.instruction": ("written as an instruction", "以指令形式给出"),
+    "reason.exact": ("named in so many words", "明确点名"),
+    "reason.failed_twice": ("two failures in a row", "连续失败两次"),
+    "reason.released": ("an interruption word", "中断词"),
+    "reason.answer": ("the answer to a question of {name}", "对 {name} 提问的回答"),
+    "reason.clauses": (
+        "each clause is another skill's; confidence {confidence}",
+        "各分句分属不同技能；置信度 {confidence}",
+    ),
+    "reason.chosen": ("you chose {name}", "你选择了 {name}"),
+    "reason.follow_up": ("a follow-up of {name}", "{name} 的后续请求"),
+    "reason.steps": ("several steps in so many words", "消息明确包含多个步骤"),
+    "reason.orchestrated": ("a plan was asked for", "要求制定方案"),
+    "reason.declined": ("the person said no", "用户拒绝"),
+    "reason.approved": ("the person agreed", "用户同意"),
+    "reason.unreadable": ("a named file cannot be read", "指定的文件无法读取"),
+    "reason.nothing_known": ("no skill knows a word of it", "没有技能与之相关"),
+    "reason.unlikely": ("no skill is likely enough; best confidence {confidence}", "没有足够匹配的技能；最高置信度 {confidence}"),
+    "reason.example": ("the message is an example of {name}", "消息与 {name} 的示例一致"),
+    "reason.likely": ("these skills may fit; confidence {confidence}", "可能适合的技能；置信度 {confidence}"),
+    "reason.unwanted": ("the message asks for nothing that a skill does", "消息不需要技能"),
+    "reason.no_skill": ("you chose none of them", "你没有选择任何技能"),
+    "reason.equal": ("several skills are equally likely; confidence {confidence}", "多个技能同样匹配；置信度 {confidence}"),
+    "reason.judged": ("a model chose among those that are likely", "由模型在候选中选择"),
+    "reason.judged_failed": ("a model was asked and could not choose", "已询问模型，但未能选择"),
+    "reason.leader": ("a clear leader: {name}, confidence {confidence}", "明显领先：{name}，置信度 {confidence}"),
+    "section.logic_trace": ("[Logic Trace]", "[Logic Trace] 路由逻辑"),
+    "section.action_vector": ("[Action Vector]", "[Action Vector] 执行指令"),
+    "section.state_update": ("[State Update]", "[State Update] 状态变更"),
+    "state.unchanged": ("nothing changed", "无状态变更"),
+    "state.effect": ("changed: {what}", "已变更：{what}"),
+    "state.sticky": ("follow-ups go to {agent} ({target})", "后续请求由 {agent} 处理（{target}）"),
+    "state.retry": ('it failed; "retry" tries it once more', "执行失败；回复“重试”可再试一次"),
+    "state.waiting": ("waiting for: {what}", "等待：{what}"),
+    "state.lasting": (
+        'a yes is for this once; "for this session" or "always" is for longer',
+        "“是”仅限本次；回复“本次会话”或“总是”可延长授权",
+    ),
+    "prompt.unworked": (
+        "{skill} is a prompt skill: a model has to carry it out, and none is set; nothing was done",
+        "{skill} 是提示词技能：需要模型来执行，但尚未设置模型；未执行任何操作",
+    ),
+    "prompt.way_model": (
+        "to set one: navigator model use anthropic:claude-haiku-4-5",
+        "设置模型：navigator model use anthropic:claude-haiku-4-5",
+    ),
+    "prompt.way_host": (
+        "to use it in your coding agent: navigator host install claude-code (or codex, gemini)",
+        "在编程助手中使用：navigator host install claude-code（或 codex、gemini）",
+    ),
+    "prompt.way_show": ("to copy the prompt: the same with --show-prompt", "复制提示词：加上 --show-prompt"),
+    "trace.tier": ("{tier}: {reason}", "{tier}：{reason}"),
+    "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
+    "ask.which": ("Which skill? {options}{more}  (n: none of them)", "使用哪个技能？{options}{more}（n：都不用）"),
+    "ask.more": ("  and {count} more", "  另有 {count} 个"),
+    "ask.use": ("Use {name}? (y or n)", "使用 {name} 吗？（y 或 n）"),
+    "ask.one_instruction": (
+        "one instruction a message, please; which one: {options}?",
+        "每条消息只能包含一个指令，请选择：{options}？",
+    ),
+    "ask.source": ("which repository should {skills} come from?", "请提供 {skills} 所在的仓库"),
+    "ask.mcp": ("which MCP server and resource? Missing: {what}", "请提供 MCP 服务器与资源，缺少：{what}"),
+    "usage.line": ("{model}, {tokens} tokens, {cost}", "{model}，{tokens} 个 token，{cost}"),
+    "usage.unpriced": ("price not known", "价格未知"),
+    "usage.all_unknown": ("{model}: what was paid is not known", "{model}：已付用量未知"),
+    "usage.unknown": (
+        "{count} of {requests} requests broke off, and what they took is not known",
+        "{requests} 次请求中有 {count} 次中断，其用量未知",
+    ),
+    "prompt.guide": ("[Guidelines]", "[行为指南]"),
+    "prompt.environment": ("[Environment]", "[环境信息]"),
+    "prompt.time": ("time: {now}", "时间：{now}"),
+    "prompt.folder": (
+        "the skill's own files (read-only): {path}; read the ones that the guidelines name when you need them",
+        "技能自带的文件（只读）：{path}；需要时再读取指南中提到的文件",
+    ),
+    "prompt.workspace": (
+        "workspace, the current folder of commands, where new files belong: {path}",
+        "工作区（命令的当前目录，新文件写在这里）：{path}",
+    ),
+    "prompt.project": (
+        "the person's project: {path}; other files in it than those that are named need a yes",
+        "用户的项目：{path}；其中未被提到的文件需要用户同意才能读取",
+    ),
+    "prompt.earlier": (
+        "files that earlier turns of this conversation wrote, to be read (edit copies one to the workspace): {paths}",
+        "本对话此前写出的文件（只读；edit 会在工作区中生成副本）：{paths}",
+    ),
+    "prompt.named": ("files that the person named: {paths}", "用户提到的文件：{paths}"),
+    "prompt.continue": ("Go on.", "请继续。"),
+    "prompt.continue_check": (
+        'You see the end of an answer. Say whether its writer still has work to do that it was about to begin. '
+        'Answer with JSON only: {{"continue": true}} or {{"continue": false}}',
+        '你会看到一段回答的结尾。判断作者是否还有即将开始、尚未完成的工作。只输出 JSON：{{"continue": true}} 或 {{"continue": false}}',
+    ),
+    "tool.skill": (
+        "Reads the guidelines of another installed skill, where the current ones do not cover what is wanted.",
+        "读取另一个已安装技能的行为指南；仅在当前指南不能满足需求时使用。",
+    ),
+    "tool.read": (
+        "Reads a text file, with a number before each line, or shows a picture or a PDF. file_path is relative to the workspace or to the skill's folder, or absolute.",
+        "读取文本文件（每行前有行号），或显示图片、PDF。file_path 相对于工作区或技能目录，也可以是绝对路径。",
+    ),
+    "tool.list": ("Lists a folder; by default the skill's own.", "列出目录内容；默认是技能自己的目录。"),
+    "tool.glob": (
+        "Finds files below a folder by a pattern such as **/*.md; by default in the skill's own folder.",
+        "按模式（例如 **/*.md）查找目录下的文件；默认在技能自己的目录中。",
+    ),
+    "tool.grep": (
+        "Searches the lines of files with a regular expression (Python's syntax); by default in the skill's own folder.",
+        "用正则表达式（Python 语法）搜索文件内容；默认在技能自己的目录中。",
+    ),
+    "tool.write": (
+        "Writes a whole file: a new one in the workspace, or one of the person's project, who is shown the change first.",
+        "写入整个文件：在工作区新建，或改写用户项目中的文件（会先向用户展示改动）。",
+    ),
+    "tool.edit": (
+        "Replaces old_string with new_string in a file. old_string must be in it exactly once, or set replace_all.",
+        "在文件中把 old_string 替换为 new_string。old_string 必须恰好出现一次，或者设置 replace_all。",
+    ),
+    "tool.run": (
+        "Runs a command in a sandbox without network; the workspace is its current folder, and only there it may write. "
+        "$SKILL_ROOT is the skill's folder. Name the Python packages that it needs in packages.",
+        "在没有网络的沙箱中运行命令；当前目录是工作区，只能写入这里。$SKILL_ROOT 是技能目录。需要的 Python 包写在 packages 中。",
+    ),
+    "tool.fetch": (
+        "Gets a page of the web as text, and keeps what is long or not text as a file in the workspace. Only from these hosts: {hosts}.",
+        "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
+    ),
+    "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
+    "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
+    "tool.not_shown": (
+        "(The file itself is not shown here: do not guess what is in it.)",
+        "（此处不显示文件内容，请勿猜测其内容。）",
+    ),
+    "tool.same": ("{path} is already like that; nothing was written", "{path} 已是如此，未写入"),
+    "ask.read_project": (
+        "let the skill {skill} read files of {folder} that you did not name, all but secrets",
+        "允许技能 {skill} 读取 {folder} 中您未提到的文件（不含机密文件）",
+    ),
+    "ask.read_files": (
+        "let the skill {skill} work on files that you did not name: {files}",
+        "允许技能 {skill} 处理您未提到的文件：{files}",
+    ),
+    "tool.needs_approval": (
+        "not done: {tool} needs the person's approval, and they are asked. Go on without it, or try it once more when they have agreed.",
+        "未执行：{tool} 需要用户批准，正在询问。请先不使用它，或在用户同意后再试一次。",
+    ),
+    "tool.load_skill": (
+        "Loads the guidelines of a skill. Do this before you use its tools, when the request fits its description:",
+        "读取技能的行为指南。当请求符合其描述时，请先读取，再使用它的工具：",
+    ),
+    "tool.run_skill": (
+        "Runs the command of a skill in a sandbox and returns its output. arguments is its command line, without the name:",
+        "在沙箱中运行技能的命令并返回其输出。arguments 是不含名称的命令行参数：",
+    ),
+    "ask.fetch": ("let the skill {skill} get a page from {host}:", "允许技能 {skill} 从 {host} 获取网页："),
+    "ask.again": (
+        "make a call once more that was under way when the process was stopped, and that may have acted: {tool} {arguments}",
+        "再次执行进程中断时正在进行、可能已经生效的调用：{tool} {arguments}",
+    ),
+    "ask.change": ("let the skill {skill} change {path}:\n{diff}", "允许技能 {skill} 修改 {path}：\n{diff}"),
+    "tool.failed": ("failed: {error}", "操作失败: {error}"),
+    "tool.done": ("done", "操作成功"),
+    "tool.unknown": ("there is no tool called {tool}; these are offered: {offered}", "没有名为 {tool} 的工具；可用的有：{offered}"),
+    "tool.no_skill": ("no skill is called {name}; near names: {near}", "没有名为 {name} 的技能；相近的有：{near}"),
+    "tool.not_text": ("skill {name} has no guidelines that can be read here", "技能 {name} 没有可在此读取的行为指南"),
+    "tool.unknown_skill": (
+        "skill {name} was neither installed nor trusted by the person: navigator skill trust {name}",
+        "技能 {name} 未由用户安装或信任：navigator skill trust {name}",
+    ),
+    "ask.skill_tools": (
+        "let the skill {skill}, which you neither installed nor trusted, use the tools {tools}",
+        "允许您未安装也未信任的技能 {skill} 使用工具 {tools}",
+    ),
+    "ask.leaks": (
+        "(the model has read your files or data, and this call may send them out)",
+        "（模型已读取您的文件或数据，此调用可能将其发送出去）",
+    ),
+    "tool.declined": ("not done: nobody agreed to {tool}", "未执行：{tool} 未获同意"),
+    "tool.refused": (
+        "refused: the person said no to this call of {tool}. It was not done. Go on without it, or another way.",
+        "已拒绝：用户不同意这次调用 {tool}，没有执行。请不用它继续，或换一种做法。",
+    ),
+    "tool.may_have_acted": (
+        "refused: this call of {tool} was under way when the process was stopped. It may have acted, and the person said no to making it again. Look at what is there before you go on.",
+        "已拒绝：进程中断时这次 {tool} 调用正在执行，可能已经生效，用户不同意再次执行。请先查看现状再继续。",
+    ),
+    "tool.refused_why": ("the person says why: {why}", "用户说明的原因：{why}"),
+    "tool.refused_before": (
+        "refused: the person has said no to this very call of {tool} before, and is not asked again",
+        "已拒绝：用户已拒绝过同样的 {tool} 调用，不再询问",
+    ),
+    "tool.slow": ("{tool} took too long", "{tool} 执行超时"),
+    "tool.left_out": ("not done: {tool} came after two failures, or too late", "未执行：{tool} 位于连续两次失败之后或超出数量"),
+    "tool.no_json": ("the arguments of {tool} are no JSON object", "{tool} 的参数不是 JSON 对象"),
+    "specialist.fix": ("Your answer before was not accepted: {wrong}. Do it once more.", "你之前的回答未被接受：{wrong}。请重新完成。"),
+    "backend.unknown": ("the skill asks for {backend}, which is not set in [models.aliases]; {model} was asked", "技能要求 {backend}，但 [models.aliases] 中没有设置；已改用 {model}"),
+    "specialist.rounds": ("stopped after ten rounds of tools", "已达十轮工具调用上限，停止执行"),
+    "specialist.failures": ("stopped after two failures in a row", "连续失败两次，停止执行"),
+    "specialist.length": ("stopped: the answer did not come to its end", "停止：回答未能完成"),
+    "prompt.memory": ("[Related memory]", "[相关记忆]"),
+    "prompt.skill": ("run {skill} {args}", "执行 {skill} {args}"),
+    "ask.release": ("released; what next?", "已停止，请说明下一步"),
+    "ask.failed_twice": (
+        "two failures in a row; stopped. What should change before the next try?",
+        "连续失败 2 次，已停止。重试前需要调整什么？",
+    ),
+    "ask.approve": ("this needs your agreement: {what}. Go on? (yes/no)", "需要您的授权：{what}。是否继续？（是/否）"),
+    "declined": ("not done, as you wish", "已取消"),
+    "direct.no_model": ("No skill is needed, and no model is set up to answer.", "无需技能，也没有配置用于回答的模型。"),
+    "direct.near": (
+        "No skill fits, and no model is set up, so nothing was done. Nearest skills: {skills}; to use one, write /name. "
+        "`navigator model list` shows how to set a model up.",
+        "没有合适的技能，也没有配置模型，因此什么都没有做。最接近的技能：{skills}；输入 /名称 可直接使用。"
+        "`navigator model list` 说明如何配置模型。",
+    ),
+    "capabilities": (
+        "Give a GitHub repository, by link or name: you see which skills are in it.\n"
+        "Give the place that a skill comes from, or a keyword: it is installed, or found.\n"
+        "Give the name of a skill: it is run, or uninstalled.",
+        "提供 GitHub 仓库链接或名称 → 得到其中技能的分析。\n提供技能来源或关键词 → 安装或查找对应技能。\n提供技能名称 → 执行或卸载该技能。",
+    ),
+    "capabilities.summary": (
+        "Say what you need, and the installed skill that fits does it. You can also:",
+        "说出需求，由合适的已安装技能完成。也可以：",
+    ),
+    "unknown.skill": ("no skill is called {name}", "没有名为 {name} 的技能"),
+    "unknown.disabled": ("the skill {name} is disabled; to switch it on", "技能 {name} 已禁用；启用它"),
+    "unknown.script": ("no script is called {name}", "没有名为 {name} 的脚本"),
+    "unknown.workflow": ("no workflow is called {name}", "没有名为 {name} 的工作流"),
+    "unknown.file": ("cannot read {name}", "无法读取 {name}"),
+    "unknown.suggest": ("{text}; did you mean {names}?", "{text}；您是否指：{names}？"),
+    "agent.garbage": ("{agent} gave no valid report", "{agent} 未返回有效报告"),
+    "agent.silent": ("{agent} said nothing", "{agent} 没有返回任何内容"),
+    "agent.crashed": ("{type}: {msg}", "{type}: {msg}"),
+    "agent.timeout": ("Timeout: no answer within {seconds} s", "Timeout: 超时 (>{seconds}s)"),
+    "agent.missing": ("no agent is called {name}", "没有名为 {name} 的子智能体"),
+    "candidates.none": ("the intent names no candidate", "Intent 未提供任何候选资源"),
+    "candidates.failed": ("no candidate could be used; tried: {tried}; {reason}", "无法找到可用资源；尝试过的候选：{tried}；{reason}"),
+    "validation.unmet": ("the result does not meet: {rule}", "结果不满足：{rule}"),
+    "fields.missing": ("missing in the answer: {names}", "返回缺少字段：{names}"),
+    "offloaded": ("the full output is in {path}", "完整输出见 {path}"),
+    "skills.done": ("{skill} done", "{skill} 执行完成"),
+    "skills.prompt": ("{skill}: prompt ready", "{skill}：提示词已就绪"),
+    "skills.failed": ("{skill} ended with exit code {code}", "{skill} 退出码 {code}"),
+    "skills.silent": ("{skill} printed nothing", "{skill} 没有输出"),
+    "workflow.scope": (
+        "scope: installed skills; docs/skills-mapping.md has more",
+        "当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md",
+    ),
+    "workflow.rest": (
+        "no installed skill fits: {steps}. Answer yes to run only {others}, or name a skill ({scope})",
+        "没有已安装的技能适合：{steps}。回答“是”则只执行：{others}；也可以指定一个技能（{scope}）",
+    ),
+    "workflow.handed": ("its output and files go to the next step", "输出与文件交给下一步"),
+    "workflow.last": ("the result", "结果"),
+    "workflow.ask": (
+        "{count} steps, nothing done yet; run them? (yes/no)",
+        "共 {count} 步，尚未执行；是否执行？（是/否）",
+    ),
+    "workflow.token": (
+        "to run it: navigator workflow approve {token}",
+        "执行请用：navigator workflow approve {token}",
+    ),
+    "workflow.resume": (
+        "to go on: navigator workflow resume {token}",
+        "继续请用：navigator workflow resume {token}",
+    ),
+    "workflow.repeat": (
+        "to repeat it: navigator workflow resume {token} --repeat",
+        "重复执行请用：navigator workflow resume {token} --repeat",
+    ),
+    "workflow.result": ("the result is in {path}", "结果见 {path}"),
+    "workflow.unwritten": ("the result could not be written to its file: {reason}", "结果未能写入文件：{reason}"),
+    "workflow.left": (
+        "a workflow has at most {limit} steps: only the first {limit} are offered; left out: {steps}",
+        "工作流最多 {limit} 步：仅提供前 {limit} 步；未包含：{steps}",
+    ),
+    "workflow.many": (
+        "{count} steps are more than the 3 that a workflow should have",
+        "{count} 步超过工作流建议的 3 步",
+    ),
+    "workflow.doubt": (
+        "step {step} ({text}) was under way when the program ended, and may have acted; repeat it? (yes/no)",
+        "第 {step} 步（{text}）执行中程序中断，可能已产生影响；是否重复执行？（是/否）",
+    ),
+    "workflow.secret": (
+        "step {step} held a secret, which is not kept: send the whole message again with --yes, so that it runs at once, or "
+        "let the step read the secret from a file",
+        "第 {step} 步中的密钥不会被保存：请加上 --yes 重新发送整条消息，使其立即执行；或让该步骤从文件读取密钥",
+    ),
+    "workflow.unfit": (
+        "the input of step {step} is no order to {agent}: {text}",
+        "第 {step} 步的输入不是给 {agent} 的指令：{text}",
+    ),
+    "workflow.retry": (
+        "step {step} of {total} did not succeed, the run stopped; try it again? (yes/no)",
+        "第 {step}/{total} 步未成功，已停止；是否重试？（是/否）",
+    ),
+    "workflow.twice": (
+        "step {step} of {total} failed twice; stopped. Change what it needs, then: navigator workflow resume {token}, or abort",
+        "第 {step}/{total} 步连续失败 2 次，已停止。调整后执行 navigator workflow resume {token}，或用 abort 终止",
+    ),
+    "worker.done": ("{what} done", "{what} 执行完成"),
+    "worker.failed": ("{what} ended with exit code {code}", "{what} 退出码 {code}"),
+    "worker.cut": ("time ran out after {seconds} s; what was printed is kept", "{seconds} 秒后超时；已保留部分输出"),
+    "worker.exceeded": (
+        "{what} was stopped: it used more {limit} than it may; what was printed is kept",
+        "{what} 已停止：超出限额（{limit}）；已保留部分输出",
+    ),
+    "mcp.done": ("{server}: {operation} done", "{server}：{operation} 完成"),
+    "mcp.large": (
+        "{server}: {operation} answered with more than is shown; all of it is in {file}",
+        "{server}：{operation} 的回答太长，这里只是开头；全文在 {file}",
+    ),
+    "mcp.timeout": ("Timeout: no answer from {server} (>{seconds}s)", "Timeout: {server} 超时 (>{seconds}s)"),
+    "lifecycle.list": ("{count} skills", "{count} 个技能"),
+    "lifecycle.search": ("{count} skills found; scope: installed skills, docs/skills-mapping.md has more", "找到 {count} 个技能；当前匹配范围=已安装技能，需扩大范围可引用 docs/skills-mapping.md"),
+    "lifecycle.more": ("and {count} more: navigator skill list", "另有 {count} 个：navigator skill list"),
+    "lifecycle.off": (" (disabled)", "（已禁用）"),
+    "lifecycle.done": ("{operation} done", "{operation} 完成"),
+    "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
+    **OF_SKILLS,
+    **OF_MODELS,
+}  # fmt: skip
+
+
+BETWEEN: Mapping[Language, str] = {"en": ", ", "zh": "、"}  # names
+APART: Mapping[Language, str] = {"en": ", ", "zh": "，"}  # parts of a sentence
+COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
+
+
+def say(key: str, language: Language, **values: Any) -> str:
+    """The sentence `key` in `language`, filled once."""
+    return SENTENCES[key][language == "zh"].format(**values)
+
+
+def worded(kind: str, code: str, language: Language) -> str:
+    """The word for a code of one kind; one that is not known comes out as it is."""
+    key = f"{kind}.{code}"
+    return say(key, language) if key in SENTENCES else code
+
+
+def because(decision: RouteDecision, language: Language) -> str:
+    """Why it was decided so; words that are no code of ours come out as they are."""
+    facts = {"name": decision.entity or "", "confidence": f"{decision.confidence:.2f}"}
+    return because_of(decision.reason, language, **facts)
+
+
+def because_of(code: str, language: Language, **facts: str) -> str:
+    """The sentence of a reason's code, for readers of the run log."""
+    key = f"reason.{code}"
+    return say(key, language, **facts) if key in SENTENCES else code

@@ -1,0 +1,169 @@
+"""The ways to contain a process, best first: bubblewrap, else Landlock; each is tried once before it is relied on.
+
+What each guarantees is the table in `docs/concepts/sandbox.md`.
+"""
+
+from __future__ import annotations
+
+import base64
+import marshal
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from navigator_kernel.adapters.files.scratch import HOSTS
+from navigator_kernel.adapters.processes import launcher
+from navigator_kernel.sandbox.confinement import NETWORKED, Confinement, covers
+from navigator_kernel.sandbox.seccomp import program
+
+PATIENCE = 10.0  # seconds for the trial of a rung
+LEAST_ABI = 4  # of Landlock: the first that refuses TCP
+
+# rights of Landlock over files (linux/landlock.h)
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_MAKE_CHAR, _MAKE_BLOCK, _REFER, _TRUNCATE, _IOCTL_DEVICE = 1 << 6, 1 << 11, 1 << 13, 1 << 14, 1 << 15
+_ALL = (1 << 15) - 1  # of ABI 3
+_LOOKED_AT = _EXECUTE | _READ_FILE | _READ_DIR
+_OF_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE
+_TCP, _SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
+_LAUNCHER = (sys.executable, "-I", "-S", launcher.__file__)
+_DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
+
+Wrap = Callable[[Sequence[str], Confinement], dict[str, Any]]
+
+
+class SandboxBackend(NamedTuple):
+    """`wrap` says how the launcher starts an argv, whose first word is a path, under it."""
+
+    name: str
+    wrap: Wrap
+
+
+def rungs() -> tuple[SandboxBackend, ...]:
+    """Those that there are here, by what can be seen; whether they work is for `works` to tell."""
+    found = []
+    if bwrap := shutil.which("bwrap"):
+        found.append(SandboxBackend("bubblewrap", lambda argv, held: _bubblewrap(bwrap, argv, held)))
+    if landlock_abi() >= LEAST_ABI and program(network=False) is not None:
+        found.append(SandboxBackend("landlock", _landlock))
+    return tuple(found)
+
+
+def works(rung: SandboxBackend, folder: Path) -> bool:
+    """Whether a program that may do nothing starts under it, and cannot read what it may not. `folder` is for that."""
+    inside, outside = folder / "inside", folder / "outside"
+    for made in (inside, outside):
+        made.mkdir(exist_ok=True)
+    held = Confinement(reads=_needed(), hidden=(), writes=inside, scratch=None, network=False, limits={})
+    ended = []
+    for argv in (["/bin/ls", str(inside)], ["/bin/ls", str(outside)]):
+        words, fd = launch({"gate": None, "limits": {}, **rung.wrap(argv, held)})
+        try:
+            done = subprocess.run(
+                words, pass_fds=(fd,), cwd=inside, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
+            )
+        except (OSError, subprocess.SubprocessError):
+            return False
+        finally:
+            os.close(fd)
+        ended.append(done.returncode)
+    return ended[0] == 0 and ended[1] not in {0, launcher.FAILED}
+
+
+def launch(spec: dict[str, Any]) -> tuple[tuple[str, ...], int]:
+    """The launcher's argv, and the file that it reads `spec` from, which is for the caller to close."""
+    fd = os.memfd_create("spec")
+    os.write(fd, marshal.dumps(spec))
+    os.lseek(fd, 0, os.SEEK_SET)
+    return (*_LAUNCHER, str(fd)), fd
+
+
+def inline(spec: dict[str, Any]) -> tuple[str, ...]:
+    """The same for a caller that cannot hand over a file: all that is wanted is a word of the argv."""
+    return (*_LAUNCHER, base64.b64encode(marshal.dumps(spec)).decode())
+
+
+@cache
+def landlock_abi() -> int:
+    """0 where the kernel has none, or does not let it be used."""
+    import ctypes  # 5 ms, and only where something runs
+
+    found: int = ctypes.CDLL(None, use_errno=True).syscall(launcher.CREATE_RULESET, None, 0, 1)
+    return max(found, 0)
+
+
+def _needed() -> tuple[Path, ...]:
+    return tuple(Path(path) for path in ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache") if os.path.lexists(path))
+
+
+def _bubblewrap(bwrap: str, argv: Sequence[str], held: Confinement) -> dict[str, Any]:
+    """Namespaces of its own for everything, and a root in which nothing else is there. Without `network` the only
+    interface is a loopback that nobody else is on."""
+    words = [bwrap, "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"]
+    words += ["--share-net"] if held.network else []
+    late = [path for path in held.reads if covers(held.hidden, path)]
+    for path in held.reads:
+        told = str(path)
+        if path not in late:
+            words += ["--symlink", str(path.readlink()), told] if path.is_symlink() else ["--ro-bind", told, told]
+    folders = [path for path in held.hidden if path.is_dir()]
+    for path in held.hidden:
+        words += ["--tmpfs", str(path)] if path in folders else ["--ro-bind", "/dev/null", str(path)]
+    for path in late:
+        words += ["--ro-bind", str(path), str(path)]
+    for name in NETWORKED if held.network else ():
+        words += ["--ro-bind-try", os.path.realpath(name), name]
+    if held.scratch and not held.network:
+        words += ["--ro-bind-try", str(held.scratch / HOSTS), "/etc/hosts"]
+    words += ["--proc", "/proc", "--dev", "/dev", "--bind", str(held.writes), str(held.writes)]
+    words += ["--bind", str(held.scratch), str(held.scratch)] if held.scratch else []
+    for mount in (
+        *map(str, folders),
+        "/proc",
+        "/dev",
+        "/",
+    ):  # root may write to much of /proc, and /dev/shm is memory
+        words += ["--remount-ro", mount]
+    words += ["--chdir", str(held.writes), "--", *argv]
+    return {"argv": words, "landlock": None, "seccomp": program(network=held.network or held.loopback)}
+
+
+def _landlock(argv: Sequence[str], held: Confinement) -> dict[str, Any]:
+    abi = landlock_abi()
+    every = _ALL | (_IOCTL_DEVICE if abi >= 5 else 0)
+    attributes = struct.pack("=QQQ", every, 0 if held.network else _TCP, _SCOPES if abi >= 6 else 0)
+    attributes = attributes if abi >= 6 else attributes[:16]
+    networked = map(Path, NETWORKED if held.network else ())
+    rules = [rule for path in _real([*held.reads, *networked]) for rule in _around(path, held.hidden)]
+    rules += [(path, _READ_FILE | _WRITE_FILE) for path in _DEVICES]
+    owned = every & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEVICE)
+    rules += [(str(path), owned) for path in (held.writes, held.scratch) if path]
+    return {"argv": list(argv), "landlock": (attributes, rules), "seccomp": program(network=held.network, marks=False)}
+
+
+def _real(paths: Iterable[Path]) -> list[Path]:
+    return list(dict.fromkeys(Path(os.path.realpath(path)) for path in paths if path.exists()))
+
+
+def _around(path: Path, hidden: Sequence[Path]) -> list[tuple[str, int]]:
+    """Rules for all of `path` but what is hidden in it: rights hold for whatever lies below, so each of what lies
+    beside it gets its own. Names are told; a link is not followed, wherever it leads."""
+    within = [other for other in hidden if other.is_relative_to(path)]
+    if path in within:
+        return []
+    if not within:
+        return [(str(path), _rights(path, _LOOKED_AT))]
+    return [
+        (str(path), _READ_DIR),
+        *(rule for one in sorted(path.iterdir()) if not one.is_symlink() for rule in _around(one, within)),
+    ]
+
+
+def _rights(path: Path, rights: int) -> int:
+    return rights if path.is_dir() else rights & _OF_FILES

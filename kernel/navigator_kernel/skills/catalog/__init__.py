@@ -1,0 +1,1 @@
+"""Installed skills: listed, searched, used."""

@@ -1,0 +1,276 @@
+"""All resources in all roots as one list, read again when a file changes (REG-1..9, CTX-3..5)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from navigator_kernel.errors import KernelError, NotLoadable, SkillNotFound
+from navigator_kernel.skills.catalog.aliases import skill_folder, with_sidecar
+from navigator_kernel.skills.catalog.listing import INNER, Listing, Sidecars, Stamp
+from navigator_kernel.text import clean, fold
+from navigator_kernel.values.resource import Diagnostic, ResourceType, SkillDef
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.executor import SkillExecutor
+    from navigator_kernel.skills.catalog.roots import Root
+    from navigator_kernel.values.standing import Standing
+
+FILE_LIMIT = 1024 * 1024  # bytes of one SKILL.md
+LARGE = 500  # resources from which a `stat` of each takes longer than a choice among them
+MANY = 16  # files to read from which it is worth it to look what an earlier process read
+KEPT_AT = 16  # files that were read after all, from which what was read is kept for the next process
+
+
+class Kept(Protocol):
+    """What earlier processes read; `adapters.manifest_store`."""
+
+    def load(self) -> Mapping[str, tuple[Stamp, SkillDef]]: ...
+
+    def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None: ...
+
+
+class ResourceCatalogue(Struct):
+    """Implements `ports.Catalogue`. Roots come in order of precedence: the first of a name wins.
+
+    `disabled` is asked for the names that a person switched off, `shipped` maps names to the digests that this
+    release ships, `kept` is asked where many files would have to be read, `agreed` gives the subjects that the person
+    agreed to.
+    """
+
+    roots: tuple[Root, ...]
+    disabled: Callable[[], frozenset[str]] = frozenset
+    shipped: Mapping[str, str] = field(default_factory=dict)
+    kept: Kept | None = None
+    agreed: Callable[[], Collection[str]] = tuple
+    _read: dict[str, tuple[Stamp, SkillDef | Diagnostic]] = field(default_factory=dict)
+    _key: tuple[object, ...] | None = None
+    _found: dict[str, SkillDef] = field(default_factory=dict)
+    _folded: dict[tuple[ResourceType, str], SkillDef] = field(default_factory=dict)
+    _notes: list[Diagnostic] = field(default_factory=list)
+    _listings: dict[Root, Listing] = field(default_factory=dict)
+    _sidecars: tuple[Sidecars, ...] = ()
+    _glancing: bool = False
+
+    def __post_init__(self) -> None:
+        self._listings = {root: Listing(root.path, folders=root.type == "skill") for root in self.roots}
+        self._sidecars = tuple(Sidecars(root.path / INNER) for root in self.roots if root.type == "skill")
+
+    @contextmanager
+    def glance(self, above: int = LARGE) -> Iterator[None]:
+        """Within it what was read last of more than `above` resources is believed, unless one came or went: one `stat`
+        a root and not one a file, for who asks often and looks again soon."""
+        before, self._glancing = self._glancing, len(self._found) > above
+        try:
+            yield
+        finally:
+            self._glancing = before
+
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """Within it each file is looked at once, at its beginning: one message sees one state."""
+        self._all()
+        with self.glance(0):
+            yield
+
+    def exists(self, namespace: str) -> bool:
+        held = self._all().get(namespace)
+        return held is not None and held.enabled
+
+    def list_resources(self, *, enabled_only: bool = True) -> tuple[SkillDef, ...]:
+        """Every resource, by name; disabled ones only when asked for (REG-4)."""
+        held = self._all().values()
+        return tuple(sorted((r for r in held if r.enabled or not enabled_only), key=lambda r: (r.type, r.name)))
+
+    def find(self, name: str, type: ResourceType = "skill") -> SkillDef | None:
+        """By exact name, folded name, then alias; never a disabled one."""
+        exact = self._all().get(f"{type}:{name}")
+        return exact if exact is not None and exact.enabled else self._folded.get((type, fold(name)))
+
+    def suggest(self, name: str, k: int = 3) -> tuple[str, ...]:
+        """The `k` nearest names, nearest first."""
+        from difflib import SequenceMatcher  # 5 ms, and only for a mistake
+
+        wanted = fold(name)
+        names = [r.name for r in self.list_resources() if r.type == "skill"]
+
+        def nearness(other: str) -> tuple[bool, float]:
+            folded = fold(other)
+            return wanted in folded or folded in wanted, SequenceMatcher(None, wanted, folded).ratio()
+
+        near = sorted(names, key=nearness, reverse=True)
+        return tuple(other for other in near[:k] if nearness(other)[0] or nearness(other)[1] >= 0.5)
+
+    def create_executor(self, namespace: str) -> SkillExecutor:
+        """CAN-2, CAN-3: SkillNotFound where it is not there, NotLoadable where it cannot be used."""
+        held = self._all().get(namespace)
+        name = namespace.partition(":")[2]
+        if held is None or not held.enabled:
+            broken = next((n for n in self._notes if n.level == "error" and _names(n.path) == name), None)
+            if broken is not None:
+                raise NotLoadable(broken.message, hint="navigator doctor lists what is wrong", resource=namespace)
+            hint = _suggestion(self.suggest(name))
+            raise SkillNotFound(f"no resource is called {namespace!r}", hint=hint, suggestions=list(self.suggest(name)))
+        return self._executor(held)
+
+    def standing(self, skill: SkillDef) -> Standing:
+        """How far the person accepts `skill` as its bytes are now; one whose bytes cannot be read is unknown."""
+        try:
+            return self._executor(skill).standing
+        except KernelError:
+            return "unknown"
+
+    def _executor(self, skill: SkillDef) -> SkillExecutor:
+        from navigator_kernel.skills.catalog.executor import SkillExecutor  # only where one runs
+
+        return SkillExecutor(skill=skill, agreed=self.agreed, shipped=self.is_shipped(skill))
+
+    def count(self) -> int:
+        """How many skills there are (STA-2): by the folders' own times, files unread (X-13)."""
+        listings = [self._listings[root] for root in self.roots if root.type == "skill"]
+        return len({name for listing in listings for name in listing.names()})
+
+    def count_own(self) -> int:
+        """How many skills the person installed and has switched on (X-44): as `count`, without those that are switched
+        off, and without the names that this release ships, wherever they lie."""
+        levels = (self._listings[root] for root in self.roots if root.type == "skill" and root.level != "shipped")
+        names = {name for listing in levels for name in listing.names()}
+        return len(names - self.disabled() - self.shipped.keys())
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the reader noticed, files that could not be used first."""
+        held = self._all().values()
+        return tuple(self._notes) + tuple(note for resource in held for note in resource.diagnostics)
+
+    def is_shipped(self, skill: SkillDef) -> bool:
+        """Whether its bytes are those that this release ships, wherever they lie."""
+        if skill.folder is None or skill.name not in self.shipped:
+            return False
+        from navigator_kernel.skills.catalog.digest import shipped_digest
+
+        return shipped_digest(skill.folder) == self.shipped[skill.name]
+
+    def _all(self) -> dict[str, SkillDef]:
+        """The resources as the files are now: one `stat` a file, and reading only of what changed."""
+        disabled = self.disabled()
+        known = self._glancing and self._key is not None and self._key[2] == disabled
+        if known and all(one.is_as_it_was() for one in self._listings.values()):
+            return self._found
+        files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())
+        sidecars = tuple(path for held in self._sidecars for path in held.files())
+        key = (files, sidecars, disabled)
+        if key != self._key:
+            self._gather(files, {skill_folder(path): path for path, _ in sidecars}, disabled)
+            self._folded = _by_folded_name(self._found.values())
+            self._key = key
+        return self._found
+
+    def _gather(
+        self, files: Sequence[tuple[Root, str, Stamp]], sidecars: Mapping[str, str], disabled: frozenset[str]
+    ) -> None:
+        self._found, self._notes = {}, []
+        self._remember(files)
+        seen: dict[tuple[object, ...], str] = {}
+        for root, path, stamp in files:
+            known = seen.setdefault((root.type, root.level, stamp), path)
+            if known != path and os.path.realpath(known) == os.path.realpath(path):
+                continue  # a link to what is read already
+            entry = self._one(root, path, stamp)
+            if isinstance(entry, Diagnostic):
+                self._notes.append(entry)
+                continue
+            if sidecar := sidecars.get(path.rpartition(os.sep)[0]):
+                entry = with_sidecar(entry, Path(sidecar))
+            if entry.name in disabled:
+                entry = replace(entry, enabled=False)
+            first = self._found.setdefault(entry.namespace, entry)
+            if first is not entry:
+                text = f"{entry.namespace} is already read from {first.path}"
+                self._notes.append(Diagnostic(code="shadowed", level="warning", path=path, message=text))
+
+    def _remember(self, files: Sequence[tuple[Root, str, Stamp]]) -> None:
+        """Where many files are new to this process, takes what an earlier one read of them, and keeps the rest for the
+        next one."""
+        new = self._new(files)
+        if self.kept is None or len(new) < MANY:
+            return
+        roots = {path: root for root, path, _ in new}
+        for path, (stamp, skill) in self.kept.load().items():
+            root = roots.get(path)
+            if root is not None and (skill.level, skill.type) == (root.level, root.type):
+                self._read[path] = stamp, skill
+        left = [self._one(*file) for file in self._new(files)]
+        if sum(isinstance(entry, SkillDef) for entry in left) >= KEPT_AT:
+            held = ((path, stamp, self._read[path][1]) for _, path, stamp in files)
+            self.kept.save((path, stamp, entry) for path, stamp, entry in held if isinstance(entry, SkillDef))
+
+    def _new(self, files: Iterable[tuple[Root, str, Stamp]]) -> list[tuple[Root, str, Stamp]]:
+        return [file for file in files if (held := self._read.get(file[1])) is None or held[0] != file[2]]
+
+    def _one(self, root: Root, path: str, stamp: Stamp) -> SkillDef | Diagnostic:
+        held = self._read.get(path)
+        if held is not None and held[0] == stamp:
+            return held[1]
+        entry = _read(root, Path(path), stamp)
+        self._read[path] = (stamp, entry)
+        return entry
+
+
+def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
+    """REG-9: a file that cannot be used is a coded diagnostic, never an exception."""
+    from navigator_kernel.skills.formats.manifest import read_manifest  # most commands find what another has read
+
+    folder = path.parent if path.name.lower() == "skill.md" else None
+    try:
+        if stamp[1] > FILE_LIMIT:
+            raise NotLoadable(f"{str(path)!r} is over 1 MiB", reason="too-large")
+        if _is_link(path):
+            from navigator_kernel.adapters.files.project_files import refuse_link
+
+            refuse_link(path, folder or (_project(root) if root.level == "project" else None))
+        return read_manifest(path.read_bytes(), path=path, folder=folder, level=root.level, type=root.type)
+    except KernelError as error:
+        code = str(error.data.get("reason", error.code))
+        return Diagnostic(code=code, level="error", path=str(path), message=clean(error.message, lines=False))
+    except OSError as error:
+        return Diagnostic(code="unreadable", level="error", path=str(path), message=clean(str(error), lines=False))
+
+
+def _is_link(path: Path) -> bool:
+    """Without a `stat` more, of which there are many."""
+    try:
+        return bool(path.readlink())
+    except OSError:
+        return False
+
+
+def _project(root: Root) -> Path:
+    """The project of its folder of resources, such as `.claude/skills`."""
+    return root.path.parent.parent
+
+
+def _by_folded_name(found: Iterable[SkillDef]) -> dict[tuple[ResourceType, str], SkillDef]:
+    """Enabled resources by their folded names, then by aliases; a name wins over an alias."""
+    index: dict[tuple[ResourceType, str], SkillDef] = {}
+    enabled = [resource for resource in found if resource.enabled]
+    for resource in enabled:
+        index.setdefault((resource.type, fold(resource.name)), resource)
+    for resource in enabled:
+        for alias in resource.aliases:
+            index.setdefault((resource.type, fold(alias)), resource)
+    return index
+
+
+def _names(path: str) -> str:
+    file = Path(path)
+    return file.parent.name if file.name.lower() == "skill.md" else file.stem
+
+
+def _suggestion(names: Sequence[str]) -> str:
+    return f"did you mean {', '.join(names)}?" if names else "navigator skill list shows what is installed"

@@ -1,0 +1,46 @@
+"""The agent's view of its abilities: what skills there are, as a fragment for a system prompt (CTX-1..9)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.text import Language, clean
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
+
+EMPTY = {"en": "no skill available yet", "zh": "暂无可用 skill"}  # RTE-23
+
+
+class SkillsContext(Struct):
+    """CTX-1..3. Loaded once and kept (CTX-5): a context is for one session."""
+
+    skills: dict[str, SkillDef] = field(default_factory=dict)
+
+    def register(self, skill: SkillDef) -> None:
+        """Adds a skill; one of the same name is replaced."""
+        self.skills[skill.name] = skill
+
+    def load_from_directory(self, folder: Path) -> None:
+        """Adds every usable skill below `folder`; the others are left out (`catalogue.diagnostics` names them)."""
+        for skill in ResourceCatalogue(roots=(Root(path=folder, level="project"),)).list_resources():
+            self.register(skill)
+
+    def get_skills_prompt(self, language: Language = "en") -> str:
+        """One line a skill in tool-use form: `{name, description, input_schema}` (CTX-7)."""
+        lines = [_as_tool(skill) for _, skill in sorted(self.skills.items()) if skill.enabled]
+        return "\n".join(lines) or EMPTY[language]
+
+
+def _as_tool(skill: SkillDef) -> str:
+    properties = {spec.name: {"type": "string", "description": spec.prompt} for spec in skill.required_params}
+    needed = [spec.name for spec in skill.required_params if spec.required and spec.default is None]
+    schema = {"type": "object", "properties": properties, "required": needed}
+    tool = {"name": skill.name, "description": clean(skill.description, lines=False), "input_schema": schema}
+    return json.dumps(tool, ensure_ascii=False)

@@ -1,0 +1,98 @@
+"""Where one level keeps its skills, and the records beside them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from navigator_kernel.errors import Refused
+from navigator_kernel.skills.catalog.listing import INNER
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+    from navigator_kernel.values.resource import Level
+
+Target = Literal["claude", "agents"]  # `.claude/skills` or `.agents/skills`
+
+
+# Receipts go with the folders that they are of; all else is made again, or is of this machine
+_IGNORED = b"""\
+# Made by navigator: these files are of this machine, or are made again when they are needed.
+/.gitignore
+/skills.db
+/.navigator-*.tmp
+/.navigator/*
+!/.navigator/*.json
+"""
+
+
+class InstallScope(NamedTuple):
+    """A level's folder of skills. `base` is what paths are shown relative to, `lock` the lock file for people. `shared`
+    is the folder for links to these skills: `.agents/skills` of `.claude/skills`.
+    """
+
+    level: Level
+    base: Path
+    skills: Path
+    lock: Path
+    target: Target = "claude"
+    shared: Path | None = None
+
+    @property
+    def database(self) -> Path:
+        return self.skills / "skills.db"
+
+    @property
+    def inner(self) -> Path:
+        """Receipts, staged and removed folders, and the lock between processes."""
+        return self.skills / INNER
+
+    @property
+    def guard(self) -> Path:
+        return self.inner / "lock"
+
+    @property
+    def locks(self) -> Path:
+        """Earlier lock files, which `rollback` returns to."""
+        return self.inner / "locks"
+
+    @property
+    def backups(self) -> Path:
+        """Folders that an update replaced although they had been edited."""
+        return self.inner / "backups"
+
+    def told(self, path: Path) -> str:
+        """`path` relative to `base` with `/`, or whole where it lies elsewhere."""
+        return path.relative_to(self.base).as_posix() if path.is_relative_to(self.base) else str(path)
+
+
+def scope_at(
+    level: Level, skills: Path, root: Path, *, target: Target = "claude", shared: Path | None = None
+) -> InstallScope:
+    """The place of `level`: the lock file of a project's `.claude/skills` lies at its root, any other beside its folder
+    of skills."""
+    if level != "project":
+        beside = skills.parent / "skills.lock.json"
+        return InstallScope(level=level, base=skills.parent, skills=skills, lock=beside, target=target, shared=shared)
+    if target == "agents":
+        return InstallScope(
+            level=level, base=root, skills=skills, lock=skills.parent / "skills.lock.json", target=target
+        )
+    return InstallScope(level=level, base=root, skills=skills, lock=root / "skills.lock.json", shared=shared)
+
+
+def prepare(place: InstallScope, writer: Writer) -> None:
+    """Makes the folder of records; in a project git is told first to ignore what is only of this machine (X-42). A
+    `.gitignore` that is there stays as it is."""
+    ignored = place.skills / ".gitignore"
+    if place.level == "project" and not os.path.lexists(ignored):
+        writer.create(ignored, _IGNORED, mode=0o644)
+    writer.make_folder(place.inner)
+
+
+def refuse_escape(place: InstallScope) -> None:
+    """Refused where a link leads a level's folder out of its base: a repository must not choose what is written."""
+    real, base = os.path.realpath(place.inner), os.path.realpath(place.base)
+    if not Path(real).is_relative_to(base):
+        raise Refused(f"{str(place.skills)!r} leads out of {str(place.base)!r}", hint="remove the link")

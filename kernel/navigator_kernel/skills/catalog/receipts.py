@@ -1,0 +1,64 @@
+"""The receipts beside the installed skills: one file each, and the truth about them (X-38)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.errors import Damaged, Refused
+from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.values.receipt import VERSION, Receipt, receipt_from
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.place import InstallScope
+
+_SIZE_LIMIT = 4 * 1024 * 1024  # bytes
+
+
+def read_receipts(place: InstallScope, damaged: list[str] | None = None) -> Mapping[str, Receipt]:
+    """Every receipt by name. Damaged at the first that cannot be read, or its name added to `damaged`."""
+    found: dict[str, Receipt] = {}
+    for path in sorted(place.inner.glob("*.json")):
+        try:
+            if receipt := read_receipt(place, path.stem):
+                found[path.stem] = receipt
+        except Damaged:
+            if damaged is None:
+                raise
+            damaged.append(path.stem)
+    return found
+
+
+def read_receipt(place: InstallScope, name: str) -> Receipt | None:
+    """The receipt of the skill in the folder `name`, None where there is none; Damaged where it cannot be read."""
+    return receipt_in(place.inner, name)
+
+
+def receipt_in(inner: Path, name: str) -> Receipt | None:
+    """The same where only the folder of receipts is known."""
+    if not NAME.fullmatch(name):
+        return None
+    path = inner / f"{name}.json"
+    try:
+        raw = json.loads(read_bounded(path, _SIZE_LIMIT))
+        receipt = receipt_from(raw)
+        if receipt.name != name or receipt.v > VERSION:
+            raise ValueError("it is of another skill or a newer version")
+        [text.encode() for text in (receipt.source, receipt.digest, receipt.commit, receipt.subpath)]
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, Refused) as error:
+        hint = "remove the file and the skill's folder, then install it again"
+        raise Damaged(f"the receipt {str(path)!r} cannot be read", hint=hint, path=str(path)) from error
+    return receipt
+
+
+def receipt_path(place: InstallScope, name: str) -> Path:
+    return place.inner / f"{name}.json"
+
+
+def receipt_bytes(receipt: Receipt) -> bytes:
+    return (json.dumps(receipt.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()

@@ -1,0 +1,118 @@
+"""The commands that change what is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import Refused, SkillNotFound
+from navigator_kernel.skills.commands.lifecycle import required, words
+from navigator_kernel.skills.formats.names import refuse_rename
+from navigator_kernel.skills.install.deps import open_source_tree
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.commands.lifecycle import Answer, Lifecycle
+    from navigator_kernel.skills.install.deps import InstallDeps
+
+Params = Mapping[str, Any]
+
+
+def _install(ground: Lifecycle, params: Params) -> Answer:
+    """`{source, skill, exclude, ref, all, as, accept, dry_run, offline, auth, user, target, link}`."""
+    source, wanted = ground.sourced(params)
+    place, doors, options = ground.target(params), _doors(ground, params), ground.options(params)
+    refuse_rename(options.rename, wanted)
+    from navigator_kernel.skills.source.reading import SourceReader
+
+    with open_source_tree(source, doors, options, install=True) as tree:
+        from navigator_kernel.skills.install.install import (  # imported by now, while git worked
+            collect,
+            install_prepared,
+        )
+
+        coming = collect(SourceReader(source, tree), wanted, doors, options)
+    return install_prepared(coming, place, doors, options)
+
+
+def _frozen(ground: Lifecycle, params: Params) -> Answer:
+    """`{dry_run, offline, auth, user, target, link}`: exactly what the lock file says, or nothing."""
+    from navigator_kernel.skills.install.restore import install_frozen
+
+    return install_frozen(ground.target(params), _doors(ground, params), ground.options(params))
+
+
+def _uninstall(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, repo, dry_run, user, target}`: by name, or every skill of a source."""
+    from navigator_kernel.skills.install.uninstall import uninstall
+
+    place, options = ground.target(params), ground.options(params)
+    source = ground.sourced({"source": params["repo"]})[0] if params.get("repo") else None
+    names = words(params.get("name")) if source else words(required(params, "name") and params["name"])
+    try:
+        return uninstall(names, place, ground.doors, options, source=source)
+    except (SkillNotFound, Refused) as error:
+        raise _shipped(ground, names) or error from None
+
+
+def _shipped(ground: Lifecycle, names: Sequence[str]) -> Refused | None:
+    """What to say where one of `names` is a skill of this release, which no command removes."""
+    held = (ground.held(name) for name in names)
+    one = next((one for one in held if one is not None and one.status == "shipped"), None)
+    if one is None:
+        return None
+    hint = f"navigator skill disable {one.skill.name} switches it off"
+    return Refused(
+        f"{one.skill.name!r} is shipped with navigator and cannot be uninstalled", hint=hint, reason="shipped"
+    )
+
+
+def _outdated(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, offline, auth, user, target}`: what an update would find; nothing is written anywhere."""
+    from navigator_kernel.skills.install.update import outdated
+
+    names, options = words(params.get("name")), ground.options(params)
+    return outdated(names, ground.target(params), ground.without_cache(), options)
+
+
+def _update(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, check, accept, force, dry_run, offline, auth, user, target}`."""
+    from navigator_kernel.skills.install.update import outdated, update
+
+    names, place, options = words(params.get("name")), ground.target(params), ground.options(params)
+    if params.get("check"):
+        return outdated(names, place, ground.without_cache(), options)
+    return update(names, place, _doors(ground, params), options)
+
+
+def _rollback(ground: Lifecycle, params: Params) -> Answer:
+    """`{to, dry_run, offline, auth, user, target}`: back to an earlier lock, the last one unless `to` names one."""
+    from navigator_kernel.skills.install.restore import rollback
+
+    return rollback(str(params.get("to") or ""), ground.target(params), _doors(ground, params), ground.options(params))
+
+
+def _repair(ground: Lifecycle, params: Params) -> Answer:
+    """`{dry_run, user, target}`; an `.agents/skills` with nothing of ours is told of only where it is asked for."""
+    from navigator_kernel.skills.install.repair import repair
+
+    places = [place for place in ground.chosen(params) if place.level != "shipped"]
+    if not params.get("target"):
+        places = [place for place in places if place.target == "claude" or place.inner.is_dir()]
+    dry_run = bool(params.get("dry_run"))
+    return {"dry_run": dry_run, "levels": [repair(place, ground.doors, dry_run=dry_run) for place in places]}
+
+
+def _doors(ground: Lifecycle, params: Params) -> InstallDeps:
+    """A dry run keeps nothing, unless it may look nowhere but at what is kept."""
+    return ground.without_cache() if params.get("dry_run") and not params.get("offline") else ground.doors
+
+
+VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {
+    "install_frozen": _frozen,
+    "install": _install,
+    "outdated": _outdated,
+    "repair": _repair,
+    "rollback": _rollback,
+    "uninstall": _uninstall,
+    "update": _update,
+}

@@ -1,0 +1,292 @@
+"""Answers every skill command: the one door through which installed skills change (LIF-1..6, AGT-6)."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+
+from navigator_kernel.errors import FetchFailed, KernelError, NotFound, Refused, SkillNotFound, UsageProblem
+from navigator_kernel.skills.catalog.place import InstallScope, Target, scope_at
+from navigator_kernel.skills.catalog.switches import disabled_names
+from navigator_kernel.text import clean, fold, suggestions
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Writer
+    from navigator_kernel.skills.install.deps import InstallDeps
+    from navigator_kernel.skills.install.inventory import Installed
+    from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.skills.source.mapping import Row
+    from navigator_kernel.values.resource import Level, SkillDef
+
+Answer = Mapping[str, Any]
+
+# Each command: the module of `verbs` that answers it, and whether it changes what is installed or enabled. They are
+# imported by their own commands, for `list` has a budget.
+_VERBS: Mapping[str, tuple[str, bool]] = {
+    "check": ("look", False),
+    "info": ("look", False),
+    "list": ("look", False),
+    "scan": ("scan", False),
+    "search": ("look", False),
+    "verify": ("look", False),
+    "disable": ("switch", True),
+    "enable": ("switch", True),
+    "examples": ("switch", False),
+    "record": ("switch", False),
+    "frozen": ("change", True),
+    "install": ("change", True),
+    "outdated": ("change", False),
+    "repair": ("change", True),
+    "rollback": ("change", True),
+    "uninstall": ("change", True),
+    "update": ("change", True),
+    "cache": ("files", True),
+    "convert": ("files", True),
+    "export": ("files", True),
+    "formats": ("files", False),
+    "import-lock": ("files", True),
+    "mapping": ("files", False),
+    "validate": ("files", False),
+}
+
+
+class Lifecycle(Struct, kw_only=True, dict=True):
+    """Implements `ports.LifecyclePort`. `levels` names the folder of skills of each level, in order of precedence;
+    `agents` its `.agents/skills`, which comes right after it. The writer of `doors` may write to them and to the locks
+    beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
+    release's skills; `agreed` gives the subjects that the person agreed to; `others` are folders of other hosts, whose
+    skills are listed and never changed.
+    """
+
+    root: Path
+    levels: Mapping[Level, Path]
+    doors: InstallDeps
+    state: Path
+    state_writer: Writer
+    agents: Mapping[Level, Path] = field(default_factory=dict)
+    shipped: Mapping[str, str] = field(default_factory=dict)
+    agreed: Callable[[], frozenset[str]] = frozenset
+    others: Sequence[Path] = ()
+
+    def __post_init__(self) -> None:
+        self.places: dict[tuple[Level, Target], InstallScope] = {}
+        for level, path in self.levels.items():
+            beside = self.agents.get(level)
+            self.places[level, "claude"] = scope_at(level, path, self.root, shared=beside)
+            if beside is not None:
+                self.places[level, "agents"] = scope_at(level, beside, self.root, target="agents")
+
+    def perform(self, operation: str, params: Mapping[str, Any]) -> Answer:
+        """What the command `operation` answers; docs/reference lists the parameters. A change that another process did
+        not live to finish is finished first.
+        """
+        if operation not in _VERBS:
+            raise UsageProblem(f"no skill command is called {operation!r}", hint=f"one of: {', '.join(sorted(_VERBS))}")
+        if operation != "repair":  # which sweeps away what cannot be finished
+            self.settle()
+        module = importlib.import_module(f"navigator_kernel.skills.commands.{_VERBS[operation][0]}")
+        try:
+            answer: Answer = module.VERBS[operation](self, params)
+        except FetchFailed as error:
+            raise self._hinted(error, str(params.get("source") or "")) from error.__cause__
+        finally:
+            self.doors.finish()
+        return answer
+
+    def writes(self, operation: str) -> bool:
+        """Whether it changes what is installed or enabled. `info` only adds what it saw to the mapping (X-35)."""
+        return operation in _VERBS and _VERBS[operation][1]
+
+    def settle(self) -> bool:
+        """Whether an unfinished change was found, and is finished now."""
+        unfinished = [place for place in self.places.values() if (place.inner / "intent").is_file()]
+        if not unfinished:
+            return False
+        from navigator_kernel.skills.install.change import settle
+
+        mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
+        settled = [settle(place, self.doors.writer) for place in mine]
+        return any(settled)
+
+    def options(self, params: Mapping[str, Any]) -> InstallOptions:
+        from navigator_kernel.skills.options import InstallOptions
+
+        return InstallOptions(
+            everything=bool(params.get("all")),
+            rename=str(params.get("as") or ""),
+            dry_run=bool(params.get("dry_run")),
+            force=bool(params.get("force")),
+            offline=bool(params.get("offline")),
+            auth=bool(params.get("auth")),
+            link=bool(params.get("link")),
+            exclude=tuple(words(params.get("exclude"))),
+            accept=words(params.get("accept")),
+            choosing=bool(params.get("choosing")),
+            root=str(params.get("root") or ""),
+            place=_place_words(params),
+            reach=_reach_words(params),
+        )
+
+    def sourced(self, params: Mapping[str, Any]) -> tuple[Source, list[str]]:
+        """The source that `source` names, and the skills of it that are wanted. A bare name becomes its repository and
+        itself, where the mapping knows it (LIF-8)."""
+        from navigator_kernel.skills.source.address import parse_source
+
+        text, wanted = required(params, "source"), words(params.get("skill"))
+        if "/" not in text and ":" not in text:
+            if known := self.doors.mapping.find(text):
+                text, wanted = known[0], wanted or [known[1]]
+            elif named := self.doors.mapping.named(text):
+                raise _only_named(text, *named)
+        try:
+            return parse_source(text, base=self.root, ref=str(params.get("ref") or "")), wanted
+        except UsageProblem as error:
+            raise self._hinted(error, text) from error
+
+    def _hinted(self, error: KernelError, asked: str) -> KernelError:
+        """`error` with the names that are nearest to what was asked for as a source: of repositories that are known, or
+        of skills here and there."""
+        if asked.count("/") == 1 and ":" not in asked:
+            repository = asked.partition("@")[0].partition("#")[0]
+            known = {held.row.repo for held in self.doors.mapping.rows()} - {repository}
+            near = suggestions(repository, known, 1, 0.8)
+        elif "/" not in asked and ":" not in asked:
+            names = [one.skill.name for one in self.found({})[0]]
+            near = suggestions(asked, [*names, *self.doors.mapping.names()], 3, 0.7)
+        else:
+            near = []
+        if near:
+            error.hint = f"did you mean {' or '.join(near)}? Otherwise: {error.hint}"
+            error.data = {**error.data, "suggestions": near}
+        return error
+
+    def found(self, params: Mapping[str, Any]) -> Any:
+        """The inventory of the chosen places, and of other hosts' folders where all are meant."""
+        from navigator_kernel.skills.install.inventory import inventory
+
+        return inventory(self._looked_at(params), disabled_names(self.state), self.shipped, self.agreed())
+
+    def among(self, skills: Sequence[SkillDef]) -> list[SkillDef]:
+        """Those of `skills` that `found` would give."""
+        tops = {place.skills for place in self._looked_at({})}
+        return [skill for skill in skills if (skill.folder or skill.path).parent in tops]
+
+    def recorded(self, skills: Sequence[SkillDef]) -> Sequence[Installed]:
+        """What is on record of `skills`, which `among` gave."""
+        from navigator_kernel.skills.install.inventory import recorded
+
+        return recorded(skills, self._looked_at({}), self.shipped, self.agreed())
+
+    def _looked_at(self, params: Mapping[str, Any]) -> list[InstallScope]:
+        places = self.chosen(params)
+        if not params.get("user") and not params.get("target"):
+            at = sum(place.level == "project" for place in places)
+            places[at:at] = [scope_at("project", path, self.root) for path in self.others]
+        return places
+
+    def chosen(self, params: Mapping[str, Any]) -> list[InstallScope]:
+        """Every place of the level and the target that are named, of all where none is."""
+        if params.get("user"):
+            self._at("user", "claude")
+        target, user = _target(params), bool(params.get("user"))
+        places = [place for place in self.places.values() if place.level == "user" or not user]
+        if target is not None:
+            return [self._apart(place) for place in places if place.target == target]
+        return [place for place in places if not self._twin(place)]
+
+    def target(self, params: Mapping[str, Any]) -> InstallScope:
+        """The one place that a change is for: that of the skills themselves, where links are asked for."""
+        target, link = _target(params) or "claude", bool(params.get("link"))
+        if link and target != "agents":
+            raise UsageProblem("--link makes links in .agents/skills", hint="add --target agents, or leave --link out")
+        return self._apart(self._at("user" if params.get("user") else "project", "claude" if link else target))
+
+    def _apart(self, place: InstallScope) -> InstallScope:
+        """The place; Refused where its folder is another's."""
+        if twin := self._twin(place):
+            message = f"{place.told(place.skills)!r} is {twin.told(twin.skills)!r} itself"
+            raise Refused(message, hint="leave --target out; what is installed there is seen here, too")
+        return place
+
+    def _at(self, level: Level, target: Target) -> InstallScope:
+        if (level, target) not in self.places:
+            raise NotFound(f"there is no {level} level here", hint="leave --user out, or run it in a project")
+        return self.places[level, target]
+
+    def _twin(self, place: InstallScope) -> InstallScope | None:
+        """The place whose folder this one's really is, by a link above it."""
+        if place.target == "claude":
+            return None
+        twin = self.places[place.level, "claude"]
+        return twin if os.path.realpath(twin.skills) == os.path.realpath(place.skills) else None
+
+    def held(self, name: str) -> Installed | None:
+        """The installed skill of that name; what is a path or a URL is none."""
+        if "/" in name:
+            return None
+        found, _ = self.found({})
+        return next((one for one in found if fold(one.skill.name) == fold(name)), None)
+
+    def unknown(self, name: str) -> SkillNotFound:
+        near = suggestions(name, [one.skill.name for one in self.found({})[0]])
+        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is installed"
+        return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
+
+    def observe(self, rows: Sequence[Row]) -> dict[str, Any]:
+        """Adds `rows` to the mapping; looking at a repository does not fail because that cannot be written."""
+        problem = self.doors.observe(rows)
+        return {"notes": [problem]} if problem else {}
+
+    def without_cache(self) -> InstallDeps:
+        """For commands that must leave no trace."""
+        return self.doors._replace(cache=lambda: None, seen=None)
+
+
+def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:
+    """A project's page may name a source; only the person says that something is installed from there."""
+    import shlex
+
+    command = clean(shlex.join(["navigator", "skill", "install", repository, "--skill", skill]), lines=False)
+    hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
+    return SkillNotFound(f"{clean(name, lines=False)!r} is not a known skill", hint=hint, suggestions=[])
+
+
+def _place_words(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the person said of the place; a link is made beside the place."""
+    user = ("--user",) if params.get("user") else ()
+    target = params.get("target") if not params.get("link") else None
+    return (*user, *(("--target", str(target)) if target else ()))
+
+
+def _reach_words(params: Mapping[str, Any]) -> tuple[str, ...]:
+    link = ("--target", "agents", "--link") if params.get("link") else ()
+    return (*link, *(f"--{name}" for name in ("auth", "offline") if params.get(name)))
+
+
+def _target(params: Mapping[str, Any]) -> Target | None:
+    """What `target` names, None for nothing."""
+    target: Target | None = params.get("target") or None
+    if target not in {None, "claude", "agents"}:
+        raise UsageProblem(f"no target is called {target!r}", hint="claude or agents")
+    return target
+
+
+def required(params: Mapping[str, Any], key: str) -> str:
+    """UsageProblem where it is missing or empty."""
+    value = str(params.get(key) or "").strip()
+    if not value:
+        raise UsageProblem(f"{key!r} is missing", hint=f"name a {key}")
+    return value
+
+
+def words(value: Any) -> list[str]:
+    """A list of words out of one or several."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    return [str(word) for word in value or ()]

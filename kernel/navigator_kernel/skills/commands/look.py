@@ -1,0 +1,136 @@
+"""The commands that only look: list, info, search, verify and check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.skills.commands.lifecycle import required
+from navigator_kernel.text import clean, fold
+from navigator_kernel.values.standing import install_subject
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.commands.lifecycle import Answer, Lifecycle
+    from navigator_kernel.skills.install.inventory import Installed
+    from navigator_kernel.values.receipt import Receipt
+    from navigator_kernel.values.resource import SkillDef
+
+Params = Mapping[str, Any]
+
+
+def _list(ground: Lifecycle, params: Params) -> Answer:
+    """`{user, target}` → `{count, skills, problems}`."""
+    found, notes = ground.found(params)
+    problems = [note.to_dict() for note in notes if note.level == "error" or note.code == "shadowed"]
+    return {"count": len(found), "skills": [one.to_dict() for one in found], "problems": problems}
+
+
+def _info(ground: Lifecycle, params: Params) -> Answer:
+    """`{source, skill, ref}` → an installed skill of that name, else what the source holds."""
+    if (held := ground.held(required(params, "source"))) is not None:
+        return _known(held)
+    from navigator_kernel.skills.install.deps import open_source_tree
+    from navigator_kernel.skills.source.reading import SourceReader
+
+    source, wanted = ground.sourced(params)
+    if wanted:
+        ground.doors.prepare()
+    with open_source_tree(source, ground.doors, ground.options(params)) as tree:
+        from navigator_kernel.skills.install.info import analyse  # most of it was imported while git worked
+
+        answer, rows = analyse(SourceReader(source, tree), wanted, ground.doors)
+    return {**answer, **ground.observe(rows)}
+
+
+def _search(ground: Lifecycle, params: Params) -> Answer:
+    """`{query, limit, user, target, remote, catalogues, offline}` → `{query, count, skills}`, best first (LIF-16); with
+    `remote` also what the catalogues offer."""
+    from navigator_kernel.skills.catalog.search import search
+    from navigator_kernel.skills.catalog.usage import use_counts
+
+    query = required(params, "query")
+    sought = ground.doors.seek(query)
+    if sought is None or params.get("user") or params.get("target"):
+        held = {one.skill.name: one for one in ground.found(params)[0]}
+        skills: Sequence[SkillDef] = [one.skill for one in held.values()]
+    else:
+        skills = ground.among(sought.skills)
+        held = {}
+    names, sure = (sought.names, sought.sure) if sought else ((), ())
+    hits = search(skills, query, use_counts(ground.state), names, sure)
+    shown = hits[: int(params.get("limit") or 20)]
+    held = held or {one.skill.name: one for one in ground.recorded([hit.skill for hit in shown])}
+    told = [{**held[hit.skill.name].to_dict(), "score": hit.score, "reason": hit.reason} for hit in shown]
+    answer: dict[str, Any] = {"query": clean(query, lines=False), "count": len(hits), "skills": told}
+    if params.get("remote"):
+        from navigator_kernel.skills.source.remote import search_remote
+
+        catalogues = tuple(map(str, params.get("catalogues") or ()))
+        answer["remote"] = search_remote(query, catalogues, base=ground.root, offline=bool(params.get("offline")))
+    return answer
+
+
+def _verify(ground: Lifecycle, params: Params) -> Answer:
+    """`{name, user, target}`; IntegrityMismatch with the files of every skill that is not as it was installed."""
+    from navigator_kernel.skills.catalog.receipts import read_receipts
+    from navigator_kernel.skills.install.inventory import differences
+
+    checked = []
+    wanted, agreed = fold(str(params.get("name") or "")), ground.agreed()
+    for place in ground.chosen(params):
+        for name, receipt in read_receipts(place).items():
+            if wanted in {"", fold(name)}:
+                found = differences(receipt, place.skills / name)
+                where: dict[str, Any] = {"name": name, "level": place.level, "target": place.target}
+                where |= {"ok": not any(found.values()), "by_you": _is_mine(receipt, agreed)}
+                checked.append({**where, **found})
+    if wanted and not checked:
+        raise ground.unknown(str(params["name"]))
+    broken = [one["name"] for one in checked if not one["ok"]]
+    if broken:
+        hint = "uninstall and install again, or navigator skill trust NAME to accept it as it is"
+        message = f"changed since installed: {', '.join(map(repr, broken))}"
+        raise IntegrityMismatch(message, hint=hint, skills=checked)
+    return {"count": len(checked), "skills": checked}
+
+
+def _is_mine(receipt: Receipt, agreed: Collection[str]) -> bool:
+    """Whether this person installed it: only then do equal bytes say that nothing changed since."""
+    return install_subject(receipt.name, clean(receipt.origin, lines=False), receipt.digest) in agreed
+
+
+def _check(ground: Lifecycle, params: Params) -> Answer:
+    """Damaged where a record cannot be read; nothing is changed."""
+    from navigator_kernel.skills.install.apply import refuse_damage
+
+    places = ground.chosen(params)
+    for place in places:
+        refuse_damage(place)
+    from navigator_kernel.skills.catalog.receipts import read_receipts
+
+    return {"count": sum(len(read_receipts(place)) for place in places)}
+
+
+def _known(one: Installed) -> dict[str, Any]:
+    """An installed skill: its row, its receipt and what its manifest declares."""
+    from navigator_kernel.skills.install.info import declared
+
+    receipt = one.receipt.to_dict() if one.receipt else None
+    files: list[str] = []
+    with suppress(KernelError):
+        if one.skill.folder is not None:
+            from navigator_kernel.skills.catalog.digest import folder_files
+
+            files = [clean(file.path, lines=False) for file in folder_files(one.skill.folder)]
+    return {**one.to_dict(), **declared(one.skill), "files": files, "receipt": receipt}
+
+
+VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {
+    "check": _check,
+    "info": _info,
+    "list": _list,
+    "search": _search,
+    "verify": _verify,
+}

@@ -1,0 +1,280 @@
+"""The Python packages that a skill declares, as requirements that reach nowhere but a package index."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.errors import NotLoadable, Refused
+from navigator_kernel.text import lazy_compile, shorten, strip_url_credentials
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.resource import SkillDef
+
+KEY = "dependencies"
+FILE = "requirements.txt"
+BYTES_LIMIT = 64 * 1024  # of the file, or of what a script says of itself
+SCRIPT_LIMIT = 1024 * 1024  # bytes of a script that is looked at
+COUNT_LIMIT = 200
+NODE = frozenset({".js", ".mjs", ".cjs"})  # ends of the names of Node's scripts
+LENGTH_LIMIT = 1024  # characters of one requirement without its hashes
+
+_LAYOUT = 1  # of an environment; another one has another name
+_ROOT = "${SKILL_ROOT}/"
+# The documented example is `python>=3.8, pandas>=1.5.0`: what the machine must have stands beside packages, and a
+# package index has strangers' packages under these names
+_PROGRAMS = frozenset("python python3 node nodejs npm npx pnpm bun deno git bash curl ffmpeg pip uv none null".split())
+_REACHES = (
+    (r"-r|--requirement|-c|--constraint", "include", "another file"),
+    (r"-e|--editable", "editable", "an editable package"),
+    (r"-i|-f|--index|--extra-index|--default-index|--find-links|--no-index|--trusted", "index", "an index of its own"),
+    (r"-", "option", "an option"),
+    (r"[^;]*?\b(?:git|hg|svn|bzr)\+", "vcs", "a repository"),
+    (r"[^;]*(?:://|@)", "url", "an address"),
+    (r"[.~]|[^;]*[/\\]|[^;]*\.(?:whl|zip|egg|tgz|tbz|txz|tar(?:\.\w+)?)\s*(?:;|$)", "path", "a file"),
+)
+_HASH = lazy_compile(r"--hash[= ]((?:sha256|sha384|sha512):[0-9a-f]{64,128})")
+_CLAUSE = r"\s?(?:===|==|~=|!=|<=|>=|<|>)\s?[A-Za-z0-9.*+!_-]+\s?"
+_FORM = lazy_compile(
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s?"
+    r"(?:\[(?P<extras>[A-Za-z0-9._, -]*)\]\s?)?"
+    rf"\(?(?P<versions>{_CLAUSE}(?:,{_CLAUSE})*,?)?\s?\)?"
+    r"(?:\s?;(?P<marker>[A-Za-z0-9_ .'\"()<>=!~,*+-]+))?"
+)
+_BETWEEN = lazy_compile(
+    r"[\n，、]|,(?=\s*[A-Za-z0-9'\"])(?![^\[\]]{0,200}\])"
+)  # a version's own comma stands before a sign
+_QUOTED = lazy_compile(r"^(['\"])(.*)\1$")
+_COMPARED = lazy_compile(r"(===|==|~=|!=|<=|>=|<|>)(\d+(?:\.\d+){0,2})")
+
+
+def declared(skill: SkillDef, folder: Path | None = None) -> tuple[str, ...]:
+    """The requirements (PEP 508) that `skill` declares, each once, with ` --hash=…` after those that name their bytes.
+
+    From `dependencies` in its metadata, else from `requirements.txt` in its folder, else from the script of its own
+    that its command starts (PEP 723); what names no package is passed over. `folder` is where its files lie, its own
+    unless told. Refused, with a `reason`, for one that reaches elsewhere than an index; NotLoadable for one that
+    cannot be read, or that needs another Python.
+    """
+    folder = folder or skill.folder
+    name = skill.name
+    for words in _written(skill, folder):
+        if found := tuple(dict.fromkeys(_requirement(word, name) for word in words)):
+            if len(found) > COUNT_LIMIT:
+                hint = f"at most {COUNT_LIMIT}"
+                raise Refused(f"skill {name!r} declares {len(found)} packages", hint=hint, reason="too-many")
+            return found
+    return ()
+
+
+def needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[str, ...]:
+    """The requirements of one command of a prompt skill: what the skill declares, what its `script` says of itself
+    (PEP 723), the Node packages of the `package.json` beside it, and those that were `named` for it. The errors are
+    those of `declared`."""
+    found = [*declared(skill)]
+    if script is not None and script.suffix == ".py" and not found:
+        found += [_requirement(word, skill.name) for word in _of_script(script, skill.name)]
+    found += [_requirement(word, skill.name) for word in named]
+    if script is not None and script.suffix in NODE:
+        from navigator_kernel.skills.formats.node_dependencies import node_packages  # few skills have such a script
+
+        found += node_packages(skill, script)
+    return tuple(dict.fromkeys(found))
+
+
+def fingerprint(requirements: Iterable[str], python: Sequence[str] = ()) -> str:
+    """The name of the environment for `requirements`: SHA-256 in hex over them and the interpreter, this one unless
+    `python` says what tells another apart."""
+    body = [_LAYOUT, sorted(set(requirements)), list(python or running())]
+    return hashlib.sha256(json.dumps(body).encode()).hexdigest()
+
+
+def running() -> tuple[str, ...]:
+    """What tells this interpreter apart: implementation, version, ABI, machine and place, all of which its wheels or
+    its links depend on."""
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    return sys.implementation.name, version, sys.abiflags, os.uname().machine, os.path.realpath(sys.base_prefix)
+
+
+# Where they are written
+
+
+def _written(skill: SkillDef, folder: Path | None) -> Iterator[list[str]]:
+    """Each place is looked at only where those before it name nothing."""
+    yield _in_metadata(skill)
+    if folder is not None:
+        yield _in_file(folder, skill.name)
+        yield _in_script(skill, folder)
+
+
+def _in_metadata(skill: SkillDef) -> list[str]:
+    written = skill.extra.get(KEY) or ""
+    if isinstance(written, Mapping):
+        raise NotLoadable(
+            f"{KEY!r} of skill {skill.name!r} is a map", hint=f"{KEY}: [package>=1.0]", reason="dependencies-form"
+        )
+    text = str(written).strip()
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    items = written if isinstance(written, list) else _BETWEEN.split(inner)
+    words = [word for item in items if (word := _QUOTED.sub(r"\2", str(item).strip()))]
+    return [word for word in words if not _is_program(word, skill.name)]
+
+
+def _is_program(word: str, skill: str) -> bool:
+    """Whether it asks for what the machine must have; NotLoadable where that is another Python."""
+    hit = _FORM.fullmatch(word)
+    name = hit["name"].lower() if hit else ""
+    if hit and name in {"python", "python3"}:
+        _fitting(hit["versions"] or "", skill)
+    return name in _PROGRAMS
+
+
+def _in_file(folder: Path, skill: str) -> list[str]:
+    data = _read(folder / FILE, BYTES_LIMIT)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NotLoadable(
+            f"{FILE!r} of skill {skill!r} is not UTF-8", hint="save it as UTF-8", reason="text"
+        ) from error
+    lines = re.sub(r"\\\r?\n", " ", text).splitlines()
+    return [word for line in lines if (word := re.sub(r"(?:^|\s)#.*", "", line).strip())]
+
+
+def _in_script(skill: SkillDef, folder: Path) -> list[str]:
+    path = _script(skill.command, folder)
+    return _of_script(path, skill.name) if path else []
+
+
+def _of_script(path: Path, skill: str) -> list[str]:
+    said = _block(_read(path, SCRIPT_LIMIT).decode("utf-8", "replace"), skill)
+    if not said:
+        return []
+    table = _toml(said, skill)
+    words, python = table.get(KEY, []), table.get("requires-python", "")
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in (*words, python)):
+        raise _unread(skill, "dependencies is no list of words")
+    if _own_sources(table):
+        raise _refused(skill, "[tool.uv]", "index", "an index of its own")
+    _fitting(python, skill)
+    return words
+
+
+def _script(command: str, folder: Path) -> Path | None:
+    """The first word of `command` that is a file of its own, small enough to be looked at."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    own = [Path(f"{folder}/{word.removeprefix(_ROOT)}") for word in words if word.startswith(_ROOT)]
+    found = next((path for path in own if ".." not in path.parts and path.is_file()), None)
+    return found if found and found.stat().st_size <= SCRIPT_LIMIT else None
+
+
+def _block(text: str, skill: str) -> str:
+    """The TOML between `# /// script` and the last `# ///` of the same comment (PEP 723); empty where there is none."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    starts = [at for at, line in enumerate(lines) if line == "# /// script"]
+    if len(starts) > 1:
+        raise _unread(skill, "there are two blocks")
+    comment = list(_comment(lines[starts[0] + 1 :])) if starts else []
+    ends = [at for at, line in enumerate(comment) if line == "# ///"]
+    said = "\n".join(line[2:] for line in comment[: ends[-1]]) if ends else ""
+    if len(said) > BYTES_LIMIT:
+        raise _unread(skill, f"it is over {BYTES_LIMIT} bytes")
+    return said
+
+
+def _comment(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        if line != "#" and not line.startswith("# "):
+            return
+        yield line
+
+
+def _toml(text: str, skill: str) -> dict[str, Any]:
+    import tomllib  # 14 ms, and few scripts say anything
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _unread(skill, shorten(str(error), 100)) from error
+
+
+def _own_sources(table: Mapping[str, Any]) -> bool:
+    """Whether it tells uv to take packages from elsewhere: without that, other packages would come by these names."""
+    tool = table.get("tool")
+    uv = tool.get("uv") if isinstance(tool, Mapping) else None
+    return isinstance(uv, Mapping) and any(re.search("source|index|links|override", key) for key in uv)
+
+
+def _unread(skill: str, why: str) -> NotLoadable:
+    message = f"what the script of skill {skill!r} says of itself cannot be read: {why}"
+    return NotLoadable(message, hint="write it as PEP 723 says", reason="script-metadata")
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """Empty where there is no such file; Refused for a link and for more than `limit` bytes."""
+    try:
+        return read_bounded(path, limit)
+    except FileNotFoundError:
+        return b""
+
+
+# One requirement
+
+
+def _requirement(written: str, skill: str) -> str:
+    """`written` in its one spelling: the name as indexes have it (PEP 503), no spaces but before marker and hashes."""
+    word, *options = re.split(r" (?=-)", " ".join(written.split()))
+    hashes = [hit[1] for option in options if (hit := _HASH.fullmatch(option))]
+    for part in (word, *(option for option in options if not _HASH.fullmatch(option))):
+        for form, reason, what in _REACHES:
+            if re.match(form, part):
+                raise _refused(skill, part, reason, what)
+    hit = _FORM.fullmatch(word) if len(word) <= LENGTH_LIMIT else None
+    if hit is None:
+        message = f"skill {skill!r} declares {shorten(word, 80)!r}, which is no requirement"
+        raise NotLoadable(message, hint="package>=1.0", reason="requirement")
+    versions = (hit["versions"] or "").replace(" ", "").rstrip(",")
+    if hashes and not re.fullmatch(r"===?[^*,]+", versions):
+        message = f"skill {skill!r} names the bytes of {hit['name']!r} without its version"
+        raise NotLoadable(message, hint=f"{hit['name']}==1.0 --hash=…", reason="hash")
+    extras = ",".join(sorted(part.strip() for part in (hit["extras"] or "").split(",") if part.strip()))
+    marker = f"; {marker}" if (marker := (hit["marker"] or "").strip()) else ""
+    head = f"{re.sub(r'[-_.]+', '-', hit['name']).lower()}{f'[{extras}]' if extras else ''}{versions}{marker}"
+    return " ".join([head, *(f"--hash={one}" for one in sorted(set(hashes)))])
+
+
+def _refused(skill: str, word: str, reason: str, what: str) -> Refused:
+    message = f"skill {skill!r} declares {shorten(strip_url_credentials(word), 80)!r}: {what}"
+    return Refused(message, hint="only names and versions of packages in your index are taken", reason=reason)
+
+
+def _fitting(versions: str, skill: str) -> None:
+    """NotLoadable where this Python is none of `versions`."""
+    here = tuple(sys.version_info[:3])
+    for sign, number in _COMPARED.findall(versions.replace(" ", "")):
+        given = tuple(int(part) for part in number.split("."))
+        full, same = (*given, 0, 0)[:3], here[: len(given)] == given
+        fits = {
+            ">=": here >= full,
+            "<=": here <= full or same,
+            ">": here > full,
+            "<": here < full,
+            "!=": not same,
+            "~=": here >= full and here[: max(1, len(given) - 1)] == given[: max(1, len(given) - 1)],
+        }
+        if not fits.get(sign, same):
+            message = (
+                f"skill {skill!r} needs Python {shorten(versions.strip(), 40)}, and this is {'.'.join(map(str, here))}"
+            )
+            raise NotLoadable(message, hint="run the kernel with another Python", reason="python")

@@ -1,0 +1,309 @@
+"""Splits a resource file into its metadata and its text, forgiving what people write (FMT-1, FMT-6, X-2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from navigator_kernel.errors import NotLoadable
+from navigator_kernel.skills.formats.strict_yaml import CONTROL, Hostile, NotYaml, parsed
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.resource import Diagnostic
+
+FILE_LIMIT = 1024 * 1024  # bytes
+METADATA_LIMIT = 64 * 1024  # characters
+
+_KEY_LINE = lazy_compile(r"^([A-Za-z_][\w .-]{0,63}?)\s*[:：]\s*(.*)$")
+_FENCE = lazy_compile(r"---[ \t]*")
+_ENDS = {"---", "..."}
+_END = lazy_compile(r"(?:-{3,}|\.\.\.)[ \t]*")
+_HIDDEN = lazy_compile("[\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_REFERENCE = lazy_compile(r"[&*][\w-]+(?:[ \t]|$)|!")
+_PAIR = lazy_compile(r"([ ]*(?:- )?[A-Za-z_][\w .-]{0,63}?:[ \t]+)(\S.*)")
+_WHOLE = lazy_compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[|>][-+0-9]{0,2}|\[.*\]|\{.*\})[ \t]*(?:[ \t]#.*)?""")
+
+
+class Parts(Struct):
+    """`form` is how the metadata was written: `frontmatter`, `block` (FMT-1) or `none`.
+
+    `lines` tells the line of each top-level key, `plain` the text and line of each value without quotes, by its keys
+    joined with dots. `source` is the YAML that was read, empty where it was none.
+    """
+
+    form: str
+    meta: dict[str, Any]
+    body: str
+    title: str = ""
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+    plain: dict[str, tuple[str, int]] = field(default_factory=dict)
+    source: str = ""
+
+    def note(self, code: str, message: str, path: str, line: int | None = None) -> None:
+        self.diagnostics.append(Diagnostic(code=code, level="warning", path=path, message=message, line=line))
+
+
+def split(data: bytes, path: str) -> Parts:
+    """The metadata and text of a resource file. NotLoadable, with a `reason`, where nothing can be read from it."""
+    parts = Parts(form="none", meta={}, body="")
+    if len(data) > FILE_LIMIT:
+        raise NotLoadable(f"{path!r} is over 1 MiB", hint="move text to other files", reason="too-large")
+    lines = _text(data, parts, path).split("\n")
+    first = _next(lines, 0)
+    if first == len(lines):
+        raise NotLoadable(f"{path!r} is empty", hint="write a name, a description and the instructions", reason="empty")
+    start = _after_comments(lines, first)
+    if start != first:
+        parts.note("frontmatter-late", "a comment stands before the frontmatter", path, first + 1)
+    read = _frontmatter if _FENCE.fullmatch(lines[start]) else _block
+    read(lines, start, parts, path)
+    return parts
+
+
+# The characters
+
+
+def _text(data: bytes, parts: Parts, path: str) -> str:
+    if data.startswith(b"\xef\xbb\xbf"):
+        parts.note("bom", "a byte order mark stands at the start", path, 1)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        guess = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else _narrow(data)
+        parts.note("not-utf8", f"not UTF-8; read as {guess}", path)
+        text = data.decode(guess, errors="replace")
+    if "\r" in text:
+        parts.note("crlf", "lines end in a carriage return", path)
+    return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+
+
+def _narrow(data: bytes) -> str:
+    """gb18030 where most of its characters would be everyday ones, else a Latin code page."""
+    try:
+        foreign = [mark.encode("gb18030") for mark in data.decode("gb18030") if mark > "\x7f"]
+        everyday = sum(len(code) == 2 and (0xA1 <= code[0] <= 0xA9 or 0xB0 <= code[0] <= 0xD7) for code in foreign)
+        if everyday > len(foreign) * 0.7:
+            return "gb18030"
+    except UnicodeError:
+        pass
+    return "cp1252"
+
+
+def _check(source: str, first: int, parts: Parts, path: str) -> None:
+    """NotLoadable for metadata that is too large or could steer a terminal; a note for what hides in it."""
+    if len(source) > METADATA_LIMIT:
+        raise NotLoadable(f"the metadata of {path!r} is over 64 KiB", hint="shorten it", reason="too-large")
+    if source.replace("\n", "").isprintable():
+        return
+    if hit := CONTROL.search(source):
+        line = first + source.count("\n", 0, hit.start())
+        message = f"the metadata of {path!r} has the control character U+{ord(hit.group()):04X} in line {line}"
+        raise NotLoadable(message, hint="remove it", reason="control-character", line=line)
+    if hit := _HIDDEN.search(source):
+        line = first + source.count("\n", 0, hit.start())
+        parts.note("hidden-character", f"U+{ord(hit.group()):04X} hides in the metadata", path, line)
+
+
+def _body(lines: Sequence[str], parts: Parts, path: str) -> str:
+    text = "\n".join(lines)
+    if "\x00" in text:
+        parts.note("nul-removed", "the text has NUL characters; left out", path)
+    return text.replace("\x00", "").strip("\n")
+
+
+# Where the metadata lies
+
+
+def _next(lines: Sequence[str], at: int) -> int:
+    return next((i for i in range(at, len(lines)) if lines[i].strip()), len(lines))
+
+
+def _after_comments(lines: Sequence[str], first: int) -> int:
+    """The line of a fence that only HTML comments precede, else `first`."""
+    at = first
+    while at < len(lines) and lines[at].lstrip().startswith("<!--"):
+        closed = next((i for i in range(at, len(lines)) if "-->" in lines[i]), None)
+        if closed is None:
+            return first
+        at = _next(lines, closed + 1)
+    return at if at < len(lines) and _FENCE.fullmatch(lines[at]) else first
+
+
+def _frontmatter(lines: list[str], start: int, parts: Parts, path: str) -> None:
+    first = start + 1
+    found = next((i for i in range(first, len(lines)) if lines[i][:3] in _ENDS and _END.fullmatch(lines[i])), None)
+    if found is not None and _has_prose(lines, first, found) and not _is_yaml("\n".join(lines[first:found])):
+        found = None
+    end = _unclosed(lines, first) if found is None else found
+    if found is None:
+        parts.note("unclosed", "the frontmatter is never closed; it ends at the first blank line", path, first)
+    elif lines[end] != "---" or lines[start] != "---":
+        parts.note("fence-odd", "the frontmatter is not fenced by plain '---'", path, end + 1)
+    parts.form = "frontmatter"
+    _read_yaml("\n".join([*lines[first:end], ""]), first + 1, parts, path)
+    parts.body = _body(lines[end if found is None else end + 1 :], parts, path)
+    parts.title = _title(parts.body)
+
+
+def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
+    """Whether a heading follows a blank line: text that a rule further down made look like metadata."""
+    return any(
+        lines[i][:1] == "#" and re.match(r"#+ ", lines[i]) and not lines[i - 1].strip() for i in range(start + 1, end)
+    )
+
+
+def _unclosed(lines: Sequence[str], start: int) -> int:
+    """The first line that is no metadata: blank, a heading, or flush text that is no key."""
+    for at in range(start, len(lines)):
+        line = lines[at]
+        if not line.strip() or line.startswith("#") or not (line[0] in " \t-" or _KEY_LINE.match(line)):
+            return at
+    return len(lines)
+
+
+def _block(lines: list[str], start: int, parts: Parts, path: str) -> None:
+    """FMT-1: `# title`, then `key: value` lines up to a blank line. Blank lines after the title are skipped."""
+    first = start
+    if lines[start].startswith("# "):
+        parts.title = lines[start][2:].strip()
+        first = _next(lines, start + 1)
+    end = first
+    while end < len(lines) and _KEY_LINE.match(lines[end].strip()):
+        end += 1
+    if end < len(lines) and lines[end].strip():
+        end = first
+    _check("\n".join(lines[start:end]), start + 1, parts, path)
+    parts.body = _body(lines[end:], parts, path)
+    if end > first:
+        parts.form = "block"
+        parts.note("header-form", "written as a title and 'key: value' lines", path, first + 1)
+        _take_lines("\n".join(line.strip() for line in lines[first:end]), first + 1, parts, path)
+
+
+def _title(body: str) -> str:
+    first = body.lstrip().partition("\n")[0]
+    return first[2:].strip() if first.startswith("# ") else ""
+
+
+# YAML
+
+
+def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
+    """Fills in the metadata; `first` is the line of `source`. What is no YAML is mended, at worst read line by line."""
+    _check(source, first, parts, path)
+    wrong: int | None = None
+    for code, message, mend in _MENDS:
+        mended = mend(source)
+        if mended == source and code:
+            continue
+        source = mended
+        try:
+            held = parsed(source)
+        except Hostile as error:
+            raise _not_loadable(error, path, first) from error
+        except NotYaml as error:
+            wrong = error.line + first if wrong is None and error.line is not None else wrong
+            continue
+        if not isinstance(held.value, dict):
+            parts.note("yaml-not-a-mapping", "the frontmatter is no mapping; read line by line", path, first)
+            break
+        if code:
+            parts.note(code, message, path, wrong)
+        parts.meta, parts.source = held.value, source
+        parts.lines = {key: line + first for key, line in held.lines.items()}
+        parts.plain = {key: (value, line + first) for key, (value, line) in held.plain.items()}
+        return
+    else:
+        parts.note("yaml-repaired", "not valid YAML; read line by line", path, wrong)
+    _take_lines(source, first, parts, path)
+
+
+def _is_yaml(source: str) -> bool:
+    """Whether it can be read as it stands; what is hostile can."""
+    try:
+        return len(source) <= METADATA_LIMIT and isinstance(parsed(source).value, dict)
+    except Hostile:
+        return True
+    except NotYaml:
+        return False
+
+
+def _not_loadable(error: Hostile, path: str, first: int) -> NotLoadable:
+    line = error.line + first
+    message = f"the metadata of {path!r} {error} in line {line}"
+    return NotLoadable(message, hint="write plain keys and values", reason=error.reason, line=line)
+
+
+# What is no YAML
+
+
+def _untabbed(source: str) -> str:
+    return re.sub(r"(?m)^[ \t]*\t[ \t]*", lambda hit: hit.group().replace("\t", "  "), source)
+
+
+def _quoted(source: str) -> str:
+    """`source` with quotes round each value on one line that YAML would trip over; block scalars left alone."""
+    lines: list[str] = []
+    block = -1  # the indentation of the key whose block scalar is open
+    for line in source.split("\n"):
+        indent = len(line) - len(line.lstrip(" "))
+        if block >= 0 and (not line.strip() or indent > block):
+            lines.append(line)
+            continue
+        block = -1
+        hit = _PAIR.fullmatch(line)
+        if hit and hit.group(2)[0] in "|>":
+            block = indent
+        elif hit and not _sound(hit.group(2)):
+            line = hit.group(1) + "'" + hit.group(2).rstrip().replace("'", "''") + "'"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _sound(value: str) -> bool:
+    if value[0] in "\"'[{":
+        return _WHOLE.fullmatch(value) is not None
+    odd = value[0] in "@`%*&,]}" or value[:2] in {"- ", "? "} or re.search(r":(?:[ \t]|$)", value)
+    return not odd or _REFERENCE.match(value) is not None  # quotes would hide what is refused
+
+
+def _take_lines(source: str, first: int, parts: Parts, path: str) -> None:
+    """Top-level `key: value` lines, lists, maps of one level and continuation lines: what broken YAML leaves."""
+    chunks: dict[str, list[str]] = {}
+    held: list[str] = []
+    for at, line in enumerate(source.split("\n")):
+        hit = None if line[:1] in {" ", "\t", "-", "#"} else _KEY_LINE.match(line)
+        if hit:
+            key = hit.group(1).strip()
+            if key in chunks:
+                raise _not_loadable(Hostile("duplicate-key", f"has the key {key!r} twice", at), path, first)
+            chunks[key] = held = [hit.group(2).strip()]
+            parts.lines[key] = at + first
+        elif item := line.strip():
+            held.append(item)
+    parts.meta = {key: _chunk(lines[0], lines[1:]) for key, lines in chunks.items()}
+
+
+def _chunk(head: str, rest: list[str]) -> Any:
+    if re.fullmatch(r"[|>][-+0-9]{0,2}", head):
+        return ("\n" if head[0] == "|" else " ").join(rest)
+    if not head and rest and all(line.startswith("- ") for line in rest):
+        return [_unquote(line[2:]) for line in rest]
+    if not head and rest and all(hits := [_KEY_LINE.match(line) for line in rest]):
+        return {hit.group(1).strip(): _unquote(hit.group(2)) for hit in hits if hit}
+    return _unquote(" ".join([head, *rest] if head else rest))
+
+
+def _unquote(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+
+
+_MENDS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+    ("", "", str),
+    ("yaml-tabs", "indented by tabs; read as spaces", _untabbed),
+    ("yaml-unquoted", "a value needs quotes; read as it stands", _quoted),
+)

@@ -1,0 +1,314 @@
+"""Reads a resource file of any of the documented forms into one SkillDef (part 3, items 1 and 2; X-2, X-3)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, get_args
+
+from navigator_kernel.errors import NotLoadable
+from navigator_kernel.skills.formats.frontmatter import Parts, split
+from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.text import clean, lazy_compile
+from navigator_kernel.values.resource import USUAL_PRIORITY, Level, ParamSpec, ResourceType, SkillDef, Validation
+
+DESCRIPTION_LIMIT = 1024
+
+_SECTION = lazy_compile(r"^##[ \t]+(\S.*)$")
+_SYSTEM = {"system prompt", "系统提示词", "系统提示"}
+_USER = {"user prompt template", "用户提示词模板", "用户提示模板"}
+_VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Validation)}
+_NESTED = 500  # lists and maps in one string
+_ESCAPED_CONTROL = lazy_compile(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
+_SWITCHES = {"yes", "no", "on", "off", "true", "false", "null"}  # typed words; all else typed starts otherwise
+_SLASH = lazy_compile(r"/[A-Za-z][\w.-]*(?::[\w.:-]+)?(?:\s|$)")  # a program has a second slash, or a folder before it
+_FALSE = {"false", "no", "off", "0", "否"}
+SPEC_KEYS = {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+OUR_KEYS = {
+    "command", "required_params", "interrupt_on_missing", "keywords_cn", "tags", "category", "examples", "tools",
+    "enabled", "priority", "backend", "inherit_history", "effects", "dynamic", "network", "reads", "confirm",
+    "idempotent", "triggers", "aliases", "timeout", "when_to_use", "disable-model-invocation", "type",
+}  # fmt: skip
+PACKAGES = "dependencies"  # stays as it is written: a comma may belong to a version
+_KEYS = SPEC_KEYS | OUR_KEYS
+
+
+def read_manifest(
+    data: bytes, *, path: Path, folder: Path | None, level: Level = "project", type: ResourceType = "skill"
+) -> SkillDef:
+    """The resource in `data`. What can be forgiven becomes a diagnostic; NotLoadable for the rest (FMT-7)."""
+    parts = split(data, str(path))
+    meta = merged_keys(parts, str(path))
+    expected = folder.name if folder is not None else path.stem
+    name = _name(meta, parts, expected, str(path))
+    description = text_of(meta.get("description")) or text_of(meta.get("when_to_use")) or _first_words(parts, str(path))
+    _note_forms(meta if type == "skill" else {}, description, parts, str(path))
+    sections = _sections(parts.body)
+    read = {kind: take(meta[key]) for key, (kind, take) in _TAKES.items() if key in meta}
+    for key, take in _JUDGES.items():
+        if key in meta:
+            read[key] = take(meta[key], parts, str(path))
+    return SkillDef(
+        name=name,
+        description=description[:DESCRIPTION_LIMIT],
+        path=path,
+        folder=folder,
+        type=type,
+        level=level,
+        sop=parts.body,
+        system_prompt=_pick(sections, _SYSTEM),
+        user_template=_pick(sections, _USER),
+        extra={key: value for key, value in meta.items() if key not in _KEYS},
+        diagnostics=tuple(parts.diagnostics),
+        **read,
+    )
+
+
+def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: str) -> None:
+    """What was read although the specification writes it otherwise; `meta` is empty for what is no skill."""
+    if parts.form == "none":
+        parts.note("no-frontmatter", "the file has no metadata; its name and first words are used", path)
+    if len(description) > DESCRIPTION_LIMIT:
+        line = parts.lines.get("description")
+        parts.note("description-long", f"the description is cut after {DESCRIPTION_LIMIT} characters", path, line)
+    if _is_odd_list(meta.get("allowed-tools")):
+        line = parts.lines.get("allowed-tools")
+        parts.note("allowed-tools-form", "allowed-tools is no list of words with spaces between", path, line)
+    for key, line in _typed(parts.plain):
+        parts.note("not-text", f"{key} is not written as text; quote its value", path, line)
+
+
+def _is_odd_list(tools: Any) -> bool:
+    if tools is None or isinstance(tools, (list, Mapping)):
+        return tools is not None
+    return re.search(r"[,，、\n\[]", re.sub(r"\([^()]*\)", "", text_of(tools))) is not None
+
+
+def _typed(plain: Mapping[str, tuple[str, int]]) -> Iterator[tuple[str, int]]:
+    """Keys of the specification whose values other readers take for a number, a switch or a date, with their lines."""
+    for name, (value, line) in plain.items():
+        top, _, rest = name.partition(".")
+        if top in SPEC_KEYS and (top == "metadata") == bool(rest) and _is_typed(value):
+            yield name, line
+
+
+def _is_typed(value: str) -> bool:
+    if value[0].isalpha() and value.lower() not in _SWITCHES:
+        return False
+    import yaml
+
+    return any(rule.match(value) for _, rule in yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], []))
+
+
+def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
+    """Top-level keys, with `navigator-*` of `metadata` below them (X-2); the exact spelling of a key wins."""
+    meta: dict[str, Any] = {}
+    for key, value in sorted(parts.meta.items(), key=lambda item: item[0] != spelled(item[0])):
+        if spelled(key) in meta:
+            parts.note("key-twice", f"{key[:64]!r} is there in another spelling too", path, parts.lines.get(key))
+        meta.setdefault(spelled(key), value)
+    held = meta.get("metadata")
+    if not isinstance(held, Mapping):
+        if held not in (None, ""):
+            parts.note("metadata-not-a-map", "metadata is no map; left out", path)
+        return meta
+    for key, value in sorted(held.items(), key=lambda item: not str(item[0]).startswith("navigator-")):
+        bare = spelled(str(key).removeprefix("navigator-"))
+        if bare in OUR_KEYS or bare == PACKAGES:
+            meta.setdefault(bare, value)
+    return meta
+
+
+@lru_cache(maxsize=256)
+def spelled(key: str) -> str:
+    """A known key under its one spelling, `-` and `_` alike; others as they are."""
+    lowered = key.strip().lower()
+    spellings = (lowered, lowered.replace("-", "_"), lowered.replace("_", "-"))
+    return next((known for known in spellings if known in _KEYS), key)
+
+
+def _name(meta: Mapping[str, Any], parts: Parts, expected: str, path: str) -> str:
+    expected, title = unicodedata.normalize("NFC", expected), unicodedata.normalize("NFC", parts.title)
+    line = parts.lines.get("name")
+    written = text_of(meta.get("name")) or (title if NAME.fullmatch(title) else "") or expected
+    declared = unicodedata.normalize("NFC", written)
+    if declared != written:
+        parts.note("name-not-nfc", "the name is not in Unicode's composed form; composed", path, line)
+    if not NAME.fullmatch(declared):
+        parts.note("name-odd", f"the name {declared[:80]!r} is not usable; the file's own is used", path, line)
+        declared = expected
+    if not NAME.fullmatch(declared):
+        raise NotLoadable(f"{path!r} has no usable name", hint="letters, digits and hyphens, 1 to 64", reason="name")
+    if declared != expected and parts.form == "frontmatter":
+        parts.note("name-folder", f"the name {declared!r} differs from the folder {expected!r}", path, line)
+    return declared
+
+
+def _first_words(parts: Parts, path: str) -> str:
+    for paragraph in parts.body.split("\n"):
+        line = clean(paragraph, lines=False).strip()
+        if line and not line.startswith(("#", "```", "---", "|", "<")):
+            parts.note("no-description", "no description; the first sentence is used", path)
+            return line[:200]
+    if parts.title:
+        parts.note("no-description", "no description; the title is used", path)
+        return parts.title
+    raise NotLoadable(f"{path!r} has no description and no text", hint="add a description", reason="no-description")
+
+
+def _sections(body: str) -> dict[str, str]:
+    """`## heading` → text below it, fences left alone (FMT-2)."""
+    found: dict[str, list[str]] = {}
+    held: list[str] | None = None
+    fenced = False
+    if "##" not in body:
+        return {}
+    for line in body.split("\n"):
+        fenced ^= line.lstrip().startswith("```")
+        hit = None if fenced else _SECTION.match(line)
+        if hit is not None:
+            held = found[hit.group(1).strip().lower()] = []
+        elif held is not None:
+            held.append(line)
+    return {title: "\n".join(lines).strip() for title, lines in found.items()}
+
+
+def _pick(sections: Mapping[str, str], names: set[str]) -> str:
+    return next((sections[name] for name in names if name in sections), "")
+
+
+def text_of(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(_item(item) for item in value).strip()
+    return "" if value is None or isinstance(value, Mapping) else str(value).strip()
+
+
+def words_of(value: Any, *, commas: bool = True, spaces: bool = False) -> tuple[str, ...]:
+    """A list, however it was written: YAML, `[a, b]` as text, commas, or spaces outside parentheses."""
+    if value is None:
+        return ()
+    if isinstance(value, Mapping):
+        return tuple(str(key) for key in value)
+    if isinstance(value, list):
+        return tuple(text for item in value if (text := _item(item)))
+    text = str(value).strip()
+    if text.startswith("[") and text.endswith("]"):
+        text = text[1:-1]
+    elif not commas:
+        return tuple(line.strip(" -") for line in text.split("\n") if line.strip(" -"))
+    pattern = r"[,，、;\n]+(?![^(]*\))" if not spaces else r"[,，、\s]+(?![^(]*\))"
+    return tuple(word.strip(" '\"") for word in re.split(pattern, text) if word.strip(" '\""))
+
+
+def _item(value: Any) -> str:
+    """An item of a list as text; `- fix: this` is a map only to YAML."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {text_of(held)}" for key, held in value.items())
+    return text_of(value)
+
+
+def _params(value: Any, parts: Parts, path: str) -> tuple[ParamSpec, ...]:
+    if isinstance(value, str) and value.strip():
+        value = _embedded(value)
+    if value and not isinstance(value, list):
+        parts.note("params-form", "required_params is no list; left out", path, parts.lines.get("required_params"))
+    found: list[ParamSpec] = []
+    for item in value if isinstance(value, list) else []:
+        if isinstance(item, str) and item.strip():
+            found.append(ParamSpec(name=item.strip()))
+        elif isinstance(item, Mapping) and text_of(item.get("name")):
+            found.append(_param(item, parts, path))
+        else:
+            parts.note("param-odd", "an entry of required_params has no name; left out", path)
+    return tuple(found)
+
+
+def _param(item: Mapping[str, Any], parts: Parts, path: str) -> ParamSpec:
+    written = text_of(item.get("validation")) or "not_empty"
+    rule = _VALIDATIONS.get(written)
+    if rule is None:
+        parts.note("validation-unknown", f"the validation {written!r} is unknown; not_empty is used", path)
+    return ParamSpec(
+        name=text_of(item["name"]),
+        prompt=text_of(item.get("prompt")),
+        validation=rule or "not_empty",
+        required=_flag(item.get("required"), default=True),
+        default=None if item.get("default") is None else text_of(item["default"]),
+    )
+
+
+def _embedded(text: str) -> Any:
+    """A list written as one string, which is what `metadata` allows: JSON, or names with commas."""
+    import json
+
+    try:
+        if text.count("[") + text.count("{") <= _NESTED and not _ESCAPED_CONTROL.search(text):
+            return json.loads(text)
+    except ValueError:
+        pass
+    return list(words_of(text))
+
+
+def _command(value: Any, parts: Parts, path: str) -> str:
+    """`/hub:board` is what a person types in another agent, and no program."""
+    text = text_of(value)
+    if _SLASH.match(text):
+        line = parts.lines.get("command")
+        parts.note("command-slash", f"{text[:64]!r} is a slash command of another agent; left out", path, line)
+        return ""
+    return text
+
+
+def _flag(value: Any, *, default: bool = False) -> bool:
+    text = text_of(value).lower()
+    return default if not text else text not in _FALSE
+
+
+def _number(value: Any, parts: Parts, path: str) -> int:
+    text = text_of(value)
+    if re.fullmatch(r"-?\d{1,6}", text):
+        return int(text)
+    if text:
+        parts.note("priority-odd", f"priority {text[:20]!r} is no whole number; {USUAL_PRIORITY} is used", path)
+    return USUAL_PRIORITY
+
+
+def _seconds(value: Any, parts: Parts, path: str) -> float | None:
+    text = text_of(value)
+    if re.fullmatch(r"\d{1,5}(\.\d+)?", text) and float(text) > 0:
+        return float(text)
+    if text:
+        parts.note("timeout-odd", f"timeout {text[:20]!r} is no number of seconds; left out", path)
+    return None
+
+
+_TAKES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "tools": ("tools", words_of),
+    "allowed-tools": ("allowed_tools", partial(words_of, spaces=True)),
+    "tags": ("tags", words_of),
+    "keywords_cn": ("keywords_cn", words_of),
+    "triggers": ("triggers", words_of),
+    "examples": ("examples", partial(words_of, commas=False)),
+    "aliases": ("aliases", words_of),
+    "category": ("category", text_of),
+    "backend": ("backend", text_of),
+    "effects": ("effects", words_of),
+    "reads": ("reads", words_of),
+    "dynamic": ("dynamic", _flag),
+    "network": ("network", _flag),
+    "confirm": ("confirm", text_of),
+    "idempotent": ("idempotent", _flag),
+    "enabled": ("enabled", partial(_flag, default=True)),
+    "inherit_history": ("inherit_history", partial(_flag, default=True)),
+    "disable-model-invocation": ("implicit", lambda value: not _flag(value)),
+    "license": ("license", text_of),
+}
+_JUDGES: Mapping[str, Callable[[Any, Parts, str], Any]] = {
+    "command": _command,
+    "required_params": _params,
+    "priority": _number,
+    "timeout": _seconds,
+}

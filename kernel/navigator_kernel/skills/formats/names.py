@@ -1,0 +1,17 @@
+"""What a skill may be called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.text import clean, lazy_compile
+
+NAME = lazy_compile(r"[^\W_](?:[\w-]{0,62}[^\W_])?")  # letters and digits of any script, `-` and `_` inside
+
+
+def refuse_rename(rename: str, wanted: Sequence[str]) -> None:
+    """UsageProblem for a new name that cannot be given to what is wanted."""
+    if rename and (len(wanted) > 1 or not NAME.fullmatch(rename)):
+        hint = "--as takes a name of letters, digits, '-' and '_' for one --skill"
+        raise UsageProblem(f"nothing can be installed as {clean(rename, lines=False)!r}", hint=hint)

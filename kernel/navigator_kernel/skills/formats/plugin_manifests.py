@@ -1,0 +1,176 @@
+"""Reads which plugin each skill of a repository belongs to, and which folders plugins declare as skills."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, field
+
+from navigator_kernel.text import clean, lazy_compile
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.sources.git import TreeEntry
+    from navigator_kernel.values.resource import Diagnostic
+
+FILE_LIMIT = 1024 * 1024  # bytes of one manifest
+COUNT_LIMIT = 1_000  # manifests, and plugins or paths in one of them
+
+_NAME = lazy_compile(r"[^\W_](?:[\w .-]{0,62}[\w])?")
+_FOLDERS = frozenset({".claude-plugin", ".codex-plugin"})
+_REGULAR = frozenset({"100644", "100755"})
+
+
+class Plugins(NamedTuple):
+    """`owners` maps folders to the plugin that all below them belongs to, `declared` are folders named as skills, or as
+    folders of skills, `diagnostics` is what could not be used."""
+
+    owners: Mapping[str, str] = MappingProxyType({})
+    declared: frozenset[str] = frozenset()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def owner(self, folder: str) -> str:
+        """The plugin of the skill in `folder`: that of the nearest folder which has one; empty where none has."""
+        return next((self.owners[path] for path in _upwards(folder) if path in self.owners), "")
+
+    def declares(self, folder: str) -> bool:
+        return folder in self.declared or (folder != "" and folder.rpartition("/")[0] in self.declared)
+
+
+class _Gathered(Struct):
+    defaults: dict[str, str] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    notes: list[Diagnostic] = field(default_factory=list)
+
+    def note(self, code: str, path: str, message: str, line: int | None = None) -> None:
+        shown = clean(path, lines=False)
+        from navigator_kernel.values.resource import Diagnostic
+
+        self.notes.append(Diagnostic(code=code, level="warning", path=shown, message=message, line=line))
+
+
+def plugin_files(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
+    """The entries that may be plugin or marketplace manifests, the outermost first."""
+    found = (entry for entry in entries if entry.mode in _REGULAR and _may_be_manifest(entry.path))
+    return tuple(sorted(found, key=lambda entry: (entry.path.count("/"), entry.path))[:COUNT_LIMIT])
+
+
+def read_plugins(entries: Sequence[TreeEntry], blobs: Mapping[str, bytes]) -> Plugins:
+    """What the manifests among `entries` say; `blobs` holds their bytes by id. Never raises for what they hold."""
+    gathered = _Gathered()
+    for entry in plugin_files(entries):
+        if entry.oid in blobs:
+            _read(entry.path, blobs[entry.oid], gathered)
+    folders = {entry.path.rpartition("/")[0] for entry in entries} if gathered.named else set()
+    held = {path for folder in folders for path in _upwards(folder)}
+    for path, plugin in gathered.named.items():
+        if path not in held:
+            shown = clean(path, lines=False)
+            gathered.note("plugin-path-missing", path, f"plugin {plugin!r} declares {shown!r}, which is not there")
+    owners = {**gathered.defaults, **gathered.named}
+    return Plugins(owners=owners, declared=frozenset(gathered.named), diagnostics=tuple(gathered.notes))
+
+
+def _may_be_manifest(path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    return name == "plugin.json" or (name == "marketplace.json" and folder.rpartition("/")[2] in _FOLDERS)
+
+
+def _read(path: str, data: bytes, gathered: _Gathered) -> None:
+    folder, _, name = path.rpartition("/")
+    parent, _, own = folder.rpartition("/")
+    root = parent if own in _FOLDERS else folder
+    value = _json(path, data, gathered)
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        gathered.note("plugin-form", path, "it is no JSON object")
+    elif name == "marketplace.json":
+        _marketplace(path, root, value, gathered)
+    elif own in _FOLDERS or "skills" in value:  # many tools have a plugin.json; ours names skills
+        _plugin(path, root, value, gathered, own=True)
+
+
+def _json(path: str, data: bytes, gathered: _Gathered) -> Any:
+    import json
+
+    if len(data) > FILE_LIMIT:
+        gathered.note("plugin-large", path, f"it is over {FILE_LIMIT} bytes")
+        return None
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        gathered.note("plugin-json", path, f"it is no JSON: {error.msg}", error.lineno)
+    except (ValueError, RecursionError):
+        gathered.note("plugin-json", path, "it cannot be read as JSON")
+    return None
+
+
+def _marketplace(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered) -> None:
+    plugins = value.get("plugins")
+    if not isinstance(plugins, list):
+        gathered.note("plugin-form", path, "'plugins' is no list")
+        return
+    metadata = value.get("metadata")
+    base = metadata.get("pluginRoot") if isinstance(metadata, dict) else None
+    for plugin in plugins[:COUNT_LIMIT]:
+        if not isinstance(plugin, dict):
+            gathered.note("plugin-form", path, "a plugin is no JSON object")
+            continue
+        source = plugin.get("source", "./")
+        if isinstance(source, str):  # another form names a repository elsewhere
+            inside = f"{base}/{source}" if isinstance(base, str) and not source.startswith("./") else source
+            place = _inside(root, inside)
+            if place is None:
+                gathered.note("plugin-path-odd", path, f"{clean(source, lines=False)!r} leads out of the repository")
+            else:
+                _plugin(path, place, plugin, gathered, own="skills" not in plugin)
+
+
+def _plugin(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered, *, own: bool) -> None:
+    """`own` says that the whole of `root` is the plugin's, not only what it declares."""
+    name = value.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        gathered.note("plugin-name-odd", path, "the plugin has no usable name")
+        return
+    if own:
+        gathered.defaults.setdefault(root, name)
+    for declared in _paths(value.get("skills"), path, gathered):
+        place = _inside(root, declared)
+        if place is None:
+            gathered.note("plugin-path-odd", path, f"{clean(declared, lines=False)!r} leads out of the repository")
+        else:
+            gathered.named.setdefault(place, name)
+
+
+def _paths(value: Any, path: str, gathered: _Gathered) -> Iterator[str]:
+    held = [value] if isinstance(value, str) else value
+    if held is not None and not isinstance(held, list):
+        gathered.note("plugin-form", path, "'skills' is no list of paths")
+        return
+    for item in (held or [])[:COUNT_LIMIT]:
+        if isinstance(item, str):
+            yield re.sub(r"/skill\.md$", "", item, flags=re.IGNORECASE)
+        else:
+            gathered.note("plugin-form", path, "an entry of 'skills' is no path")
+
+
+def _inside(root: str, path: str) -> str | None:
+    """`path` seen from `root`, as a path of the tree; None where it leads out of it."""
+    if path.startswith("/") or "\\" in path or "\0" in path:
+        return None
+    joined = posixpath.normpath(posixpath.join(root, path or "."))
+    if joined == ".." or joined.startswith("../"):
+        return None
+    return "" if joined == "." else joined
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    """The folder itself, then each one above it, the top as an empty string."""
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+    yield ""

@@ -1,0 +1,130 @@
+"""Fills a resource's text or command with a request, in one pass: what is put in is never read again (X-26)."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from navigator_kernel.errors import NotLoadable, Refused
+from navigator_kernel.text import lazy_compile
+
+OWN_PYTHON = frozenset({"python", "python3"})  # names of a program that stand for the interpreter of the kernel
+_MARK = lazy_compile(
+    r"\\(?P<escaped>\$)|\{\{\s*(?P<double>[\w-]+)\s*\}\}|\{(?P<single>[\w-]+)\}"
+    r"|\$\{(?P<root>SKILL_ROOT)\}|\$(?P<all>ARGUMENTS)\b|\$(?P<number>[1-9]\d?)(?!\d)"
+)
+_SHELL = r"(?:(?<=\s)|^)!`(?P<shell>[^`\n]+)`"
+_WITH_SHELL = lazy_compile(rf"{_SHELL}|{_MARK.pattern}", re.MULTILINE)
+_NUMBER = lazy_compile(r"-\d+(?:\.\d+)?")
+
+
+class Filling(Struct, frozen=True, kw_only=True):
+    """What placeholders stand for (PRE-10..12, FMT-3). `arguments` are `$1 $2 …`, `raw` is `$ARGUMENTS`; `outputs` is
+    what each command in the text printed."""
+
+    request: str = ""
+    arguments: tuple[str, ...] = ()
+    raw: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    root: Path | None = None
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+def commands_in(template: str) -> tuple[str, ...]:
+    """The commands that a text holds as `` !`cmd` ``, each once (X-4)."""
+    return tuple(dict.fromkeys(hit["shell"].strip() for hit in re.finditer(_SHELL, template, re.MULTILINE)))
+
+
+def fill(template: str, filling: Filling, *, braces: bool = True, numbers: bool = True) -> str:
+    """`template` with every placeholder that has a value replaced; others stay as written, `\\$` becomes `$`."""
+
+    def value(hit: re.Match[str]) -> str:
+        if filling.outputs and hit["shell"]:
+            return filling.outputs.get(hit["shell"].strip(), hit.group())
+        if not numbers and hit["number"]:
+            return hit.group()
+        if not braces and (hit["double"] or hit["single"]):
+            return hit.group()
+        found = _value(hit, filling)
+        return hit.group() if found is None else found
+
+    return (_WITH_SHELL if filling.outputs else _MARK).sub(value, template)
+
+
+def fill_argv(command: str, filling: Filling) -> tuple[str, ...]:
+    """`command` split into words, each placeholder filled by exactly one whole argument (AGT-8).
+
+    An optional value that is missing drops its word and the `--flag` before it. NotLoadable for a template
+    that glues a placeholder to other text, Refused for a value that would be read as an option.
+    """
+    words = _split(command)
+    argv: list[str] = []
+    for word in words:
+        hit = _MARK.fullmatch(word)
+        if hit is None:
+            argv.append(_fixed(word, filling, command))
+        elif (found := _value(hit, filling)) is not None and found != "":
+            argv.append(_guarded(found, argv, word))
+        elif argv and argv[-1].startswith("--") and argv[-1] != "--":
+            argv.pop()
+    return (sys.executable, *argv[1:]) if argv[0] in OWN_PYTHON else tuple(argv)
+
+
+def _split(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise NotLoadable(f"the command {command!r} cannot be split: {error}", hint="close every quote") from error
+    if not words:
+        raise NotLoadable("the command is empty", hint="name a program and its arguments")
+    if (hit := _MARK.fullmatch(words[0])) and not hit["root"]:
+        raise NotLoadable(f"the program of {command!r} is a placeholder", hint="name the program itself")
+    return words
+
+
+def _fixed(word: str, filling: Filling, command: str) -> str:
+    """A word without a placeholder of the person's; `${SKILL_ROOT}` is the kernel's own and may stand anywhere."""
+    for hit in _MARK.finditer(word):
+        if not hit["root"] and not hit["escaped"] and _stands_for_something(hit, filling):
+            hint = f"write {hit.group()} as a word of its own"
+            raise NotLoadable(f"the command {command!r} glues {hit.group()!r} to other text", hint=hint)
+    return word.replace("${SKILL_ROOT}", str(filling.root or "")).replace("\\$", "$")
+
+
+def _stands_for_something(hit: re.Match[str], filling: Filling) -> bool:
+    """Whether it is a placeholder here at all, filled or not; `{json}` of nobody is text."""
+    name = hit["double"] or hit["single"]
+    return name is None or name == "request" or name in filling.params
+
+
+def _guarded(value: str, before: Sequence[str], word: str) -> str:
+    """Only `--` ends a program's options: most parsers read `--top --exec=x` as two of them. A number is none."""
+    harmless = "--" in before or value == "-" or _NUMBER.fullmatch(value)
+    if value.startswith("-") and not harmless:
+        raise Refused(f"the value {value!r} for {word} would be read as an option", hint="start it with another letter")
+    if "\x00" in value:
+        raise Refused(f"the value for {word} has a NUL character", hint="remove it")
+    return value
+
+
+def _value(hit: re.Match[str], filling: Filling) -> str | None:
+    if hit["escaped"]:
+        return "$"
+    if hit["root"]:
+        return None if filling.root is None else str(filling.root)
+    if hit["all"]:
+        return filling.raw
+    if hit["number"]:
+        at = int(hit["number"]) - 1
+        return filling.arguments[at] if at < len(filling.arguments) else None
+    name = hit["double"] or hit["single"]
+    if name in filling.params:
+        found = filling.params[name]
+        return None if found is None else str(found)
+    return filling.request if name == "request" else None

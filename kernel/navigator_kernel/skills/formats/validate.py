@@ -1,0 +1,282 @@
+"""Checks one skill against the open Agent Skills specification and against what our own keys promise."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote
+
+from msgspec import Struct, field
+
+from navigator_kernel.errors import KernelError, NotLoadable
+from navigator_kernel.skills.formats.frontmatter import Parts, split
+from navigator_kernel.skills.formats.manifest import DESCRIPTION_LIMIT, SPEC_KEYS, read_manifest
+from navigator_kernel.skills.formats.template import Filling, fill_argv
+from navigator_kernel.text import clean, lazy_compile, shorten
+from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+MANIFEST = "SKILL.md"
+NAME_LIMIT = 64  # characters
+COMPATIBILITY_LIMIT = 500  # characters
+BODY_LIMIT = 500  # lines that the specification recommends
+
+_ADVICE = frozenset({"crlf", "body-long", "hidden-character"})  # no rule of the specification is broken
+_TOLD_BY_RULES = frozenset(
+    {"name-odd", "name-folder", "no-description", "description-long", "no-frontmatter", "header-form"}
+)
+_TARGET = lazy_compile(r"\]\(\s*(?:<([^<>\n]{1,500})>|([^()\s<>]{1,500}))(?:\s[^)\n]{0,200})?\)")
+_DEFINITION = lazy_compile(r"\s{0,3}\[[^\]^\n][^\]\n]{0,200}\]:\s*<?([^\s<>]{1,500})")
+_ELSEWHERE = lazy_compile(r"[#/~@]|[A-Za-z][A-Za-z0-9+.-]*:|.*[{}$*]")
+_PLACEHOLDER = lazy_compile(r"(?<!\$)\{\{?\s*([\w-]+)\s*\}\}?")
+_LICENCE_FILE = lazy_compile(
+    r"\b(?:LICEN[CS]E|COPYING|NOTICE)(?:[-.][A-Za-z0-9]{1,64})?\b|\b[\w.-]{1,64}\.(?:txt|md)\b"
+)
+
+Files = Mapping[str, bytes | None]
+
+
+class _Findings(Struct):
+    strict: bool
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(
+        self, code: str, message: str, line: int | None = None, path: str = MANIFEST, *, fatal: bool = False
+    ) -> None:
+        level: Literal["error", "warning"] = "error" if fatal or (self.strict and code not in _ADVICE) else "warning"
+        text = clean(message, lines=False)
+        self.found.append(Diagnostic(code=code, level=level, path=path, message=text, line=line))
+
+
+def validate(data: bytes, folder_name: str, files: Files, *, strict: bool) -> list[Diagnostic]:
+    """Every rule that the manifest in `data` breaks, by file and line; empty where it breaks none.
+
+    `files` maps each path inside the skill to its bytes, or None where they were not read. With `strict` every rule of
+    the specification counts, and a breach of any rule is an error; without it only what makes the skill unusable is.
+    """
+    findings = _Findings(strict)
+    try:
+        parts = split(data, MANIFEST)
+    except NotLoadable as error:
+        _add_reason(error, findings)
+        return findings.found
+    if strict:
+        _check_specification(parts, folder_name, files, findings)
+    try:
+        skill = read_manifest(data, path=Path(MANIFEST), folder=Path(folder_name or "skill"))
+    except NotLoadable as error:
+        _add_reason(error, findings)
+    else:
+        for note in skill.diagnostics:
+            if not (strict and note.code in _TOLD_BY_RULES) and (folder_name or note.code != "name-folder"):
+                findings.add(note.code, note.message, note.line)
+        _check_command(skill, parts, files, findings)
+        _check_params(skill, parts, findings)
+        _check_evals(skill, files, findings)
+    _check_links(parts.body, _first_line(data, parts.body), files, findings)
+    return sorted(findings.found, key=lambda note: (note.path != MANIFEST, note.path, note.line or 0, note.code))
+
+
+def _add_reason(error: NotLoadable, findings: _Findings) -> None:
+    findings.add(str(error.data.get("reason", error.code)), error.message, error.data.get("line"), fatal=True)
+
+
+# The specification
+
+
+def _check_specification(parts: Parts, folder_name: str, files: Files, findings: _Findings) -> None:
+    if parts.form != "frontmatter":
+        findings.add("frontmatter-missing", "the file does not begin with frontmatter between '---' lines", 1)
+        return
+    for key in parts.meta:
+        if key not in SPEC_KEYS:
+            findings.add("key-unknown", f"{shorten(key, 64)!r} is no key of the specification", parts.lines.get(key))
+    for key in sorted(SPEC_KEYS - {"metadata", "allowed-tools"}):
+        if not isinstance(parts.meta.get(key, ""), str):
+            findings.add("not-text", f"{key} is no text", parts.lines.get(key))
+    _check_name(parts, folder_name, findings)
+    _check_lengths(parts, findings)
+    _check_metadata(parts, findings)
+    _check_license(parts, files, findings)
+    if parts.body.count("\n") >= BODY_LIMIT:
+        findings.add("body-long", f"the text has over {BODY_LIMIT} lines; move some to other files")
+
+
+def _check_name(parts: Parts, folder_name: str, findings: _Findings) -> None:
+    value, line = parts.meta.get("name"), parts.lines.get("name")
+    name = unicodedata.normalize("NFKC", value.strip()) if isinstance(value, str) else ""
+    if not name:
+        findings.add("name-missing", "there is no name", line)
+        return
+    folder = unicodedata.normalize("NFKC", folder_name)
+    rules = {
+        "name-length": (len(name) <= NAME_LIMIT, f"is over {NAME_LIMIT} characters"),
+        "name-case": (name == name.lower(), "is not in lower case"),
+        "name-characters": (
+            all(mark.isalnum() or mark == "-" for mark in name),
+            "has more than letters, digits and '-'",
+        ),
+        "name-hyphen": (not name.startswith("-") and not name.endswith("-"), "begins or ends with '-'"),
+        "name-double-hyphen": ("--" not in name, "has '--' in it"),
+        "name-folder": (not folder or name == folder, f"is not that of its folder, {folder!r}"),
+    }
+    for code, (holds, what) in rules.items():
+        if not holds:
+            findings.add(code, f"the name {shorten(name, 80)!r} {what}", line)
+
+
+def _check_lengths(parts: Parts, findings: _Findings) -> None:
+    description, line = parts.meta.get("description"), parts.lines.get("description")
+    if not isinstance(description, str) or not description.strip():
+        findings.add("description-missing", "there is no description", line)
+    elif len(description) > DESCRIPTION_LIMIT:
+        findings.add(
+            "description-length", f"the description has {len(description)} characters, over {DESCRIPTION_LIMIT}", line
+        )
+    compatibility, line = parts.meta.get("compatibility", "-"), parts.lines.get("compatibility")
+    if isinstance(compatibility, str) and not 1 <= len(compatibility.strip()) <= COMPATIBILITY_LIMIT:
+        findings.add("compatibility-length", f"compatibility has not 1 to {COMPATIBILITY_LIMIT} characters", line)
+
+
+def _check_metadata(parts: Parts, findings: _Findings) -> None:
+    metadata, line = parts.meta.get("metadata"), parts.lines.get("metadata")
+    for key, value in metadata.items() if isinstance(metadata, dict) else ():
+        if not isinstance(value, str):
+            findings.add("metadata-not-text", f"metadata.{shorten(key, 64)} is no text", line)
+
+
+def _check_license(parts: Parts, files: Files, findings: _Findings) -> None:
+    text = parts.meta.get("license")
+    for name in _LICENCE_FILE.findall(text) if isinstance(text, str) else ():
+        if "." in name and name not in files:
+            findings.add(
+                "license-file-missing", f"the license names {name!r}, which is not there", parts.lines.get("license")
+            )
+
+
+# Our own keys
+
+
+def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findings) -> None:
+    if not skill.command:
+        return
+    line = parts.lines.get("command") or parts.lines.get("metadata")
+    params = {param.name: "x" for param in skill.required_params}
+    try:
+        fill_argv(skill.command, Filling(request="x", arguments=("x",) * 99, raw="x", params=params, root=Path("x")))
+        words = shlex.split(skill.command)
+    except KernelError as error:
+        findings.add("command-invalid", error.message, line, fatal=True)
+        return
+    for name in _PLACEHOLDER.findall(skill.command):
+        if name not in params and name != "request":
+            findings.add("command-placeholder", f"the command has a place for {name!r}, which is no parameter", line)
+    for word in words:
+        path = word.removeprefix("${SKILL_ROOT}/")
+        if path != word and not re.search(r"[{}$]", path) and _normal(path) not in files:
+            findings.add("command-file-missing", f"the command runs {path!r}, which is not there", line)
+
+
+def _check_params(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
+    line = parts.lines.get("required_params") or parts.lines.get("metadata")
+    names = [param.name for param in skill.required_params]
+    used = {*_PLACEHOLDER.findall(skill.command), *_PLACEHOLDER.findall(skill.sop)}
+    for at, name in enumerate(names):
+        if not re.fullmatch(r"[^\W\d][\w-]{0,63}", name):
+            findings.add("param-name", f"{shorten(name, 64)!r} is no name of a parameter", line)
+        elif name in names[:at]:
+            findings.add("param-twice", f"the parameter {name!r} is there twice", line)
+        elif skill.command and name not in used:
+            findings.add("param-unused", f"the command has no place for the parameter {name!r}", line)
+
+
+def _check_links(body: str, first: int, files: Files, findings: _Findings) -> None:
+    """Files of the skill that its text links to have to be there."""
+    held = {*files, MANIFEST}
+    folders = {"/".join(path.split("/")[:depth]) for path in held for depth in range(1, path.count("/") + 1)}
+    for line, written in _targets(body, first):
+        path = _normal(unquote(re.split(r"[#?]", written, maxsplit=1)[0]))
+        if path.startswith("../") or path == "..":
+            findings.add("link-outside", f"the text links to {shorten(written, 80)!r}, outside of the skill", line)
+        elif path not in held and path not in folders and path != ".":
+            findings.add("link-missing", f"the text links to {shorten(written, 80)!r}, which is not there", line)
+
+
+def _targets(body: str, first: int) -> Iterator[tuple[int, str]]:
+    """The relative links of a text with their lines, code left out."""
+    fence = ""
+    for line, text in enumerate(body.split("\n"), first):
+        mark = re.match(r"\s*(```+|~~~+)", text)
+        if mark and (not fence or mark.group(1).startswith(fence)):
+            fence = "" if fence else mark.group(1)
+            continue
+        if fence:
+            continue
+        bare = re.sub(r"`[^`\n]*`", "", text)
+        written = [one or other for one, other in _TARGET.findall(bare)]
+        if hit := _DEFINITION.match(bare):
+            written.append(hit.group(1))
+        yield from ((line, target) for target in written if target.strip() and not _ELSEWHERE.match(target.strip()))
+
+
+def _normal(path: str) -> str:
+    return posixpath.normpath(path.strip())
+
+
+def _first_line(data: bytes, body: str) -> int:
+    """The line of the file at which its text begins."""
+    whole = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip(b"\n")
+    return max(1, whole.count(b"\n") - body.count("\n") + 1)
+
+
+# Evals
+
+
+def _check_evals(skill: SkillDef, files: Files, findings: _Findings) -> None:
+    for path, data in sorted(files.items()):
+        if data is None or path not in {"evals/evals.json", "evals/trigger-eval.json", "trigger-eval.json"}:
+            continue
+        try:
+            value = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            findings.add("evals-json", "it is no JSON", getattr(error, "lineno", None), path)
+            continue
+        if isinstance(value, list):
+            _check_triggers(value, path, findings)
+        elif path.endswith("evals.json") and isinstance(value, dict):
+            _check_cases(skill, value, path, files, findings)
+        else:
+            findings.add("evals-form", "it is no list of evals", None, path)
+
+
+def _check_triggers(value: list[Any], path: str, findings: _Findings) -> None:
+    for at, item in enumerate(value):
+        held = item if isinstance(item, dict) else {}
+        if not isinstance(held.get("query"), str) or not isinstance(held.get("should_trigger"), bool):
+            findings.add("trigger-form", f"entry {at} needs a query and should_trigger", None, path)
+        elif not isinstance(held.get("expected_skill", ""), str):
+            findings.add("trigger-form", f"expected_skill of entry {at} is no name", None, path)
+
+
+def _check_cases(skill: SkillDef, value: Mapping[str, Any], path: str, files: Files, findings: _Findings) -> None:
+    if value.get("skill_name", skill.name) != skill.name:
+        findings.add("evals-skill", f"it is for another skill than {skill.name!r}", None, path)
+    cases = value.get("evals")
+    if not isinstance(cases, list):
+        findings.add("evals-form", "'evals' is no list", None, path)
+        return
+    for at, item in enumerate(cases):
+        held = item if isinstance(item, dict) else {}
+        if not isinstance(held.get("prompt"), str) or not held["prompt"].strip():
+            findings.add("evals-form", f"entry {at} has no prompt", None, path)
+        named = held.get("files", [])
+        for file in named if isinstance(named, list) else [None]:
+            if not isinstance(file, str) or _normal(file) not in files:
+                findings.add(
+                    "evals-file-missing", f"entry {at} names the file {file!r}, which is not there", None, path
+                )

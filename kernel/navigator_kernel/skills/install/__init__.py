@@ -1,0 +1,1 @@
+"""Installing, updating and removing skills, in transactions."""

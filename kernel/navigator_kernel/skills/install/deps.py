@@ -1,0 +1,84 @@
+"""What the skill commands may reach, and the choices that a person makes for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from navigator_kernel.errors import KernelError
+from navigator_kernel.ports import NullAudit
+from navigator_kernel.skills.options import InstallOptions
+from navigator_kernel.text import clean
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.sources.repo_cache import RepoCache
+    from navigator_kernel.ports import Audit, Clock, Consents, Writer
+    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.skills.source.mapping import Row, SkillMapping
+    from navigator_kernel.skills.source.reading import Tree
+    from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+# A finding of level `error` blocks; None where nothing looked, which is not the same as nothing found.
+Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic] | None]"
+
+
+class SearchSpace(NamedTuple):
+    """The `skills` that there are, the names that the router finds for a query, best first, and those it is sure of."""
+
+    skills: Sequence[SkillDef]
+    names: Sequence[str]
+    sure: Collection[str]
+
+
+class InstallDeps(NamedTuple):
+    """What a change of the installed skills may reach.
+
+    `prepare` starts `scan` early, `ahead` begins to scan many skills at the same time, and `finish` ends both.
+    `private` are hosts that may be asked with the person's own credentials; `reserved` are names that no skill may look
+    like; `seek` is what the router finds for a query; `consents` keep what the person agreed to by typing a command,
+    `audit` what was done. `seen` writes the page of skills that were seen in sources. `progress` gets two counts: the
+    skills that were looked at, and all.
+    """
+
+    writer: Writer
+    clock: Clock
+    mapping: SkillMapping
+    scan: Scan | None = None
+    prepare: Callable[[], object] = bool
+    ahead: Callable[[Sequence[tuple[SkillDef, Mapping[str, bytes]]]], object] = len
+    finish: Callable[[], object] = bool
+    cache: Callable[[], RepoCache | None] = lambda: None
+    private: Callable[[], frozenset[str]] = frozenset
+    reserved: Callable[[], Iterable[str]] = tuple
+    seek: Callable[[str], SearchSpace | None] = lambda _query: None
+    consents: Callable[[], Consents | None] = lambda: None
+    audit: Callable[[], Audit] = NullAudit
+    seen: Writer | None = None
+    progress: Callable[[int, int], object] = lambda _done, _all: None
+
+    def observe(self, rows: Sequence[Row]) -> str:
+        """Adds `rows` to the person's page of known skills; why not, where that failed: an install does not fail for
+        it."""
+        try:
+            if self.seen is not None:
+                self.mapping.observe(rows, self.seen)
+        except KernelError as error:
+            return clean(f"the mapping was not updated: {error.message}", lines=False)
+        return ""
+
+
+def open_source_tree(source: Source, doors: InstallDeps, options: InstallOptions, *, install: bool = False) -> Tree:
+    """A context over the tree of `source`, of which skills are to be installed, or only looked at."""
+    from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
+
+    if install:
+        doors.prepare()
+    auth = options.auth or host_of(source.url) in doors.private()
+    ahead = (ready_to_change if install else ready_to_look,)
+    return open_source(source, cache=doors.cache(), offline=options.offline, auth=auth, ahead=ahead)
+
+
+def host_of(url: str) -> str:
+    """The host of a git URL, empty for a path."""
+    rest = url.partition("://")[2] or (url if "@" in url and ":" in url else "")
+    return rest.rpartition("@")[2].partition("/")[0].partition(":")[0].lower() if not url.startswith("file:") else ""

@@ -1,0 +1,173 @@
+"""Copies installed skills out of the project, into folders or into archives that come out alike everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import secrets
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.files.project_files import refuse_named
+from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
+from navigator_kernel.errors import IntegrityMismatch, Refused, UsageProblem
+from navigator_kernel.skills.catalog.digest import folder_files, tree_digest
+from navigator_kernel.skills.source.gate import SKILL_LIMIT
+from navigator_kernel.text import clean
+from navigator_kernel.values.receipt import InstalledFile
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.install.inventory import Installed
+
+ENDINGS = (".skill", ".zip")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip archive can tell
+_LEFT_OUT = frozenset({".git", "__pycache__"})
+
+
+class _File(NamedTuple):
+    data: bytes
+    mode: int
+
+
+class _Copy(Struct, frozen=True, kw_only=True):
+    """One skill as it goes out: its files by their path in it."""
+
+    name: str
+    files: Mapping[str, _File]
+    digest: str
+    changed: bool
+
+    def to_dict(self, path: Path) -> dict[str, Any]:
+        size = sum(len(file.data) for file in self.files.values())
+        base = {"name": self.name, "path": str(path), "files": len(self.files), "bytes": size}
+        return {**base, "digest": self.digest, "changed_since_installed": self.changed}
+
+
+def export(
+    skills: Sequence[Installed], target: Path, kept: Sequence[Path], *, packed: bool, force: bool, dry_run: bool
+) -> dict[str, Any]:
+    """`{target, form, dry_run, changed, skills: [{name, path, files, bytes, digest, changed_since_installed}]}`.
+
+    A `target` that ends in .skill or .zip becomes one archive, any other a folder with a folder for each skill, or with
+    `packed` a NAME.skill. Refused where something is there (`force` replaces a skill or an archive, nothing else), for
+    links, and below `kept`, the folders where skills are installed.
+    """
+    whole = target.suffix.lower() in ENDINGS
+    if target.suffix.lower() == ".skill" and len(skills) > 1:
+        raise UsageProblem(f"a .skill file holds one skill, not {len(skills)}", hint="name a .zip file, or a folder")
+    copies = [_copied(one) for one in skills]
+    ways = {copy.name: target if whole else target / (f"{copy.name}.skill" if packed else copy.name) for copy in copies}
+    _refuse_place(target, whole=whole)
+    refuse_kept(ways.values(), kept)
+    _refuse_taken(ways.values(), force=force, archives=whole or packed)
+    if not dry_run:
+        writer = FolderWriter([target])
+        groups = [copies] if whole else [[copy] for copy in copies]
+        for group in groups:
+            way = ways[group[0].name]
+            writer.write(way, _archive(group)) if whole or packed else _write_folder(group[0], way, writer)
+    told = [copy.to_dict(ways[copy.name]) for copy in copies]
+    form = "archive" if whole or packed else "folder"
+    return {"target": str(target), "form": form, "dry_run": dry_run, "changed": True, "skills": told}
+
+
+def refuse_kept(paths: Iterable[Path], kept: Iterable[Path]) -> None:
+    """Refused where a path lies in a folder of `kept`, or holds one, as both really lie."""
+    folders = [Path(os.path.realpath(folder)) for folder in kept]
+    for path in paths:
+        real = Path(os.path.realpath(path.parent), path.name)
+        if any(real.is_relative_to(folder) or folder.is_relative_to(real) for folder in folders):
+            hint = "name another place; navigator skill install changes what is installed"
+            raise Refused(f"{str(path)!r} is where skills are installed", hint=hint)
+
+
+def _copied(one: Installed) -> _Copy:
+    """Refused for links and special files, IntegrityMismatch where a file changes under way."""
+    skill = one.skill
+    if skill.folder is None:
+        data = read_bounded(skill.path, SKILL_LIMIT)
+        files = [InstalledFile(path="SKILL.md", sha256=_sha256(data), mode=0o644, size=len(data))]
+        return _Copy(name=skill.name, files={"SKILL.md": _File(data, 0o644)}, digest=tree_digest(files), changed=False)
+    listed = folder_files(skill.folder)
+    changed = one.receipt is not None and tree_digest(listed) != one.receipt.digest
+    if one.receipt is None:
+        listed = tuple(file for file in listed if not _LEFT_OUT & set(file.path.split("/")))
+    if sum(file.size for file in listed) > SKILL_LIMIT:
+        message = f"skill {skill.name!r} is over {SKILL_LIMIT} bytes"
+        raise Refused(message, hint="nobody could install it; move large files out", reason="too-large")
+    held = {file.path: _File(_read(skill.folder, file), file.mode) for file in listed}
+    return _Copy(name=skill.name, files=held, digest=tree_digest(listed), changed=changed)
+
+
+def _read(folder: Path, file: InstalledFile) -> bytes:
+    if "\\" in file.path or clean(file.path, lines=False) != file.path:
+        shown = clean(file.path, lines=False)
+        raise Refused(f"{shown!r} is no plain path", hint="give the file a plain name", reason="path-odd")
+    refuse_named(file.path.split("/"), file.path)
+    data = read_bounded(folder / file.path, SKILL_LIMIT)
+    if _sha256(data) != file.sha256:
+        raise IntegrityMismatch(f"{str(folder / file.path)!r} changes while it is read", hint="try again")
+    return data
+
+
+def _refuse_place(target: Path, *, whole: bool) -> None:
+    if target.is_symlink():
+        raise Refused(f"{str(target)!r} is a link", hint="name what it points to")
+    if not whole and os.path.lexists(target) and not target.is_dir():
+        raise Refused(f"{str(target)!r} is no folder", hint="name a folder, or a file that ends in .skill or .zip")
+
+
+def _refuse_taken(paths: Iterable[Path], *, force: bool, archives: bool) -> None:
+    taken = [path for path in dict.fromkeys(paths) if os.path.lexists(path)]
+    if taken and not force:
+        shown = ", ".join(repr(str(path)) for path in taken[:5])
+        raise Refused(f"there already: {shown}", hint="--force replaces it", paths=[str(path) for path in taken])
+    for path in taken:
+        if not (_is_file(path) if archives else _is_skill(path)):
+            what = "archive" if archives else "skill"
+            raise Refused(f"{str(path)!r} is there and is no {what}", hint="move it away, or name another place")
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _is_skill(path: Path) -> bool:
+    if path.is_symlink() or not path.is_dir():
+        return False
+    return any(entry.name.lower() == "skill.md" for entry in path.iterdir())
+
+
+def _archive(copies: Sequence[_Copy]) -> bytes:
+    """A zip archive with a folder for each skill; equal skills give equal bytes."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for copy in sorted(copies, key=lambda copy: copy.name):
+            for path, file in sorted(copy.files.items()):
+                info = zipfile.ZipInfo(f"{copy.name}/{path}", _EPOCH)
+                info.create_system = 3  # Unix, wherever it is packed: the modes are its
+                info.external_attr = (0o100000 | file.mode) << 16
+                archive.writestr(info, file.data, zipfile.ZIP_DEFLATED, 9)
+    return held.getvalue()
+
+
+def _write_folder(copy: _Copy, path: Path, writer: FolderWriter) -> None:
+    """The folder appears as a whole, or not at all."""
+    staged = path.with_name(f".navigator-{secrets.token_hex(8)}.tmp")
+    try:
+        for name, file in sorted(copy.files.items()):
+            writer.write(staged / name, file.data, mode=file.mode)
+        writer.remove(path)
+        writer.move(staged, path)
+    except BaseException:
+        writer.remove(staged)
+        raise
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,212 @@
+"""Installs what the lock file of the npm package `skills` names (`skills-lock.json`, version 1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.errors import Busy, Damaged, FetchFailed, Interrupted, KernelError, NotFound, Refused
+from navigator_kernel.skills.install.install import install
+from navigator_kernel.skills.source.address import Source, parse_source
+from navigator_kernel.text import clean, fold
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.place import InstallScope
+    from navigator_kernel.skills.install.deps import InstallDeps
+    from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+VERSION = 1
+FILE = "skills-lock.json"
+_SIZE_LIMIT = 16 * 1024 * 1024  # bytes
+_FOUND = {"github", "gitlab", "git", "local"}
+_UNREAD: Mapping[str, str] = {
+    "node_modules": "it comes from an npm package: navigator skill install ./node_modules/{source}",
+    "well-known": "it comes from a web page's index, which is not read: name its repository",
+}
+# How the package's JavaScript sorts ASCII (Unicode's collation, the root locale): all of this first, then case.
+_ORDER = {mark: at for at, mark in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz")}
+_CODES = {3, 4, 6, 7}  # exit codes that stay when every failure has the same
+
+Files = Mapping[str, bytes]
+
+
+class _Entry(Struct, frozen=True, kw_only=True):
+    """`wanted` is the skill's path in its source, else its name; `digest` the hash of its files when it was locked."""
+
+    name: str
+    source: Source
+    wanted: str
+    digest: str
+
+
+class _Run:
+    """One import: what came in, what did not, and the files that the installer read."""
+
+    def __init__(self, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> None:
+        self._place, self._options = place, options
+        self._scan = doors.scan
+        self._doors = doors._replace(scan=self._seen)
+        self._files: dict[str, Files] = {}
+        self.fresh: set[str] = set()
+        self.imported: list[dict[str, Any]] = []
+        self.skipped: list[dict[str, Any]] = []
+        self.codes: set[int] = set()
+
+    def skip(self, name: str, why: str, hint: str = "", code: str = "unsupported") -> None:
+        told = {"name": name, "why": why, "hint": hint, "code": code}
+        self.skipped.append({key: clean(value, lines=False) for key, value in told.items()})
+
+    def fail(self, name: str, error: KernelError) -> None:
+        self.codes.add(error.exit_code)
+        self.skip(name, error.message, error.hint, error.code)
+
+    def take(self, entries: Sequence[_Entry]) -> None:
+        """Installs skills of one source together; one by one where together they cannot be."""
+        try:
+            answer = self._install(entries)
+        except (Damaged, Busy, Interrupted):
+            raise
+        except KernelError as error:
+            if len(entries) > 1 and not isinstance(error, FetchFailed):
+                self._one_by_one(entries)
+                return
+            for entry in entries:
+                self.fail(entry.name, error)
+            return
+        if len(answer["skills"]) != len(entries):  # two entries mean one skill
+            self._one_by_one(entries)
+            return
+        for entry, told in zip(entries, answer["skills"], strict=True):
+            self._tell(entry, told, answer)
+
+    def _one_by_one(self, entries: Sequence[_Entry]) -> None:
+        for entry in entries:
+            self.take([entry])
+
+    def _install(self, entries: Sequence[_Entry]) -> Mapping[str, Any]:
+        wanted = [entry.wanted for entry in entries]
+        answer = install(entries[0].source, wanted, self._place, self._doors, self._options)
+        self.fresh |= {told["name"] for told in answer["skills"] if told["changed"]}
+        return answer
+
+    def _seen(self, skill: SkillDef, files: Files) -> Sequence[Diagnostic] | None:
+        self._files[skill.name] = files
+        return self._scan(skill, files) if self._scan is not None else None
+
+    def _tell(self, entry: _Entry, told: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        name = str(told["name"])
+        if any(one["name"] == name and one["source"] != answer["source"] for one in self.imported):
+            self.fail(entry.name, Refused(f"skill {name!r} comes from another entry", hint="install it with --as"))
+            return
+        notes = [] if fold(name) == fold(entry.name) else [f"it is called {name!r} now"]
+        if _differs(entry, self._files[name]):
+            notes.append("changed since it was locked")
+        head = {"name": name, "entry": clean(entry.name, lines=False), "source": answer["source"]}
+        head |= {"ref": entry.source.ref, "commit": answer["commit"], "path": told["path"], "digest": told["digest"]}
+        found = told["findings"]
+        self.imported.append({**head, "changed": name in self.fresh, "notes": notes, "findings": found})
+
+
+def import_lock(file: Path, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+    """`{file, level, dry_run, changed, imported: [{name, entry, source, ref, commit, path, digest, changed, notes,
+    findings}], skipped: [{name, why, hint, code}], exit_code}`. The file itself is only read.
+
+    What cannot be had is skipped with the reason; `exit_code` is not 0 where that was a failure. NotFound without the
+    file, Damaged where it is no lock of version 1.
+    """
+    run = _Run(place, doors, options)
+    groups: dict[object, list[_Entry]] = {}
+    for name, raw in sorted(_read(file).items()):
+        kind = str(raw.get("sourceType") or "github")
+        if kind not in _FOUND:
+            why = _UNREAD.get(kind, f"sources of the kind {kind!r} are unknown")
+            run.skip(name, why.format(source=raw.get("source", "")))
+            continue
+        try:
+            entry = _entry(name, raw, kind, file.parent)
+        except KernelError as error:
+            run.fail(name, error)
+            continue
+        groups.setdefault(entry.source, []).append(entry)
+    for entries in groups.values():
+        run.take(entries)
+    head = {"file": str(file), "level": place.level, "dry_run": options.dry_run, "changed": bool(run.fresh)}
+    imported = sorted(run.imported, key=lambda told: str(told["entry"]))
+    skipped = sorted(run.skipped, key=lambda told: str(told["name"]))
+    return {**head, "imported": imported, "skipped": skipped, "exit_code": _exit_code(run)}
+
+
+def foreign_hash(files: Files) -> str | None:
+    """SHA-256 over each file's path and bytes, as the npm package sorts them; None where we cannot sort like it."""
+    kept = {path: data for path, data in files.items() if not {".git", "node_modules"} & set(path.split("/")[:-1])}
+    if len(kept) > 1 and any(mark not in _ORDER for path in kept for mark in path.lower()):
+        return None
+    digest = hashlib.sha256()
+    for path in sorted(kept, key=_collated) if len(kept) > 1 else kept:
+        digest.update(path.encode() + kept[path])
+    return digest.hexdigest()
+
+
+def _collated(path: str) -> tuple[list[int], list[bool]]:
+    return [_ORDER[mark] for mark in path.lower()], [mark.isupper() for mark in path]
+
+
+def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        whole = json.loads(read_bounded(file, _SIZE_LIMIT))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotFound(f"there is no {str(file)!r}", hint="name the skills-lock.json") from error
+    except (ValueError, RecursionError, Refused) as error:
+        raise _damaged(file, "cannot be read") from error
+    entries = whole.get("skills") if isinstance(whole, dict) else None
+    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+        raise _damaged(file, "is no lock of skills")
+    if whole.get("version") != VERSION:
+        raise _damaged(file, f"has the version {str(whole.get('version'))[:20]!r}, not {VERSION}")
+    return entries
+
+
+def _damaged(file: Path, what: str) -> Damaged:
+    return Damaged(f"{str(file)!r} {what}", hint="a skills-lock.json of the npm package skills is read", path=str(file))
+
+
+def _entry(name: str, raw: Mapping[str, Any], kind: str, base: Path) -> _Entry:
+    """Refused or UsageProblem for a source that cannot be used."""
+    source = _text(raw, "sourceUrl") or _text(raw, "source")
+    if kind in {"git", "gitlab"} and not _text(raw, "sourceUrl") and ":" not in source:
+        raise NotFound(f"the lock names {source!r} and not the host", hint="install it by its URL")
+    wanted = _text(raw, "skillPath")
+    parsed = parse_source(source, base=base, ref="" if kind == "local" else _text(raw, "ref"))
+    if wanted and "/" not in (folder := wanted.rpartition("/")[0]):
+        parsed = replace(parsed, subpath=parsed.subpath or folder)  # a lone word could also be another skill's name
+    return _Entry(name=name, source=parsed, wanted=wanted or name, digest=_text(raw, "computedHash"))
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str:
+    value = raw.get(key)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _differs(entry: _Entry, files: Files) -> bool:
+    """Whether the files are known not to be those that were locked. Of a skill at the top of its repository some
+    versions of the package take the manifest alone."""
+    if not entry.digest or (found := foreign_hash(files)) is None:
+        return False
+    lone = {path: data for path, data in files.items() if path.lower() == "skill.md"}
+    top = "/" not in entry.wanted
+    return entry.digest != found and not (top and entry.digest == foreign_hash(lone))
+
+
+def _exit_code(run: _Run) -> int:
+    if not run.codes:
+        return 0
+    same = run.codes if len(run.codes) == 1 and not run.imported else {1}
+    return max(same) if same <= _CODES else 1

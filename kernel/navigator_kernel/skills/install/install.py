@@ -1,0 +1,256 @@
+"""How a skill gets in: the whole way from a source to a folder, its receipt and its records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
+from navigator_kernel.skills.catalog.digest import folder_digest
+from navigator_kernel.skills.formats.confusables import refuse_shape, shapes, skeleton
+from navigator_kernel.skills.formats.names import NAME, refuse_rename
+from navigator_kernel.skills.install.apply import check_changes, commit_changes
+from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
+from navigator_kernel.skills.install.left_out import LeftOut, failed, told_of
+from navigator_kernel.skills.install.links import own_links, refuse_unlinkable, told_links
+from navigator_kernel.skills.install.plans import PlannedSkill, drafts, refuse_twin, scanned, titled
+from navigator_kernel.skills.install.selection import Picked, Selection
+from navigator_kernel.skills.options import InstallOptions
+from navigator_kernel.skills.source.mapping import Row
+from navigator_kernel.skills.source.reading import SourceReader
+from navigator_kernel.text import clean, fold
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.place import InstallScope
+    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.skills.source.found import Found
+    from navigator_kernel.values.receipt import Receipt
+
+TAKEN = "name-taken"  # the reason of a Refused
+
+
+class PreparedInstall(NamedTuple):
+    """The plans of the skills that can be installed, those that cannot, and what was seen beside them. `several` says
+    that a problem of one skill is told and not raised, `named` that the skills were: if none of them comes, that is."""
+
+    made: Sequence[PlannedSkill]
+    left: Sequence[LeftOut]
+    siblings: tuple[Row, ...]
+    commit: str
+    label: str
+    several: bool = False
+    named: bool = False
+
+
+def install(
+    source: Source, wanted: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions
+) -> dict[str, Any]:
+    """`{source, commit, level, target, changed, dry_run, counts, skills: […], left_out: […]}`. All that can be
+    installed is, together, or nothing."""
+    refuse_rename(options.rename, wanted)
+    with open_source_tree(source, doors, options, install=True) as tree:
+        coming = collect(SourceReader(source, tree), wanted, doors, options)
+    return install_prepared(coming, place, doors, options)
+
+
+def collect(
+    reader: SourceReader, wanted: Sequence[str], doors: InstallDeps, options: InstallOptions
+) -> PreparedInstall:
+    """What an install brings, read to its end."""
+    reader.find()
+    selection = Selection(reader)
+    picked = selection.named(wanted, options.exclude) if wanted else _everything(selection, options)
+    several = len(picked.skills) + len(picked.left) > 1
+    if options.rename and several:
+        refuse_rename(options.rename, [skill.name for skill in picked.skills])
+    refused: list[tuple[Found, KernelError]] = []
+    drawn = drafts(picked.skills, reader, doors.clock, options.rename, refused, picked.files)
+    doors.ahead([(plan.skill, plan.contents) for plan in drawn])
+    found = {skill.folder: skill for skill in picked.skills}
+    made: list[PlannedSkill] = []
+    seen: dict[str, PlannedSkill] = {}
+    for at, plan in enumerate(drawn):
+        skill = found[plan.receipt.subpath]
+        try:
+            if not options.rename and skill.folder not in picked.by_path:
+                plan = titled(plan, skill, reader, selection.name_for(plan, skill))
+            refuse_twin(plan, seen)
+            made.append(scanned(plan, doors, options))
+        except (NotLoadable, Refused, UsageProblem) as error:
+            refused.append((skill, error))
+        doors.progress(at + 1, len(drawn))
+    if refused and not several:
+        raise refused[0][1]
+    left = [*picked.left, *(failed(skill, error) for skill, error in refused)]
+    if not made and (wanted or not several):
+        raise _none(left)
+    return PreparedInstall(
+        made, left, observe_catalogue(reader), reader.tree.commit, reader.source.label, several, bool(wanted)
+    )
+
+
+def install_prepared(
+    coming: PreparedInstall, place: InstallScope, doors: InstallDeps, options: InstallOptions
+) -> dict[str, Any]:
+    """What `install` tells, once it is done."""
+    made, left = list(coming.made), list(coming.left)
+    fresh: set[str] = set()
+    linked, links = own_links(place), list[str]()
+
+    def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
+        bringing: list[PlannedSkill] = []
+        names = names_in(place)
+        there = (name.removesuffix(".md") for alike in names.values() for name in alike)
+        known = shapes([*receipts, *doors.reserved(), *filter(NAME.fullmatch, there)])
+        for plan in coming.made:
+            try:
+                is_new = _is_new(plan, place, receipts, names, known, options)
+                refuse_unlinkable(place, [plan.receipt.name] if options.link else [])
+            except Refused as error:
+                if not coming.several:
+                    raise
+                made.remove(plan)
+                left.append(told_of(plan.receipt.name, plan.receipt.subpath or ".", error))
+                continue
+            known.setdefault(skeleton(plan.receipt.name), []).append(plan.receipt.name)
+            bringing += [plan] if is_new else []
+            links.extend([plan.receipt.name] if options.link else [])  # of `apply`, which reads them after this
+        if coming.named and not made:
+            raise _none(left)
+        fresh.update(plan.receipt.name for plan in bringing)
+        fresh.update(set(links) - linked)
+        return bringing, ()
+
+    if options.dry_run:
+        check_changes(place, decide)
+    else:
+        commit_changes(place, doors, decide, links=links, agrees=lambda _plan, _before: True)
+        doors.observe(coming.siblings)
+    head = {"source": coming.label, "commit": coming.commit, "level": place.level, "target": place.target}
+    told = [tell(plan, place, {*linked, *links}, changed=plan.receipt.name in fresh) for plan in made]
+    code = 1 if any(one.is_failure for one in left) else 0
+    others = [one.to_dict() for one in sorted(left, key=lambda one: (one.path, one.name))]
+    done = {"changed": bool(fresh), "dry_run": options.dry_run, "counts": _counts(told, left)}
+    return {**head, **done, "skills": told, "left_out": others, "exit_code": code}
+
+
+def _counts(told: Sequence[Mapping[str, Any]], left: Sequence[LeftOut]) -> dict[str, int]:
+    """`found` is the sum of the others; `there` are those that lay here just so."""
+    changed, blocked = sum(one["changed"] for one in told), sum(one.state == "blocked" for one in left)
+    found, skipped = len(told) + len(left), len(left) - blocked
+    return {"found": found, "installed": changed, "there": len(told) - changed, "skipped": skipped, "blocked": blocked}
+
+
+def _none(left: Sequence[LeftOut]) -> KernelError:
+    """What to raise where nothing of what was asked for can be installed."""
+    if len(left) == 1:
+        return left[0].error
+    errors = [one.error for one in left if one.is_failure] or [UsageProblem("nothing is left to install")]
+    first = errors[0]
+    others = "; ".join(error.message for error in errors[1:4])
+    message = f"nothing was installed: {first.message}" + (f"; {others}" if others else "")
+    blocked = (error.hint for error in errors[1:4] if error.data.get("blocked_by"))
+    hint = "; ".join(dict.fromkeys((first.hint, *blocked)))
+    return type(first)(message, hint=hint, **{**first.data, "left_out": [one.to_dict() for one in left]})
+
+
+def _is_new(
+    plan: PlannedSkill,
+    place: InstallScope,
+    receipts: Mapping[str, Receipt],
+    names: Mapping[str, Sequence[str]],
+    known: Mapping[str, Sequence[str]],
+    options: InstallOptions,
+) -> bool:
+    """Whether there is anything to do. Refused where something that is here, or comes before, keeps it out."""
+    if _settled(plan, place, receipts, names, options):
+        return False
+    if plan.receipt.name not in receipts:
+        refuse_shape(plan.receipt.name, known)
+    return True
+
+
+def observe_catalogue(reader: SourceReader) -> tuple[Row, ...]:
+    """A row of the mapping for every skill of the source, described where its manifest was read (X-35)."""
+    repository = reader.source.repository
+    rows = []
+    for found in reader.found if repository else ():
+        skill = reader.known(found)
+        name, text = (skill.name, skill.description) if skill else (found.name, "")
+        rows.append(Row(name, text, repository, found.folder))
+    return tuple(rows)
+
+
+def _settled(
+    plan: PlannedSkill,
+    place: InstallScope,
+    receipts: Mapping[str, Receipt],
+    names: Mapping[str, Sequence[str]],
+    options: InstallOptions,
+) -> bool:
+    """Whether the skill lies here already just so. Refused where what lies here is not ours to replace. `names` is what
+    `names_in` told."""
+    wanted, target = plan.receipt, place.skills / plan.receipt.name
+    refuse_taken(wanted.name, place, names)
+    held = receipts.get(wanted.name)
+    if held is None:
+        if os.path.lexists(target):
+            hint = "move the folder away, or choose another name with --as, or another level"
+            raise Refused(f"{str(target)!r} was not installed by navigator", hint=hint, reason=TAKEN)
+        return False
+    if (held.source, held.subpath) != (wanted.source, wanted.subpath):
+        origin = f"{held.source} {held.subpath}".strip()
+        hint = f"install it under another name with --as, or {options.command('uninstall', wanted.name)} first"
+        raise Refused(f"skill {wanted.name!r} is installed from another source: {origin!r}", hint=hint, reason=TAKEN)
+    if not os.path.lexists(target):
+        return False
+    if target.is_symlink() or folder_digest(target) != held.digest:
+        hint = f"{options.command('verify', wanted.name)} names the changes; uninstall it to start afresh"
+        raise Refused(f"skill {wanted.name!r} was changed since it was installed", hint=hint, reason="edited")
+    return held.digest == wanted.digest
+
+
+def names_in(place: InstallScope) -> dict[str, list[str]]:
+    """What lies in the place's folder by the form in which names are compared; a page `x.md` is called `x`."""
+    found: dict[str, list[str]] = {}
+    for path in place.skills.iterdir() if place.skills.is_dir() else ():
+        found.setdefault(fold(path.name.removesuffix(".md")), []).append(path.name)
+    return found
+
+
+def refuse_taken(name: str, place: InstallScope, names: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Refused where the folder has one that reads like `name` and is written otherwise."""
+    for other in (names_in(place) if names is None else names).get(fold(name), ()):
+        if other != name:
+            message = f"{other!r} is there already and reads like {name!r}"
+            raise Refused(message, hint="move it away first", reason=TAKEN)
+
+
+def tell(plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, changed: bool) -> dict[str, Any]:
+    """What the answer says of one skill; `linked` are those that have a link afterwards."""
+    receipt = plan.receipt
+    return {
+        "name": receipt.name,
+        "path": place.told(place.skills / receipt.name),
+        "links": told_links(place, linked, receipt.name),
+        "kind": plan.skill.kind,
+        "digest": receipt.digest,
+        "files": len(receipt.files),
+        "verdict": receipt.verdict,
+        "changed": changed,
+        "findings": [finding.to_dict() for finding in (*plan.findings, *plan.skill.diagnostics)],
+    }
+
+
+def _everything(selection: Selection, options: InstallOptions) -> Picked:
+    """All skills, where that was said or there is one only; UsageProblem otherwise."""
+    if options.everything or selection.is_lone:
+        return selection.everything(options.exclude)
+    reader = selection.reader
+    meant = [skill for skill in reader.found if skill.role == "skill"] or reader.found
+    names = sorted({fold(skill.name): clean(skill.name, lines=False) for skill in meant}.values())
+    listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    message = f"{reader.source.label!r} holds {len(names)} skills and none is named"
+    more = {"choices": selection.choices()} if options.choosing else {}
+    raise UsageProblem(message, hint=f"add --skill NAME or --all; it has: {listed}", skills=names, **more)

@@ -1,0 +1,160 @@
+"""What is installed, as its folders say, with what their receipts add (LIF-1, LIF-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from navigator_kernel.errors import Damaged, KernelError
+from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
+from navigator_kernel.skills.catalog.digest import folder_files, shipped_digest
+from navigator_kernel.skills.catalog.receipts import read_receipt, read_receipts
+from navigator_kernel.skills.catalog.roots import Root
+from navigator_kernel.skills.install.links import own_links, told_links
+from navigator_kernel.text import clean
+from navigator_kernel.values.resource import Diagnostic, SkillDef
+from navigator_kernel.values.standing import install_subject
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.place import InstallScope
+    from navigator_kernel.values.receipt import InstalledFile, Receipt
+
+Status = Literal["managed", "unmanaged", "shipped"]
+
+
+class Installed(NamedTuple):
+    """`receipt` is there exactly for a managed skill; `links` are those of ours that lead to it."""
+
+    skill: SkillDef
+    place: InstallScope
+    status: Status
+    receipt: Receipt | None
+    links: tuple[str, ...] = ()
+    agreed: frozenset[str] = frozenset()
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether an install command of this person recorded what the receipt says: a clone can bring any receipt."""
+        held = self.receipt
+        if held is None:
+            return False
+        return install_subject(held.name, clean(held.origin, lines=False), held.digest) in self.agreed
+
+    def to_dict(self) -> dict[str, Any]:
+        skill, receipt = self.skill, self.receipt
+        return {
+            "name": clean(skill.name, lines=False),
+            "description": clean(skill.description, lines=False),
+            "kind": skill.kind,
+            "status": self.status,
+            "level": self.place.level,
+            "enabled": skill.enabled,
+            "path": self.place.told(skill.folder or skill.path),
+            "links": list(self.links),
+            "source": clean(receipt.source, lines=False) if receipt and self.is_proven else "",
+            "commit": clean(receipt.commit, lines=False) if receipt and self.is_proven else "",
+            "claimed_source": clean(receipt.source, lines=False) if receipt and not self.is_proven else "",
+        }
+
+
+def inventory(
+    places: Sequence[InstallScope],
+    disabled: frozenset[str],
+    shipped: Mapping[str, str],
+    agreed: frozenset[str] = frozenset(),
+) -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
+    """Every installed skill by name, the first place winning, and what could not be read.
+
+    `shipped` maps a name to the digest that this release ships: these bytes are shipped wherever they lie. `agreed` are
+    the subjects that the person agreed to.
+    """
+    receipts: dict[Path, Mapping[str, Receipt]] = {}
+    notes: list[Diagnostic] = []
+    for place in places:
+        damaged: list[str] = []
+        receipts[place.skills] = read_receipts(place, damaged)
+        notes += [_damaged(name, place) for name in damaged]
+    roots = tuple(Root(path=place.skills, level=place.level) for place in places)
+    catalogue = ResourceCatalogue(roots=roots, disabled=lambda: disabled)
+    held = catalogue.list_resources(enabled_only=False)
+    found = _installed(held, places, shipped, agreed, lambda place, name: receipts[place.skills].get(name))
+    return found, (*notes, *catalogue.diagnostics())
+
+
+def recorded(
+    skills: Sequence[SkillDef], places: Sequence[InstallScope], shipped: Mapping[str, str], agreed: frozenset[str]
+) -> tuple[Installed, ...]:
+    """`skills`, which lie in `places`, with what is on record of each; a damaged receipt counts as none."""
+
+    def receipt_of(place: InstallScope, name: str) -> Receipt | None:
+        with suppress(Damaged):
+            return read_receipt(place, name)
+        return None
+
+    return _installed(skills, places, shipped, agreed, receipt_of)
+
+
+def _installed(
+    skills: Iterable[SkillDef],
+    places: Sequence[InstallScope],
+    shipped: Mapping[str, str],
+    agreed: frozenset[str],
+    receipt_of: Callable[[InstallScope, str], Receipt | None],
+) -> tuple[Installed, ...]:
+    by_path = {place.skills: place for place in reversed(places)}
+    linked = {place.skills: own_links(place) for place in places}
+    found = []
+    for skill in skills:
+        top = (skill.folder or skill.path).parent
+        receipt = receipt_of(by_path[top], skill.folder.name) if skill.folder else None
+        links = told_links(by_path[top], linked[top], skill.folder.name) if skill.folder else ()
+        found.append(Installed(skill, by_path[top], _status(skill, receipt, shipped), receipt, tuple(links), agreed))
+    return tuple(found)
+
+
+def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:
+    """What in `folder` is not as `receipt` says: `{modified, missing, extra, mode}`, all empty where nothing is."""
+    wanted = {file.path: file for file in receipt.files}
+    problems: dict[str, list[str]] = {"modified": [], "missing": [], "extra": [], "mode": []}
+    try:
+        held = {file.path: file for file in folder_files(folder)}
+    except KernelError as error:
+        what = "missing" if error.code == "not_found" else "modified"
+        problems[what] = sorted(map(_clean, wanted)) if what == "missing" else [_clean(error.message)]
+        return problems
+    problems["missing"] = sorted(_clean(path) for path in wanted if path not in held)
+    problems["extra"] = sorted(_clean(path) for path in held if path not in wanted)
+    for path, what in _changes(wanted, held):
+        problems[what].append(_clean(path))
+    return problems
+
+
+def _changes(wanted: Mapping[str, InstalledFile], held: Mapping[str, InstalledFile]) -> Iterator[tuple[str, str]]:
+    for path in sorted(wanted.keys() & held.keys()):
+        if wanted[path].sha256 != held[path].sha256:
+            yield path, "modified"
+        elif wanted[path].mode != held[path].mode:
+            yield path, "mode"
+
+
+def _status(skill: SkillDef, receipt: Receipt | None, shipped: Mapping[str, str]) -> Status:
+    if receipt:
+        return "managed"
+    if skill.folder is None or skill.name not in shipped:
+        return "unmanaged"
+    try:
+        return "shipped" if shipped_digest(skill.folder) == shipped[skill.name] else "unmanaged"
+    except KernelError:
+        return "unmanaged"
+
+
+def _damaged(name: str, place: InstallScope) -> Diagnostic:
+    path = str(place.inner / f"{name}.json")
+    message = f"the receipt of {name!r} cannot be read; the skill counts as unmanaged"
+    return Diagnostic(code="receipt-damaged", level="error", path=path, message=message)
+
+
+def _clean(text: str) -> str:
+    return clean(text, lines=False)

@@ -1,0 +1,198 @@
+"""What skills are to be on disk: their checked files, their receipts, and what scanners found."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
+from navigator_kernel.skills.catalog.digest import tree_digest
+from navigator_kernel.skills.formats.manifest import read_manifest
+from navigator_kernel.skills.options import InstallOptions
+from navigator_kernel.skills.scan.acceptance import Judged, facts, judged, refusal
+from navigator_kernel.skills.scan.commands import findings as command_findings
+from navigator_kernel.skills.source.discover import Tree
+from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.gate import SKILL_LIMIT, PlannedFile, admit, unread_links
+from navigator_kernel.text import clean, fold
+from navigator_kernel.values.job import consent_subject
+from navigator_kernel.values.receipt import NOT_SCANNED, Accepted, InstalledFile, Receipt, Verdict
+from navigator_kernel.values.standing import install_subject
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock
+    from navigator_kernel.skills.install.deps import InstallDeps
+    from navigator_kernel.skills.source.reading import SourceReader
+    from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+
+class PlannedSkill(NamedTuple):
+    """One skill as it is to lie on disk: `contents` by path inside it. `verdict` is what was found here and now; the
+    receipt's may be that of a lock file."""
+
+    skill: SkillDef
+    receipt: Receipt
+    contents: Mapping[str, bytes]
+    findings: tuple[Diagnostic, ...] = ()
+    verdict: Verdict = "not_scanned"
+    granted: tuple[str, ...] = ()  # what the person accepts by naming it in this command
+
+    @property
+    def agreements(self) -> tuple[str, ...]:
+        """What a typed install command agrees to: that these bytes come from there and, of a skill with a command, that
+        it runs with nothing more than its own folder; nothing where scanners did not look at all of it."""
+        if self.verdict not in {"ok", "warn"}:
+            return ()
+        name, digest, origin = self.receipt.name, self.receipt.digest, clean(self.receipt.origin, lines=False)
+        command = (consent_subject("type_a", name, digest, origin),) if self.skill.kind == "A" else ()
+        return (install_subject(name, origin, digest), *command)
+
+
+def drafts(
+    chosen: Sequence[Found],
+    reader: SourceReader,
+    clock: Clock,
+    rename: str = "",
+    refused: list[tuple[Found, KernelError]] | None = None,
+    files: Mapping[str, tuple[PlannedFile, ...]] | None = None,
+) -> list[PlannedSkill]:
+    """Refused where files may not lie here, NotLoadable where a manifest cannot be used. `rename` is the name of the
+    one skill in `chosen`; with `refused` a skill that fails is added to it and left out. `files` is what `safe_files`
+    found of each, where that was asked before.
+    """
+    left = [] if refused is None else refused
+    files = safe_files(chosen, reader, left) if files is None else files
+    if left and refused is None:
+        raise left[0][1]
+    blobs, large = reader.read_apart({folder: [file.oid for file in planned] for folder, planned in files.items()})
+    left += [(skill, large[skill.folder]) for skill in chosen if skill.folder in large]
+    now = clock.now()
+    made: list[PlannedSkill] = []
+    for skill in chosen:
+        if skill.folder not in files or skill.folder in large:
+            continue
+        contents = {file.path: blobs[file.oid] for file in files[skill.folder]}
+        modes = {file.path: file.mode for file in files[skill.folder]}
+        try:
+            manifest = reader.manifest_from(skill, contents[skill.inner(skill.manifest)])
+            plan = _plan(manifest, skill, contents, modes, reader, now)
+            made.append(titled(plan, skill, reader, rename))
+        except (NotLoadable, Refused) as error:
+            left.append((skill, error))
+    if left and refused is None:
+        raise left[0][1]
+    return made
+
+
+def safe_files(
+    chosen: Sequence[Found], reader: SourceReader, refused: list[tuple[Found, KernelError]]
+) -> dict[str, tuple[PlannedFile, ...]]:
+    """What may be written of each skill, by its folder in the tree; `refused` gets the others."""
+    whole, links = Tree(reader.tree.entries), dict(reader.links)
+    while ids := unread_links(chosen, links, whole):
+        links |= reader.read(ids)
+    files: dict[str, tuple[PlannedFile, ...]] = {}
+    for skill in chosen:
+        try:
+            files[skill.folder] = admit(skill, links, whole)
+        except Refused as error:
+            refused.append((skill, error))
+    return files
+
+
+def titled(plan: PlannedSkill, skill: Found, reader: SourceReader, name: str) -> PlannedSkill:
+    """The plan of the same skill under `name`, as it is where that is empty or its own."""
+    if name in {"", plan.receipt.name}:
+        return plan
+    manifest, contents = _renamed(plan.skill, plan.contents, skill, name)
+    modes = {file.path: file.mode for file in plan.receipt.files}
+    made = _plan(manifest, skill, contents, modes, reader, plan.receipt.installed_at)
+    return made._replace(receipt=replace(made.receipt, declared=plan.receipt.name))
+
+
+def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
+    """UsageProblem where one of `seen`, to which the plan is added otherwise, has its name."""
+    first = seen.setdefault(fold(plan.receipt.name), plan)
+    if first is not plan:
+        paths = [first.receipt.subpath, plan.receipt.subpath]
+        hint = f"install one of them under another name with --as: {clean(', '.join(paths), lines=False)}"
+        raise UsageProblem(f"two skills call themselves {plan.receipt.name!r}", hint=hint, paths=paths)
+
+
+def scanned(plan: PlannedSkill, doors: InstallDeps, options: InstallOptions | None = None) -> PlannedSkill:
+    """The plan with the verdict of the scanners; Refused where one blocks it and the person did not accept that."""
+    options = options or InstallOptions()
+    seen = None if doors.scan is None else doors.scan(plan.skill, plan.contents)
+    if seen is None:
+        return plan
+    findings = (*seen, *command_findings(plan.skill, plan.contents))
+    judgement = Judged((), (), ())
+    if any(finding.level == "error" for finding in findings):
+        consents = doors.consents()
+        subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
+        judgement = judged(plan.receipt, findings, options.accept, subjects)
+    if judgement.blocking:
+        raise refusal(plan.receipt, findings, judgement.blocking, options)
+    left = [replace(one, level="warning") if one in judgement.accepted else one for one in findings]
+    accepted = tuple(Accepted(**facts(one)) for one in judgement.accepted)
+    verdict = verdict_of(left)
+    receipt = replace(plan.receipt, verdict=verdict, accepted=accepted)
+    return plan._replace(receipt=receipt, findings=tuple(left), verdict=verdict, granted=judgement.granted)
+
+
+def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
+    """What scanners' findings come to; None where none of them looked."""
+    if findings is None:
+        return "not_scanned"
+    if any(finding.level == "error" for finding in findings):
+        return "block"
+    if any(finding.code == NOT_SCANNED for finding in findings):
+        return "not_scanned"
+    return "warn" if any(finding.level == "warning" for finding in findings) else "ok"
+
+
+def _plan(
+    manifest: SkillDef,
+    found: Found,
+    contents: Mapping[str, bytes],
+    modes: Mapping[str, int],
+    reader: SourceReader,
+    now: str,
+) -> PlannedSkill:
+    if sum(map(len, contents.values())) > SKILL_LIMIT:
+        message = f"skill {manifest.name!r} is over {SKILL_LIMIT} bytes"
+        raise Refused(message, hint="tell its author", reason="too-large")
+    files = tuple(
+        InstalledFile(path=path, sha256=hashlib.sha256(data).hexdigest(), mode=modes[path], size=len(data))
+        for path, data in sorted(contents.items())
+    )
+    receipt = Receipt(
+        name=manifest.name,
+        source=reader.source.url,
+        ref=reader.source.ref,
+        commit=reader.tree.commit,
+        subpath=found.folder,
+        tree=found.tree if reader.tree.commit else "",
+        files=files,
+        digest=tree_digest(files),
+        verdict="not_scanned",
+        installed_at=now,
+    )
+    return PlannedSkill(skill=manifest, receipt=receipt, contents=contents)
+
+
+def _renamed(
+    manifest: SkillDef, contents: Mapping[str, bytes], found: Found, name: str
+) -> tuple[SkillDef, Mapping[str, bytes]]:
+    """The skill under another name: the one line that says it is written anew, nothing else."""
+    path = found.inner(found.manifest)
+    line = re.compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
+    data, count = line.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)
+    changed = read_manifest(data, path=manifest.path, folder=manifest.folder) if count else manifest
+    if changed.name != name:
+        raise NotLoadable(f"skill {manifest.name!r} says its name nowhere", hint="leave --as out", reason="no-name")
+    return replace(changed, name=name), {**contents, path: data}

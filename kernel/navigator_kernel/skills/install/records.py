@@ -1,0 +1,96 @@
+"""The rows of skills.db: an index derived from folders and receipts (LIF-13; part 3, item 4; X-38)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.adapters.files.database import read_rows, table_bytes
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.errors import KernelError
+from navigator_kernel.skills.formats.manifest import read_manifest
+from navigator_kernel.skills.source.address import GITHUB
+from navigator_kernel.text import clean
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.place import InstallScope
+    from navigator_kernel.values.receipt import Receipt
+    from navigator_kernel.values.resource import SkillDef
+
+_MANIFEST_LIMIT = 10 * 1024 * 1024  # bytes
+_MARK = "tree_digest"  # a row without it is not ours, and stays as it is
+
+
+def records_bytes(
+    place: InstallScope,
+    receipts: Mapping[str, Receipt],
+    *,
+    coming: Mapping[str, SkillDef] | None = None,
+    rebuild: bool = False,
+) -> bytes:
+    """What skills.db is to hold. `coming` are skills that are not in their places yet; `rebuild` leaves out what the
+    file held, which then need not be readable."""
+    others = [] if rebuild else [row for row in read_rows(place.database) if _MARK not in row]
+    siblings = Counter(receipt.source for receipt in receipts.values())
+    coming = coming or {}
+    rows = [_row(receipts[name], place, siblings, coming.get(name)) for name in sorted(receipts)]
+    path = place.inner / "none" if rebuild else place.database
+    return table_bytes(path, [*rows, *others])
+
+
+def manifest_in(folder: Path) -> SkillDef | None:
+    """The skill in an installed folder, None where its manifest is missing or cannot be used."""
+    for name in ("SKILL.md", "skill.md"):
+        try:
+            data = read_bounded(folder / name, _MANIFEST_LIMIT)
+            return read_manifest(data, path=folder / name, folder=folder)
+        except FileNotFoundError:
+            continue
+        except KernelError:
+            return None
+    return None
+
+
+def repository_of(source: str) -> str:
+    """`owner/repo` of a GitHub URL, else empty."""
+    return source.removeprefix(GITHUB).removesuffix(".git") if source.startswith(GITHUB) else ""
+
+
+def _row(receipt: Receipt, place: InstallScope, siblings: Mapping[str, int], coming: SkillDef | None) -> dict[str, Any]:
+    folder = place.skills / receipt.name
+    skill = coming or manifest_in(folder)
+    repository = repository_of(receipt.source)
+    child = bool(receipt.subpath)
+    description = clean(skill.description, lines=False) if skill else ""
+    words = (receipt.name, description, *(skill.tags + skill.keywords_cn if skill else ()))
+    return {
+        "id": receipt.name,
+        "name": receipt.name,
+        "folder_name": receipt.name,
+        "description": description,
+        "category": _clean(skill.category) if skill else "",
+        "tags": [_clean(tag) for tag in skill.tags] if skill else [],
+        "keywords_cn": [_clean(word) for word in skill.keywords_cn] if skill else [],
+        "package_type": "child" if child else "standalone",
+        "parent": (repository or receipt.source).rpartition("/")[2].removesuffix(".git") if child else "",
+        "parent_repo": repository if child else "",
+        "child_count": 0 if child else siblings[receipt.source] - 1,
+        "repo": repository or receipt.source,
+        "stars": None,
+        "install": f"install {repository or receipt.source}" + (f" --skill {receipt.name}" if child else ""),
+        "installed": coming is not None or folder.is_dir(),
+        "installed_path": place.told(folder),
+        "last_updated": receipt.installed_at,
+        "synced_at": receipt.installed_at,
+        "search_index": _clean(" ".join(words)).casefold(),
+        "source_file": "github" if repository else "manual",
+        "commit": receipt.commit,
+        _MARK: receipt.digest,
+        "kind": skill.kind if skill else "B",
+    }
+
+
+def _clean(text: str) -> str:
+    return clean(text, lines=False)

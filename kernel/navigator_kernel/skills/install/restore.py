@@ -1,0 +1,151 @@
+"""Brings back exactly what a lock file says, byte for byte, or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from navigator_kernel.errors import Damaged, IntegrityMismatch, NotFound, Refused
+from navigator_kernel.skills.catalog.digest import folder_digest, tree_digest
+from navigator_kernel.skills.catalog.receipts import read_receipts
+from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.skills.install.apply import check_changes, commit_changes
+from navigator_kernel.skills.install.install import names_in, refuse_taken
+from navigator_kernel.skills.install.links import own_links, refuse_unlinkable, told_links
+from navigator_kernel.skills.install.lockfile import Entries, read_lock
+from navigator_kernel.skills.install.origin import open_origin, planned, source_from_receipt
+from navigator_kernel.skills.install.plans import scanned
+from navigator_kernel.text import clean
+from navigator_kernel.values.receipt import Receipt, receipt_from
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.place import InstallScope
+    from navigator_kernel.skills.install.deps import InstallDeps
+    from navigator_kernel.skills.install.plans import PlannedSkill
+    from navigator_kernel.skills.options import InstallOptions
+
+
+def install_frozen(place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+    """`{level, target, dry_run, changed, skills: [{name, action, links}]}`.
+
+    NotFound without a lock file, IntegrityMismatch where a source no longer has these bytes, Refused where something
+    else is installed here.
+    """
+    if not place.lock.is_file():
+        raise NotFound(f"there is no {place.told(place.lock)!r}", hint="install a skill, or run it where the lock is")
+    wanted = receipts_in(read_lock(place.lock), place, doors)
+    extra = sorted(read_receipts(place).keys() - wanted.keys())
+    if extra:
+        hint = "uninstall them, or leave --frozen out"
+        raise Refused(f"installed and not in the lock: {', '.join(extra)}", hint=hint, skills=extra)
+    return _returned(wanted, (), place, doors, options)
+
+
+def rollback(to: str, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+    """The same for an earlier lock file, named by its stamp; what it lacks is uninstalled. NotFound for none."""
+    stamps = sorted(path.stem for path in place.locks.glob("*.json"))
+    chosen = [stamp for stamp in stamps if stamp.startswith(to)] if to else stamps[-1:]
+    if len(chosen) != 1:
+        hint = f"--to one of: {', '.join(stamps[-10:])}" if stamps else "nothing was changed here yet"
+        raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
+    wanted = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, doors)
+    going = sorted(read_receipts(place).keys() - wanted.keys())
+    return {"to": chosen[0], **_returned(wanted, going, place, doors, options)}
+
+
+def receipts_in(entries: Entries, place: InstallScope, doors: InstallDeps) -> dict[str, Receipt]:
+    """What a lock file's entries say as receipts; Damaged where one is none."""
+    now, found = doors.clock.now(), {}
+    for name, entry in entries.items():
+        try:
+            found[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
+            if not NAME.fullmatch(name) or tree_digest(found[name].files) != found[name].digest:
+                raise ValueError("it contradicts itself")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            hint = "navigator doctor --repair rebuilds it"
+            raise Damaged(f"the lock's entry of {name!r} cannot be read", hint=hint, path=str(place.lock)) from error
+    return found
+
+
+def _returned(
+    wanted: Mapping[str, Receipt],
+    going: Sequence[str],
+    place: InstallScope,
+    doors: InstallDeps,
+    options: InstallOptions,
+) -> dict[str, Any]:
+    held = read_receipts(place)
+    missing = [receipt for name, receipt in wanted.items() if not _is_there(receipt, held.get(name), place)]
+    coming = _fetched(missing, doors, options)
+
+    linked, links = own_links(place), list(wanted) if options.link else []
+
+    def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
+        refuse_unlinkable(place, links)
+        names = names_in(place)
+        for name in (*(plan.receipt.name for plan in coming), *going):
+            refuse_taken(name, place, names)
+            _refuse_loss(name, receipts, place, options)
+        return coming, going
+
+    if options.dry_run:
+        check_changes(place, decide)
+    else:
+        commit_changes(place, doors, decide, links=links)
+    actions = {**dict.fromkeys(wanted, "kept"), **{one.name: "restored" for one in missing}}
+    actions |= dict.fromkeys(going, "removed")
+    told = [
+        {"name": name, "action": action, "links": told_links(place, {*linked, *links}, name)}
+        for name, action in sorted(actions.items())
+    ]
+    changed = bool(coming or going or set(links) - linked)
+    head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
+    return {**head, "changed": changed, "skills": told}
+
+
+def _is_there(wanted: Receipt, held: Receipt | None, place: InstallScope) -> bool:
+    """Whether the skill lies here just so, with a receipt that says the same."""
+    target = place.skills / wanted.name
+    if held is None or target.is_symlink() or not target.is_dir():
+        return False
+    same = replace(held, installed_at=wanted.installed_at) == wanted
+    return same and folder_digest(target) == wanted.digest
+
+
+def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> None:
+    """Refused where a folder would be replaced whose bytes nobody has elsewhere."""
+    target, held = place.skills / name, receipts.get(name)
+    if not os.path.lexists(target):
+        return
+    if held is None:
+        raise Refused(f"{str(target)!r} was not installed by navigator", hint="move the folder away")
+    if (target.is_symlink() or folder_digest(target) != held.digest) and not options.force:
+        hint = f"navigator skill verify {name} names the changes; --force replaces them"
+        raise Refused(f"skill {name!r} was changed since it was installed", hint=hint)
+
+
+def _fetched(missing: Sequence[Receipt], doors: InstallDeps, options: InstallOptions) -> list[PlannedSkill]:
+    """The plans of `missing`, each source opened once a commit; IntegrityMismatch where bytes differ."""
+    groups: dict[tuple[str, str], list[Receipt]] = {}
+    for receipt in missing:
+        groups.setdefault((receipt.source, receipt.commit), []).append(receipt)
+    if missing:
+        doors.prepare()
+    made: list[PlannedSkill] = []
+    for (_, commit), receipts in groups.items():
+        with open_origin(source_from_receipt(receipts[0], ref=commit), doors, options) as reader:
+            places = {found.folder: found for found in reader.found}
+            gone = [receipt.name for receipt in receipts if receipt.subpath not in places]
+            if gone:
+                raise IntegrityMismatch(f"{reader.source.label!r} has no {gone[0]!r} any more", hint="update the lock")
+            plans = planned([(receipt, places[receipt.subpath]) for receipt in receipts], reader, doors)
+        doors.ahead([(plan.skill, plan.contents) for plan in plans])
+        for receipt, plan in zip(receipts, plans, strict=True):
+            if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
+                message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
+                raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
+            made.append(scanned(plan, doors)._replace(receipt=receipt))
+    return made

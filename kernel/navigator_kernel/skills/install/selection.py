@@ -1,0 +1,208 @@
+"""Which skills of a source are to be installed, under which names, and which are not, for what reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from navigator_kernel.errors import KernelError, SkillNotFound, UsageProblem
+from navigator_kernel.skills.install.left_out import LeftOut, failed, left_out, told_of
+from navigator_kernel.skills.install.plans import safe_files
+from navigator_kernel.skills.source.discover import LINK, inner_path, select_skills, unknown
+from navigator_kernel.skills.source.twins import Label, all_copies, labels, originals
+from navigator_kernel.text import clean, fold
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.install.plans import PlannedSkill
+    from navigator_kernel.skills.source.found import Found
+    from navigator_kernel.skills.source.gate import PlannedFile
+    from navigator_kernel.skills.source.reading import SourceReader
+
+_PLACEHOLDERS = frozenset({"readme", "template", "template-skill", "skill-template"})
+_ROLES = {"example": "it lies among examples", "test": "it lies among tests", "hidden": "it lies in a hidden folder"}
+
+
+class Picked(NamedTuple):
+    """`left` are the skills that were meant and are not among `skills`; `by_path` are the folders of those whose place
+    was named, `files` what may be written of each skill, None where that is not known yet."""
+
+    skills: Sequence[Found]
+    left: list[LeftOut]
+    by_path: frozenset[str] = frozenset()
+    files: Mapping[str, tuple[PlannedFile, ...]] | None = None
+
+
+class _Known(NamedTuple):
+    """The skills of a source that can be installed, with their names; the copies of them; and the others. All by their
+    folders."""
+
+    labels: Mapping[str, Label]
+    copies: Mapping[str, Found]
+    files: Mapping[str, tuple[PlannedFile, ...]]
+    others: Mapping[str, LeftOut]
+
+
+class Selection(Struct, dict=True):
+    """The skills of one source, found before."""
+
+    reader: SourceReader
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether the source has one skill, so that none need be named."""
+        found = self.reader.found
+        meant = [skill for skill in found if skill.role == "skill"] or found
+        return len({fold(skill.name) for skill in meant}) == 1 and len(originals(meant, self.reader.contents)) == 1
+
+    def everything(self, exclude: Sequence[str] = ()) -> Picked:
+        """Every skill but those that `exclude` names, each by its exact name or path; SkillNotFound for one that is not
+        there. No problem of one skill keeps the others out."""
+        unwanted = self._excluded(exclude)
+        chosen: list[Found] = []
+        left: list[LeftOut] = []
+        for skill in self.reader.found:
+            why = unwanted.get(skill.folder) or self._hindered(skill)
+            if why is None:
+                chosen.append(skill)
+            else:
+                left.append(why)
+        return Picked(chosen, left, files=self._known.files)
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Each skill that could be installed: the word that means it alone, and its description,
+        both as they are written there."""
+        reader = self.reader
+        meant = [skill for skill in reader.found if skill.role == "skill"] or reader.found
+        held = originals([skill for skill in meant if reader.is_usable(skill)], reader.contents)
+        called = Counter(fold(reader.named(skill)) for skill in held)
+        told = []
+        for skill in held:
+            name = reader.named(skill)
+            known = reader.known(skill)
+            told.append((name if called[fold(name)] == 1 else skill.shown, known.description if known else ""))
+        return sorted(told)
+
+    def named(self, wanted: Sequence[str], exclude: Sequence[str] = ()) -> Picked:
+        """The skills that `wanted` names. Of several words, one that means nothing or several skills keeps the others
+        from nothing."""
+        chosen: dict[str, Found] = {}
+        by_path: set[str] = set()
+        left: list[LeftOut] = []
+        for word in wanted:
+            try:
+                meant = self._meant(word)
+            except (SkillNotFound, UsageProblem) as error:
+                if len(wanted) == 1:
+                    raise
+                left.append(told_of(word, "", error))
+                continue
+            chosen |= {skill.folder: skill for skill in meant if skill.folder not in chosen}
+            by_path |= {skill.folder for skill in meant if _lies_at(skill, word)}
+        unwanted = self._excluded(exclude)
+        left += [unwanted[folder] for folder in chosen if folder in unwanted]
+        skills = [skill for folder, skill in chosen.items() if folder not in unwanted]
+        return Picked(skills, left, frozenset(by_path))
+
+    def name_for(self, plan: PlannedSkill, skill: Found) -> str:
+        """What a skill that was asked for by name, or with all others, is installed as, where that is not its own name.
+
+        All manifests are read for it only where there is a sign that several have the name: its folder is called
+        otherwise, or another one is called so.
+        """
+        own = plan.receipt.name
+        if fold(skill.name) == fold(own) and self._called[fold(own)] == 1:
+            return ""
+        label = self._known.labels.get(skill.folder)
+        return label.name if label and label.qualified else ""
+
+    @cached_property
+    def _called(self) -> Counter[str]:
+        """How many folders have a name."""
+        return Counter(fold(skill.name) for skill in self.reader.found)
+
+    @cached_property
+    def _known(self) -> _Known:
+        """Examples, tests, hidden skills and placeholders count only where there is nothing else."""
+        reader = self.reader
+        alone = len(reader.found) == 1 or all(skill.role != "skill" for skill in reader.found)
+        others: dict[str, LeftOut] = {}
+        for skill in reader.found:
+            if why := _no_skill(skill, reader, any_role=alone):
+                others[skill.folder] = why
+        refused: list[tuple[Found, KernelError]] = []
+        files = safe_files([skill for skill in reader.found if skill.folder not in others], reader, refused)
+        others |= {skill.folder: failed(skill, error) for skill, error in refused}
+        safe = [skill for skill in reader.found if skill.folder in files]
+
+        def contents(skill: Found) -> frozenset[object]:
+            return frozenset((file.path, file.mode, reader.fingerprint(file.oid)) for file in files[skill.folder])
+
+        copies = all_copies(safe, reader.named, contents)
+        kept = [skill for skill in safe if skill.folder not in copies]
+        held = labels(kept, reader.named, reader.source.base_name)
+        names = {fold(reader.named(skill)): skill for skill in kept}
+        for skill in reader.found:
+            if skill.manifest.mode == LINK and skill.folder in others and (one := names.get(fold(skill.name))):
+                message = f"its manifest is a link that leads nowhere; {one.shown!r} has the name"
+                others[skill.folder] = left_out(skill, "broken-copy", message, copy_of=one.shown)
+        return _Known(held, copies, files, others)
+
+    def _hindered(self, skill: Found) -> LeftOut | None:
+        """Why a skill is none of "all"."""
+        if original := self._known.copies.get(skill.folder):
+            return left_out(skill, "copy", f"it is a copy of {original.shown!r}", copy_of=original.shown)
+        label = self._known.labels.get(skill.folder)
+        if label is not None and not label.name:
+            hint = f"--skill {clean(skill.shown, lines=False)} --as NAME"
+            return left_out(skill, "no-name-left", f"no name is free for {skill.shown!r}", hint=hint)
+        return self._known.others.get(skill.folder)
+
+    def _meant(self, word: str) -> Sequence[Found]:
+        """The skills that a word means; the second name of one of several of a name counts, too."""
+        reader = self.reader
+        try:
+            return select_skills(reader.found, [word], reader.named, reader.contents, reader.is_usable)
+        except SkillNotFound:
+            seconds = {folder: label for folder, label in self._known.labels.items() if label.qualified}
+            called = {fold(name): folder for folder, label in seconds.items() for name in label}
+            if fold(word) not in called:
+                raise
+            return [skill for skill in reader.found if skill.folder == called[fold(word)]]
+
+    def _excluded(self, words: Sequence[str]) -> dict[str, LeftOut]:
+        """The skills that `words` exclude, by their folders."""
+        unwanted: dict[str, LeftOut] = {}
+        for word in words:
+            hits = [skill for skill in self.reader.found if self._is_called(word, skill)]
+            if not hits:
+                raise unknown(word, [name for skill in self.reader.found for name in self._names(skill)])
+            unwanted |= {skill.folder: left_out(skill, "excluded", f"--exclude {word}") for skill in hits}
+        return unwanted
+
+    def _is_called(self, word: str, skill: Found) -> bool:
+        return _lies_at(skill, word) or fold(word) in map(fold, self._names(skill))
+
+    def _names(self, skill: Found) -> Iterator[str]:
+        yield from filter(None, (skill.name, self.reader.named(skill), *self._known.labels.get(skill.folder, ())))
+
+
+def _lies_at(skill: Found, word: str) -> bool:
+    return inner_path(word) in (skill.folder, *skill.also)
+
+
+def _no_skill(skill: Found, reader: SourceReader, *, any_role: bool) -> LeftOut | None:
+    """Why what lies in a folder with a manifest is not meant as a skill, or cannot be one."""
+    if skill.role != "skill" and not any_role:
+        return left_out(skill, skill.role, _ROLES[skill.role])
+    manifest = reader.manifest(skill)
+    if not any_role and {fold(skill.name), fold(reader.named(skill))} & _PLACEHOLDERS:
+        return left_out(skill, "placeholder", "its name says that it is to be read or copied, not used")
+    if isinstance(manifest, KernelError):
+        return failed(skill, manifest)
+    if not any_role and not manifest.sop.strip() and not manifest.command:
+        return left_out(skill, "no-text", "it has neither a text nor a command")
+    return None

@@ -1,0 +1,157 @@
+"""Follows the sources of installed skills: what is new there, and how it gets here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from navigator_kernel.errors import FetchFailed, Refused
+from navigator_kernel.skills.catalog.receipts import read_receipts
+from navigator_kernel.skills.install.apply import check_changes, commit_changes
+from navigator_kernel.skills.install.inventory import differences
+from navigator_kernel.skills.install.links import own_links, told_links
+from navigator_kernel.skills.install.origin import locate_again, open_origin, planned, source_from_receipt
+from navigator_kernel.skills.install.plans import PlannedSkill, scanned
+from navigator_kernel.skills.install.uninstall import owned
+from navigator_kernel.skills.source.discover import LINK
+from navigator_kernel.text import clean
+from navigator_kernel.values.standing import standing_of
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.place import InstallScope
+    from navigator_kernel.skills.install.deps import InstallDeps
+    from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.values.receipt import Receipt
+
+State = Literal["current", "changed", "moved", "deleted", "unreachable"]
+
+
+class OutdatedEntry(Struct, frozen=True, kw_only=True):
+    """What the source of one installed skill has now; `plan` where it differs, `edited` the files that differ here."""
+
+    receipt: Receipt
+    state: State
+    commit: str = ""
+    subpath: str = ""
+    plan: PlannedSkill | None = None
+    edited: tuple[str, ...] = ()
+    problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        held = self.receipt
+        told: dict[str, Any] = {"name": held.name, "state": self.state, "from": held.commit, "to": self.commit}
+        return {**told, "path": self.subpath, "edited": list(self.edited), "problem": self.problem}
+
+
+def outdated(names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+    """`{level, target, count, skills: [{name, state, from, to, path, edited, problem}]}`. Nothing is written."""
+    news = _news(names, place, doors, options)
+    waiting = [one for one in news if one.state != "current"]
+    head = {"level": place.level, "target": place.target, "count": len(waiting)}
+    return {**head, "skills": [one.to_dict() for one in news]}
+
+
+def update(names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+    """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable; and
+    the verdict of the scanners where it is updated. A link that leads to a skill leads to the new one.
+
+    Refused where a skill that would be replaced was edited here, with its files; `force` keeps a copy of it.
+    """
+    news = _news(names, place, doors, options)
+    coming = [one for one in news if one.plan is not None]
+    edited = {one.receipt.name: list(one.edited) for one in coming if one.edited}
+    if edited and not options.force:
+        shown = "; ".join(f"{name}: {', '.join(files[:5])}" for name, files in edited.items())
+        hint = "--force replaces them and keeps a copy; name the other skills to update these alone"
+        raise Refused(f"edited since installed: {shown}", hint=hint, edited=edited)
+    doors.ahead([(one.plan.skill, one.plan.contents) for one in coming if one.plan is not None])
+    plans = [scanned(one.plan, doors, options) for one in coming if one.plan is not None]
+
+    def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
+        for one in coming:
+            if receipts.get(one.receipt.name) != one.receipt:
+                raise Refused(f"skill {one.receipt.name!r} was changed meanwhile", hint="try again")
+        return plans, ()
+
+    stamp = doors.clock.now().replace(":", "").replace(".", "")
+    keep = {name: f"{name}-{stamp}" for name in edited}
+    if options.dry_run:
+        check_changes(place, decide)
+    elif plans:
+        commit_changes(place, doors, decide, keep=keep, agrees=_agrees_again(doors))
+    linked = own_links(place)
+    told = [{**one.to_dict(), "action": _action(one), "backup": _backup(one, keep, place)} for one in news]
+    verdicts = {plan.receipt.name: plan.verdict for plan in plans}
+    told = [
+        {**one, "links": told_links(place, linked, one["name"]), "verdict": verdicts.get(one["name"], "")}
+        for one in told
+    ]
+    head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
+    return {**head, "changed": bool(plans), "skills": told}
+
+
+def _agrees_again(doors: InstallDeps) -> Callable[[PlannedSkill, Mapping[str, Receipt]], bool]:
+    """An update agrees to a skill's new bytes only where the person had agreed to those that it replaces, from the same
+    source: receipts that a clone brought are not enough (X-43)."""
+    consents = doors.consents()
+    subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
+
+    def agrees(plan: PlannedSkill, before: Mapping[str, Receipt]) -> bool:
+        old = before.get(plan.receipt.name)
+        if old is None or old.source != plan.receipt.source:
+            return False
+        return standing_of(old.name, clean(old.origin, lines=False), old.digest, subjects) != "unknown"
+
+    return agrees
+
+
+def _action(one: OutdatedEntry) -> str:
+    return "updated" if one.plan is not None else one.state if one.state in {"deleted", "unreachable"} else "kept"
+
+
+def _backup(one: OutdatedEntry, keep: Mapping[str, str], place: InstallScope) -> str:
+    name = keep.get(one.receipt.name)
+    return place.told(place.backups / name) if name else ""
+
+
+def _news(
+    names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions
+) -> list[OutdatedEntry]:
+    """One a receipt, by name; each source is opened once a ref."""
+    held = read_receipts(place)
+    wanted = [owned(name, place) for name in names] or list(held)
+    groups: dict[tuple[str, str], list[Receipt]] = {}
+    for name in dict.fromkeys(wanted):
+        groups.setdefault((held[name].source, held[name].ref), []).append(held[name])
+    found: dict[str, OutdatedEntry] = {}
+    for receipts in groups.values():
+        try:
+            with open_origin(source_from_receipt(receipts[0]), doors, options) as reader:
+                for receipt in receipts:
+                    found[receipt.name] = _of(receipt, reader, place, doors)
+        except FetchFailed as error:
+            for receipt in receipts:
+                found[receipt.name] = OutdatedEntry(receipt=receipt, state="unreachable", problem=error.message)
+    return [found[name] for name in sorted(found)]
+
+
+def _of(receipt: Receipt, reader: Any, place: InstallScope, doors: InstallDeps) -> OutdatedEntry:
+    commit, found = reader.tree.commit, locate_again(receipt, reader)
+    if found is None:
+        return OutdatedEntry(receipt=receipt, state="deleted", commit=commit)
+    moved = found.folder != receipt.subpath
+    whole = not any(entry.mode == LINK for entry in found.entries)  # what a link leads to may lie elsewhere
+    if not moved and whole and receipt.tree and found.tree == receipt.tree:
+        return OutdatedEntry(receipt=receipt, state="current", commit=commit, subpath=found.folder)
+    [plan] = planned([(receipt, found)], reader, doors)
+    if plan.receipt.name != receipt.name:
+        problem = f"it calls itself {plan.receipt.name!r} now"
+        return OutdatedEntry(receipt=receipt, state="deleted", commit=commit, subpath=found.folder, problem=problem)
+    if not moved and plan.receipt.digest == receipt.digest:
+        return OutdatedEntry(receipt=receipt, state="current", commit=commit, subpath=found.folder)
+    changes = differences(receipt, place.skills / receipt.name)
+    edited = tuple(sorted({path for paths in changes.values() for path in paths}))
+    state: State = "moved" if moved else "changed"
+    return OutdatedEntry(receipt=receipt, state=state, commit=commit, subpath=found.folder, plan=plan, edited=edited)

@@ -1,0 +1,39 @@
+"""The choices that a person makes for a command that changes skills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from navigator_kernel.text import clean
+
+
+class InstallOptions(NamedTuple):
+    """`everything` means all skills but those that `exclude` names, `rename` is the name to install under, `dry_run`
+    tells what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
+    the person's own credentials in for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
+    whose block the person accepts, each `RULE` or `NAME:RULE`; with `choosing`, who has to name a skill is told the
+    choices. `root`, `place` and `reach` are what the person said of the project, of the place in it, and of how the
+    source is reached."""
+
+    everything: bool = False
+    rename: str = ""
+    dry_run: bool = False
+    force: bool = False
+    offline: bool = False
+    auth: bool = False
+    link: bool = False
+    exclude: tuple[str, ...] = ()
+    accept: Sequence[str] = ()
+    choosing: bool = False
+    root: str = ""
+    place: tuple[str, ...] = ()
+    reach: tuple[str, ...] = ()
+
+    def command(self, verb: str, *words: str) -> str:
+        """`navigator skill <verb> <words>` for the same place, safe to paste into a shell."""
+        import shlex
+
+        root = ["--root", self.root] if self.root else []
+        more = (*self.place, *(self.reach if verb == "install" else ()))
+        return clean(shlex.join(["navigator", *root, "skill", verb, *words, *more]), lines=False)

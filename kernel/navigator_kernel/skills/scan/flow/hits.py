@@ -1,0 +1,60 @@
+"""What a passage of code does with what it holds: chooses how values are followed, and what takes the edge off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from navigator_kernel.skills.scan.context import is_aside
+from navigator_kernel.skills.scan.finding import lowered as less
+from navigator_kernel.skills.scan.flow.python_flow import hits as of_python
+from navigator_kernel.skills.scan.flow.text_flow import SOURCES as TEXT_SOURCES
+from navigator_kernel.skills.scan.flow.text_flow import hits as of_text
+from navigator_kernel.skills.scan.passages import Kind, Passage, warned_of
+from navigator_kernel.skills.scan.rule import Hit
+
+KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
+# One of each is in every text in which something can be found
+_SECOND = (
+    "exec", "eval", "function", "constructor", "vm.run", "system", "popen", "subprocess", "__class__", "marshal",
+    "iex", "invoke-", "| sh",
+    "|sh", "| bash", "|bash", "post", "put", "send", "urlopen", "request", "curl", "wget", "nc ", "ncat", "socat",
+    "mail", "mutt", "rsync",
+    "scp", "/dev/tcp", "git push", "gethostby", "getaddrinfo", "resolve", "nslookup", "dig ", "fetch", "axios",
+    "socket", "net.", "stor", "write",
+)  # fmt: skip
+_FIRST = (
+    "decode", "a2b_", "unhexlify", "fromhex", "decompress", "translate", "bytes", "chr", "[::-1]", "atob",
+    "buffer.from", "fromc", "unescape",
+    "reverse", "base64", "unpack", "rot13", "gzinflate", "xxd", "urlopen", "urlretrieve", "requests", "httpx",
+    "fetch", "https.get", "http.get",
+    "axios", "uri.open", "downloadstring", "environ", "process.env", "env", "ssh", "id_rsa", "id_ed", ".aws", "netrc",
+    "npmrc", "pypirc",
+    "git-credentials", "pgpass", "gnupg", "kube", "docker", ".config", "credential", "login data", "cookies", "key4",
+    "logins", "wallet",
+    "keystore", "electrum", "shadow", "_history", "keychain", "password", "secret-tool", "auth token", "token",
+    "marshal", "aiohttp", "urllib",
+    "bashrc", "zshrc", "profile", "_keys", "hooks", "cron", "systemd", "autostart", "launch", ".pth", "customize",
+    "claude",
+)  # fmt: skip
+
+HALVES = frozenset("|".join(map(re.escape, words)) for words in (_FIRST, _SECOND))
+SOURCES = (*sorted(HALVES), *TEXT_SOURCES)
+
+
+def hits(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
+    """`may` holds the patterns that may match the passage."""
+    if passage.kind not in KINDS or not may >= HALVES:
+        return
+    for hit in _followed(passage, may):
+        mild = passage.kind != "comment" and (is_aside(passage.path) or warned_of(passage, hit.at))
+        yield hit._replace(level=less(hit.level)) if mild else hit
+
+
+def _followed(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
+    name = passage.path.lower()
+    found = list(of_python(passage.body)) if name.endswith((".py", ".pyw")) or passage.kind == "fence" else []
+    if found or name.endswith((".py", ".pyw")):
+        yield from found
+        return
+    yield from of_text(passage.body, may)

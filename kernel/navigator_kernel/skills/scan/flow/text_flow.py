@@ -1,0 +1,188 @@
+"""Follows names through scripts in other languages than Python: shell, JavaScript and others, statement by statement.
+
+A statement is a line, or what its brackets hold together. A name that is set from a secret or from something decoded
+carries it; a statement that sends or runs such a name, or does both at once, is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from typing import NamedTuple
+
+from navigator_kernel.skills.scan.rule import Hit
+from navigator_kernel.skills.scan.secret_places import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, TOKENS
+from navigator_kernel.text import lazy_compile
+
+LONG = 2_500  # characters of one statement; what is longer is cut into several
+WITHIN = 12  # statements that one line may belong to
+NEAR = 500  # characters between what is fetched or decoded and what runs it
+
+_DECODES = lazy_compile(
+    r"\batob\s*\(|Buffer\.from\s*\([^\n]{0,400}[\"'](?:base64|hex)[\"']|String\.fromC(?:har|ode)\w*|\bunescape\s*\(|\.reverse\(\)\s*\.join"
+    r"|Base64\.(?:strict_)?decode64|\.unpack1?\(\s*[\"'](?:m|H\*)|base64_decode\s*\(|str_rot13\s*\(|gzinflate\s*\(|FromBase64String"
+    r"|\bbase64\s+(?:-\w*d\b|-D\b|--decode)|\bxxd\s+-\w*r"
+)
+_FETCHES = lazy_compile(
+    r"\bfetch\s*\(\s*[^)\s]|\bhttps?\.get\s*\(|\baxios\b|\bURI\.open|\bfile_get_contents\s*\(\s*[\"']https?:|\bLWP::Simple|DownloadString"
+)
+_RUNS = lazy_compile(
+    r"(?<![.\w$])eval\s*\(\s*(?![\"'`]|\))|\bnew\s+(?-i:Function)\s*\(\s*(?![\"'`][^\"'`]*[\"'`]\s*\)|\))|(?<![.\w])(?-i:Function)\s*\(\s*(?![\"'`][^\"'`]*[\"'`]\s*\)|\))"
+    r"|\bvm\.run\w*\s*\(|\b(?:execSync|execFileSync)\s*\(\s*(?![\"'`])|(?<![.\w])exec\s*\(\s*(?![\"'`])|\binstance_eval\b|\bclass_eval\b"
+    r"|\b(?:shell_exec|passthru|proc_open)\s*\(\s*(?![\"'])|\b(?:iex|invoke-expression)\b|\beval\s+[\"']?\$|\|\s*(?:ba|z|da)?sh\b",
+    re.IGNORECASE,
+)
+_SENDS = lazy_compile(
+    r"\bcurl\b[^\n]{0,400}?(?:\s-\w{0,6}[dFT]\b|--data\S*|--form|--upload-file|--json\b|\$\(|\s-H\s)|\bwget\b[^\n]{0,300}?--(?:post|body)-(?:file|data)|\bwget\b[^\n]{0,200}\$\("
+    r"|\|\s*(?:sudo\s+)?(?:nc|ncat|netcat|socat|mailx?|sendmail|mutt|msmtp|openssl\s+s_client)\b|\bn(?:c|cat|etcat)\s+(?:-\w{1,8}\s{1,4}(?:\d+\s)?){0,6}[\w.$-]+\s+\d+\s{0,4}<"
+    r"|\b(?:rsync|scp|sftp)\b[^\n]{0,200}\s[\w.@-]{2,80}:(?!//)|/dev/tcp/|\bgit\s+push\s+https?://|\b(?:nslookup|dig|host)\s[^\n]{0,80}\$"
+    r"|\bfetch\s*\([\s\S]{0,400}?\b(?:body|method)\b|\baxios\.(?:post|put|request)|sendBeacon\s*\(|XMLHttpRequest|\bhttps?\.request\s*\("
+    r"|Invoke-(?:WebRequest|RestMethod)\b[^\n]{0,200}-Body|\b(?:irm|iwr)\b[^\n]{0,200}-Body|Net::HTTP\.post|\bUploadString\b"
+)
+_OPENS = lazy_compile(
+    r"\bhttps?\.request\s*\(|\bnet\.(?:connect|createConnection)\s*\(|\bnew\s+WebSocket\s*\(|\bnew\s+net\.Socket"
+)
+_SET = lazy_compile(
+    r"(?:^|[;{(,\s&|])(?:(?:export|local|declare|readonly|const|let|var|my|our)\s+)?(?:-\w+\s+)?[$@]?(?P<one>[A-Za-z_]\w{0,40})\s{0,4}(?::[^=\n]{1,30})?\+?=(?![=>~])"
+    r"|\bfor\s+(?:\(?(?:const|let|var)\s+)?(?P<each>\w{1,40})\s+(?:in|of)\b|\bread\s+(?:-\w+\s+)?(?P<read>\w{1,40})|\{(?P<many>[\w\s,]{1,80})\}\s*="
+)
+_CONSTRUCTOR = lazy_compile(r"\b(\w{1,40})\s*=\s*[^\n;]{0,120}\.constructor\b")
+_CALL = lazy_compile(r"(?<![.\w])([A-Za-z_]\w*)\s*\(")
+_WRITTEN = lazy_compile(r"\b([A-Za-z_]\w*)\.(?:write|end|send)\s*\(")
+_NAME = lazy_compile(r"[A-Za-z_]\w*")
+_DEEP = lazy_compile(r"[{(\[]|[})\]]")
+_KEY_OPTION = lazy_compile(r"(?:\s-i\s*|IdentityFile[ =]|--key[ =]|--cert[ =]|--netrc-file[ =])[\"']?\S{0,20}$")
+
+
+_READS = (SHELL_STORE, ENVIRONMENT, *(held for held, _ in TOKENS))
+_HALVES = ((_READS, (_SENDS, _OPENS)), ((_DECODES, _FETCHES), (_RUNS, _CONSTRUCTOR)))  # each with its second one
+SOURCES = tuple(held.pattern for halves in _HALVES for half in halves for held in half)
+
+
+class _Statement(NamedTuple):
+    at: int
+    text: str
+
+
+def hits(body: str, may: Container[str]) -> Iterator[Hit]:
+    """One for each statement that does the second half of a deed; `may` holds the patterns that may match."""
+    if not any(_is_in(body, first, may) and _is_in(body, second, may) for first, second in _possible(may)):
+        return  # one half of a deed is nowhere in it
+    secret, decoded, channels, runners = set[str](), set[str](), set[str](), set[str]()
+    for one in _statements(body):
+        text = one.text
+        names = set(_NAME.findall(text))
+        store, apart = _secret(text)
+        carries = store or bool(names & secret)
+        if carries or _DECODES.search(text) or names & decoded:
+            names_set = _set(text)
+            if carries:
+                secret |= names_set
+            if _DECODES.search(text) or names & decoded:
+                decoded |= names_set
+        if _OPENS.search(text):
+            channels |= _set(text)
+        runners |= {hit[1] for hit in _CONSTRUCTOR.finditer(text)}
+        if carries and not apart and (_SENDS.search(text) or _through(text, channels)) and not _is_local(text):
+            told = "reads secrets and sends them to another machine"
+            yield Hit("credential-flow", one.at + _first(text), "error", told, whole=True)
+        yield from _run(one, names & decoded, runners)
+
+
+def _possible(may: Container[str]) -> Iterator[Sequence[Sequence[re.Pattern[str]]]]:
+    for halves in _HALVES:
+        if all(any(held.pattern in may for held in half) for half in halves):
+            yield halves
+
+
+def _is_in(body: str, half: Sequence[re.Pattern[str]], may: Container[str]) -> bool:
+    return any(held.pattern in may and held.search(body) for held in half)
+
+
+def _run(one: _Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
+    text = one.text
+    for run in _RUNS.finditer(text):
+        near = text[max(run.start() - NEAR, 0) : run.end() + NEAR]
+        after = text[run.start() : run.end() + NEAR // 2]
+        if decoded & set(_NAME.findall(after)) or _DECODES.search(after):
+            yield Hit("encoded-execute", one.at + run.start(), "error", "decodes a text and runs it", whole=True)
+            return
+        if _FETCHES.search(near) and _is_code(run.group()):
+            yield Hit("fetch-execute", one.at + run.start(), "error", "runs code that it fetches", whole=True)
+            return
+    place = next((hit for hit in _CALL.finditer(text) if hit[1] in runners), None) if runners else None
+    if place and (_DECODES.search(text, place.start()) or decoded & set(_NAME.findall(text[place.start() :]))):
+        yield Hit("encoded-execute", one.at + place.start(), "error", "decodes a text and runs it", whole=True)
+
+
+def _is_code(run: str) -> bool:
+    """Whether what is run is a text of the script's own language, and no program."""
+    return not re.search(r"sh$|exec|iex|invoke-", run.strip(), re.IGNORECASE)
+
+
+def _secret(text: str) -> tuple[bool, bool]:
+    """Whether it reads a secret, and whether that is only the key that it signs in with."""
+    found = list(SHELL_STORE.finditer(text))
+    keys = [hit for hit in found if _KEY_OPTION.search(text, max(hit.start() - 80, 0), hit.start())]
+    if found:
+        return True, len(keys) == len(found)
+    if ENVIRONMENT.search(text):
+        return True, False
+    for held, hosts in TOKENS:
+        if held.search(text):
+            named = ADDRESS.findall(text)
+            return True, not named or all(hosts.search(host) for host in named)
+    return False, False
+
+
+def _set(text: str) -> set[str]:
+    made = {name for hit in _SET.finditer(text[:LONG]) for name in (hit["one"], hit["each"], hit["read"]) if name}
+    return made | {name for hit in _SET.finditer(text) if hit["many"] for name in _NAME.findall(hit["many"])}
+
+
+def _through(text: str, channels: set[str]) -> bool:
+    return bool(channels) and any(hit[1] in channels for hit in _WRITTEN.finditer(text))
+
+
+def _is_local(text: str) -> bool:
+    named = ADDRESS.findall(text)
+    return bool(named) and all(LOCAL.search(host) for host in named)
+
+
+def _first(text: str) -> int:
+    hit = _SENDS.search(text)
+    return hit.start() if hit else 0
+
+
+def _statements(body: str) -> Iterator[_Statement]:
+    """Lines, each with those that follow while brackets are open; each of those comes by itself, too."""
+    lines = list(_lines(body))
+    depths = [_depth(one.text) for one in lines]
+    ends: list[int] = []  # of the statements that reach into the next line
+    for number, one in enumerate(lines):
+        ends = [end for end in ends if end >= number]
+        open_now, last = depths[number], number
+        while len(ends) < WITHIN and open_now > 0 and last + 1 < len(lines) and lines[last].at - one.at < LONG:
+            last += 1
+            open_now += depths[last]
+        if last > number:
+            ends.append(last)
+        if one.text.strip():
+            yield _Statement(one.at, body[one.at : lines[last].at + len(lines[last].text)][:LONG])
+
+
+def _lines(body: str) -> Iterator[_Statement]:
+    """A long one in parts, of which each ends where a statement may."""
+    at = 0
+    for line in body.split("\n"):
+        begin = 0
+        while len(line) - begin > LONG:
+            end = max(line.rfind(mark, begin + LONG // 2, begin + LONG) for mark in ";&|, ") + 1 or begin + LONG
+            yield _Statement(at + begin, line[begin:end])
+            begin = end
+        yield _Statement(at + begin, line[begin:])
+        at += len(line) + 1
+
+
+def _depth(line: str) -> int:
+    return sum(1 if hit.group() in "{([" else -1 for hit in _DEEP.finditer(line))

@@ -1,0 +1,1 @@
+"""Sources of skills: parsed, opened, and searched for skills."""

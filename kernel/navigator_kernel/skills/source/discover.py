@@ -1,0 +1,324 @@
+"""Finds the skills in a tree listing, in one pass, at any depth."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from navigator_kernel.adapters.sources.git import TreeEntry
+from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.skills.formats.plugin_manifests import Plugins, plugin_files
+from navigator_kernel.skills.source.found import Found, Role
+from navigator_kernel.skills.source.twins import Contents, copies_in, nearness, originals
+from navigator_kernel.text import clean, fold, suggestions
+
+REGULAR = frozenset({"100644", "100755"})
+LINK = "120000"
+LINK_LIMIT = 2_000  # links that discovery reads
+HOP_LIMIT = 16  # links on the way of one path
+PART_LIMIT = 256  # names on the way of one path
+
+_HOSTS = frozenset({
+    ".claude", ".claude-plugin", ".agents", ".gemini", ".opencode", ".codex", ".cursor", ".github", ".curated",
+})  # fmt: skip
+_ROLES: Mapping[str, Role] = {
+    **dict.fromkeys(("example", "examples", "sample", "samples", "template", "templates"), "example"),
+    **dict.fromkeys(("test", "tests", "__tests__", "testdata", "fixture", "fixtures"), "test"),
+    "node_modules": "hidden",
+}
+
+
+class BrokenPath(Exception):
+    """A path that ends nowhere in its tree: `code` names how, `oid` the link that nobody has read, if that is why."""
+
+    def __init__(self, code: str, text: str, oid: str = "") -> None:
+        super().__init__(text)
+        self.code, self.oid = code, oid
+
+
+class Tree:
+    """The entries of one tree by their paths; folders are there even where the listing leaves them out."""
+
+    def __init__(self, entries: Iterable[TreeEntry]) -> None:
+        self._by_path = {entry.path: entry for entry in entries}
+        self._files = sorted(
+            (entry for entry in self._by_path.values() if entry.kind != "tree"), key=lambda entry: entry.path.split("/")
+        )
+        self._parts = [entry.path.split("/") for entry in self._files]
+
+    def at(self, path: str) -> TreeEntry | None:
+        """A folder that no entry names has an empty id; None where nothing lies there."""
+        found = self._by_path.get(path)
+        if found is None and (path == "" or self._span(path) != (0, 0)):
+            return TreeEntry(path=path, mode="040000", kind="tree", oid="")
+        return found
+
+    def below(self, folder: str) -> Sequence[TreeEntry]:
+        """What lies in `folder` at any depth, by path, folders themselves left out."""
+        return self._files[slice(*self._span(folder))]
+
+    def real(self, path: str, links: Mapping[str, bytes]) -> str:
+        """`path` with every link on its way followed; `links` holds their texts by id. Astray where it leads out."""
+        ahead = path.split("/")[::-1]
+        done: list[str] = []
+        hops = 0
+        while ahead:
+            part = ahead.pop()
+            if part == ".." and not done:
+                raise BrokenPath("link-escape", "is a link that leads out")
+            if part in {"", ".", ".."}:
+                done = done[:-1] if part == ".." else done
+                continue
+            done.append(part)
+            entry = self._step("/".join(done))
+            if entry.mode == LINK:
+                hops += 1
+                done.pop()
+                ahead += _target(entry, links).split("/")[::-1]
+            if hops > HOP_LIMIT or len(ahead) > PART_LIMIT:
+                raise BrokenPath("link-loop", "is a link that leads in a circle")
+        return "/".join(done)
+
+    def _step(self, path: str) -> TreeEntry:
+        entry = self.at(path)
+        if entry is None:
+            raise BrokenPath("link-dangling", "is a link that leads out or to nothing")
+        if entry.kind == "commit":
+            raise BrokenPath("link-submodule", "is a link into a submodule")
+        return entry
+
+    def _span(self, folder: str) -> tuple[int, int]:
+        if not folder:
+            return 0, len(self._files)
+        parts = folder.split("/")
+        start = bisect_left(self._parts, [*parts, ""])
+        end = bisect_left(self._parts, [*parts[:-1], f"{parts[-1]}\0"])
+        return (start, end) if start < end else (0, 0)
+
+
+def _target(entry: TreeEntry, links: Mapping[str, bytes]) -> str:
+    if entry.oid not in links:
+        raise BrokenPath("link-unread", "is a link that was not read", entry.oid)
+    text = links[entry.oid][:1025].decode("utf-8", errors="surrogateescape")
+    if not text or len(text) > 1024 or text.startswith("/") or "\0" in text:
+        raise BrokenPath("link-escape", "is a link that leads out")
+    return text
+
+
+Named = Callable[[Found], str]  # the name that its manifest declares; empty where it cannot be read
+
+
+def candidate_manifests(entries: Iterable[TreeEntry]) -> tuple[str, ...]:
+    """The ids of the small files that `find_skills` and `read_plugins` make use of where they have been read."""
+    held = tuple(entries)
+    links = [entry.oid for entry in held if entry.mode == LINK and _may_lead(entry.path.rpartition("/")[2])]
+    return tuple(dict.fromkeys([*(entry.oid for entry in plugin_files(held)), *links[:LINK_LIMIT]]))
+
+
+def find_skills(
+    entries: Iterable[TreeEntry],
+    *,
+    top: str,
+    subpath: str = "",
+    tree: str = "",
+    links: Mapping[str, bytes] | None = None,
+    plugins: Plugins | None = None,
+    label: str = "",
+) -> tuple[Found, ...]:
+    """Every skill below `subpath`, by path; `top` names the one at the top, whose git tree is `tree`.
+
+    `links` holds the texts of links by id; without it no link is followed. SkillNotFound, which names `label`, where
+    there is no skill.
+    """
+    whole = Tree(entries)
+    scope = _scope(whole, subpath, links)
+    manifests = _manifests(whole, links)
+    held: dict[str, list[str]] = {folder: [] for folder in manifests if _below(folder, scope)}
+    held |= _linked(whole, scope, manifests, links or {})
+    if not held:
+        raise SkillNotFound(f"no SKILL.md lies in {subpath or label or top!r}", hint="check the source and its path")
+    found = []
+    for folder in sorted(held, key=lambda folder: folder.split("/")):
+        at = whole.at(folder)
+        plugin, role, declared = _standing((folder, *held[folder]), scope, plugins or Plugins())
+        one = Found(
+            folder=folder,
+            name=folder.rpartition("/")[2] or top,
+            manifest=manifests[folder],
+            entries=tuple(whole.below(folder)),
+            tree=at.oid if at and folder else tree,
+            also=tuple(held[folder]),
+            plugin=plugin,
+            role=role,
+            declared=declared,
+        )
+        found.append(one)
+    return tuple(found)
+
+
+def select_skills(
+    found: Sequence[Found],
+    wanted: Sequence[str],
+    named: Named,
+    contents: Contents,
+    usable: Callable[[Found], bool] = lambda _skill: True,
+) -> tuple[Found, ...]:
+    """The skills that `wanted` names, each by folder name, path, glob, `plugin:name`, `plugin/name` or declared name,
+    in that order. One that is not `usable` is meant only where nothing else is.
+
+    SkillNotFound with suggestions for one that is not there, UsageProblem for one that means several.
+    """
+    chosen: dict[str, Found] = {}
+    for word in wanted:
+        hits = _meant(word, found, named)
+        if not _is_glob(word):
+            hits = (_only(word, hits, contents, usable),)
+        for skill in originals(hits, contents):
+            chosen.setdefault(skill.folder, skill)
+    return tuple(chosen.values())
+
+
+def _may_lead(name: str) -> bool:
+    """Whether a link of that name may stand for a manifest or for a folder."""
+    return name.lower() == "skill.md" or "." not in name.lstrip(".")
+
+
+def _scope(whole: Tree, subpath: str, links: Mapping[str, bytes] | None) -> str:
+    try:
+        return whole.real(subpath, links) if links else subpath
+    except BrokenPath:
+        return subpath
+
+
+def _manifests(whole: Tree, links: Mapping[str, bytes] | None) -> dict[str, TreeEntry]:
+    """The manifest of each folder. A link that cannot be followed stays one: that skill is refused, not overlooked."""
+    manifests: dict[str, TreeEntry] = {}
+    for entry in whole.below(""):
+        folder, _, name = entry.path.rpartition("/")
+        if name.lower() != "skill.md":
+            continue
+        if entry.mode == LINK and links is not None:
+            manifests.setdefault(folder, _followed(whole, entry, links))
+        elif entry.mode in REGULAR:
+            manifests.setdefault(folder, entry)
+    return manifests
+
+
+def _followed(whole: Tree, entry: TreeEntry, links: Mapping[str, bytes]) -> TreeEntry:
+    try:
+        target = whole.at(whole.real(entry.path, links))
+    except BrokenPath:
+        return entry
+    return target._replace(path=entry.path) if target and target.mode in REGULAR else entry
+
+
+def _linked(
+    whole: Tree, scope: str, manifests: Mapping[str, TreeEntry], links: Mapping[str, bytes]
+) -> dict[str, list[str]]:
+    """The links below `scope` that lead to a folder with a manifest, by that folder."""
+    also: dict[str, list[str]] = {}
+    for entry in whole.below(scope) if links else ():
+        if entry.mode != LINK or entry.oid not in links:
+            continue
+        try:
+            folder = whole.real(entry.path, links)
+        except BrokenPath:
+            continue
+        if folder in manifests and folder and not _below(entry.path, folder):
+            also.setdefault(folder, []).append(entry.path)
+    return also
+
+
+def _below(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
+def _standing(places: Sequence[str], scope: str, plugins: Plugins) -> tuple[str, Role, bool]:
+    """The plugin and the role of a skill that lies at `places`, the most open of which counts, and whether a plugin's
+    manifest names it."""
+    roles = [_role(place[len(scope) :] if _below(place, scope) else place) for place in places]
+    declared = any(map(plugins.declares, places))
+    role = "skill" if declared or "skill" in roles else roles[0]
+    return next(filter(None, map(plugins.owner, places)), ""), role, declared
+
+
+def _role(path: str) -> Role:
+    """What the names of the folders on its way say. A skill may itself be called `test` where skills lie."""
+    parts = [part for part in path.lower().split("/") if part]
+    if len(parts) > 1 and parts[-2:] in (["skills", "test"], ["skills", "tests"]):
+        parts.pop()
+    for part in parts:
+        if part in _ROLES:
+            return _ROLES[part]
+        if part.startswith(".") and part not in _HOSTS:
+            return "hidden"
+    return "skill"
+
+
+def _meant(word: str, found: Sequence[Found], named: Named) -> Sequence[Found]:
+    path = inner_path(word)
+    if hits := [skill for skill in found if _lies_at(skill, path) and (path == "" or "/" in path)]:
+        return hits
+    if _is_glob(word) and (globbed := _globbed(path, word, found)):
+        return globbed
+    folded = fold(path)
+    hits = [skill for skill in found if fold(skill.name) == folded or _lies_at(skill, path)]
+    hits = hits or [skill for skill in found if any(fold(link.rpartition("/")[2]) == folded for link in skill.also)]
+    mark = next((mark for mark in ":/" if mark in word), "")
+    if not hits and mark:
+        plugin, _, own = word.partition(mark)
+        members = [skill for skill in found if skill.plugin and fold(skill.plugin) == fold(plugin)]
+        if members:
+            return _meant(own, members, named)
+    hits = hits or [skill for skill in found if fold(named(skill)) == folded]
+    if not hits:
+        raise unknown(word, [name for skill in found for name in (named(skill), skill.name) if name])
+    return hits
+
+
+def inner_path(word: str) -> str:
+    """The folder in the tree that `word` names, if it names one by its path."""
+    path = re.sub(r"(?i)(^|/)skill\.md$", "", word.strip("/").removeprefix("./"))
+    return "" if word in {".", "./"} else path
+
+
+def _lies_at(skill: Found, path: str) -> bool:
+    return path in (skill.folder, *skill.also)
+
+
+def _is_glob(word: str) -> bool:
+    return re.search(r"[*?\[]", word) is not None
+
+
+def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
+    """Skills that the pattern covers; examples, tests and hidden ones only where it covers nothing else."""
+    hits = [
+        skill
+        for skill in found
+        if fnmatchcase(skill.name, word) or any(fnmatchcase(place, path) for place in (skill.folder, *skill.also))
+    ]
+    return [skill for skill in hits if skill.role == "skill"] or hits
+
+
+def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable[[Found], bool]) -> Found:
+    """The one that is meant: copies count once, a skill comes before an example of its name, one that can be used
+    before one that cannot, and the one that is nearest before those further away."""
+    left = [skill for skill in hits if skill.role == "skill"] or hits
+    if len(left) > 1:
+        left = [skill for skill in left if usable(skill)] or left
+        copies = copies_in(left, contents)
+        left = sorted((skill for skill in left if skill.folder not in copies), key=nearness)
+    if len(left) == 1 or nearness(left[0])[:-1] < nearness(left[1])[:-1]:
+        return left[0]
+    paths = sorted(skill.shown for skill in left)
+    hint = f"name one by its path: {clean(', '.join(paths), lines=False)}"
+    raise UsageProblem(f"{word!r} is the name of {len(left)} skills", hint=hint, paths=paths)
+
+
+def unknown(word: str, names: Sequence[str]) -> SkillNotFound:
+    """What to raise for a name that none of `names` is."""
+    near = suggestions(word, names)
+    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill info lists what is there"
+    return SkillNotFound(f"no skill here is called {clean(word, lines=False)!r}", hint=hint, suggestions=near)

@@ -1,0 +1,36 @@
+"""A skill as it was found in a source: a folder with a manifest."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from navigator_kernel.adapters.sources.git import TreeEntry
+
+Role = Literal["skill", "example", "test", "hidden"]
+
+
+class Found(NamedTuple):
+    """A folder with a manifest. `folder` is its path in the tree, empty for the top; `name` the folder's own name
+    (the repository's for the top); `entries` all that lies below it. A manifest that is a link has its target's id.
+
+    `also` are links of the tree that lead to the folder, `plugin` the plugin that it belongs to, `declared` whether a
+    plugin's manifest names it, `role` what its place says that it is: only a `skill` is meant by "all".
+    """
+
+    folder: str
+    name: str
+    manifest: TreeEntry
+    entries: tuple[TreeEntry, ...]
+    tree: str
+    also: tuple[str, ...] = ()
+    plugin: str = ""
+    role: Role = "skill"
+    declared: bool = False
+
+    @property
+    def shown(self) -> str:
+        return self.folder or "."
+
+    def inner(self, entry: TreeEntry) -> str:
+        """The entry's path inside the skill."""
+        return entry.path[len(self.folder) + 1 :] if self.folder else entry.path

@@ -1,0 +1,185 @@
+"""Opens a source as a tree, and reads the manifests of the skills found in it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.sources.folder import FolderSource
+from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
+from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.skills.formats.plugin_manifests import read_plugins
+from navigator_kernel.skills.source.discover import candidate_manifests, find_skills
+from navigator_kernel.skills.source.found import Found
+from navigator_kernel.skills.source.gate import FILE_LIMIT
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.sources.archive import ArchiveSource
+    from navigator_kernel.adapters.sources.repo_cache import RepoCache
+    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.values.resource import Diagnostic, SkillDef
+
+    Tree = GitSource | FolderSource | ArchiveSource  # of one shape: `commit`, `tree`, `entries`, `contents()`, …
+
+TOTAL_LIMIT = 512 * 1024 * 1024  # bytes that one command reads
+
+
+def open_source(
+    source: Source,
+    *,
+    cache: RepoCache | None = None,
+    offline: bool = False,
+    auth: bool = False,
+    ahead: Sequence[Callable[[], object]] = (),
+) -> Tree:
+    """A context over the tree of `source`; FetchFailed on entering it where it cannot be read.
+
+    `cache` keeps what is fetched, `offline` asks no network, `auth` lets the person's own credentials in for its host.
+    `ahead` is done while git fetches, one at each fetch: what is needed once it has answered, for time that is waited.
+    """
+    if source.kind == "folder":
+        return FolderSource(Path(source.url))
+    if source.kind == "archive":
+        from navigator_kernel.adapters.sources.archive import ArchiveSource  # 5 ms, and only needed here
+
+        return ArchiveSource(Path(source.url))
+    steps = iter(ahead)
+
+    def meanwhile() -> None:
+        with suppress(ImportError):  # whoever needs it says so
+            next(steps, bool)()
+
+    return GitSource(
+        source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth, meanwhile=meanwhile
+    )
+
+
+def ready_to_look() -> None:
+    importlib.import_module("navigator_kernel.skills.install.install")
+
+
+def ready_to_change() -> None:
+    for name in ("navigator_kernel.skills.install.install", "tinydb", "navigator_kernel.adapters.stores.audit"):
+        importlib.import_module(name)
+
+
+class SourceReader(Struct):
+    """The skills of one open tree; their manifests are read all at once, and only when one is asked for.
+
+    `source` is told apart into ref and subpath where its URL was the page of a folder; `links` holds the small files
+    that discovery has read: links that may lead to skills, and manifests of plugins. `notes` is what of these manifests
+    could not be used.
+    """
+
+    source: Source
+    tree: Tree
+    found: tuple[Found, ...] = ()
+    notes: tuple[Diagnostic, ...] = ()
+    links: Mapping[str, bytes] = field(default_factory=dict)
+    _held: dict[str, SkillDef | KernelError] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.source.page and isinstance(self.tree, GitSource):
+            self.source = replace(self.source, page="", ref=self.tree.ref, subpath=self.tree.subpath)
+
+    def find(self) -> Sequence[Found]:
+        """SkillNotFound where the tree holds none."""
+        top, subpath = self.source.base_name, self.source.subpath
+        entries = self.tree.entries
+        with suppress(Refused):  # one that is too large leads nowhere
+            self.links = self.read(candidate_manifests(entries))
+        plugins = read_plugins(entries, self.links)
+        self.notes = plugins.diagnostics
+        self.found = find_skills(
+            entries,
+            top=top,
+            subpath=subpath,
+            tree=self.tree.tree,
+            links=self.links,
+            plugins=plugins,
+            label=self.source.label,
+        )
+        return self.found
+
+    def manifest(self, skill: Found) -> SkillDef | KernelError:
+        """The manifest, or why it cannot be used."""
+        if skill.folder not in self._held:
+            missing = [found for found in self.found if found.folder not in self._held]
+            blobs, problems = self.read_apart({found.folder: [found.manifest.oid] for found in missing})
+            self._held |= problems
+            self._held |= {
+                found.folder: _read(found, blobs[found.manifest.oid])
+                for found in missing
+                if found.folder not in problems
+            }
+        return self._held[skill.folder]
+
+    def manifest_from(self, skill: Found, data: bytes) -> SkillDef:
+        """The manifest in `data`; NotLoadable where it cannot be used."""
+        if skill.folder not in self._held:
+            self._held[skill.folder] = _read(skill, data)
+        held = self._held[skill.folder]
+        if isinstance(held, KernelError):
+            raise held
+        return held
+
+    def named(self, skill: Found) -> str:
+        """The declared name; the folder's own where the manifest cannot be used."""
+        manifest = self.manifest(skill)
+        return skill.name if isinstance(manifest, KernelError) else manifest.name
+
+    def known(self, skill: Found) -> SkillDef | None:
+        """The manifest where it has been read already and can be used."""
+        held = self._held.get(skill.folder)
+        return None if isinstance(held, KernelError) else held
+
+    def is_usable(self, skill: Found) -> bool:
+        return not isinstance(self.manifest(skill), KernelError)
+
+    def contents(self, skill: Found) -> frozenset[object]:
+        """The paths, modes and bytes of its files in a form that is equal where they are."""
+        files = (skill.manifest if entry.path == skill.manifest.path else entry for entry in skill.entries)
+        return frozenset((skill.inner(entry), entry.mode, self.tree.fingerprint(entry)) for entry in files)
+
+    def fingerprint(self, oid: str) -> str:
+        """A word that is equal for equal bytes of a file."""
+        return self.tree.fingerprint(TreeEntry(oid, "100644", "blob", oid))
+
+    def read(self, oids: Iterable[str]) -> Mapping[str, bytes]:
+        return self.tree.contents(oids, each=FILE_LIMIT, total=TOTAL_LIMIT)
+
+    def read_apart(self, wanted: Mapping[str, Sequence[str]]) -> tuple[dict[str, bytes], dict[str, KernelError]]:
+        """The files of each of `wanted`, and for those that are too large, or that no longer fit, why they were not
+        read: one of them does not keep the others from being read."""
+        blobs: dict[str, bytes] = {}
+        problems: dict[str, KernelError] = {}
+        waiting = [list(wanted)] if wanted else []
+        room = TOTAL_LIMIT
+        while waiting:
+            names = waiting.pop()
+            try:
+                got = self.tree.contents((oid for name in names for oid in wanted[name]), each=FILE_LIMIT, total=room)
+            except Refused as error:
+                half = len(names) // 2
+                waiting += [names[half:], names[:half]] if half else []
+                problems |= {} if half else {names[0]: error}
+                continue
+            blobs |= got
+            room -= sum(map(len, got.values()))
+        return blobs, problems
+
+
+def _read(found: Found, data: bytes) -> SkillDef | KernelError:
+    from navigator_kernel.skills.formats.manifest import read_manifest
+
+    folder = Path(found.folder or found.name)
+    try:
+        return read_manifest(data, path=Path(found.manifest.path), folder=folder)
+    except KernelError as error:
+        return error

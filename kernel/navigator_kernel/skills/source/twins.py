@@ -1,0 +1,125 @@
+"""Tells skills of one name apart: which are copies of one, and what each of the others is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from navigator_kernel.skills.formats.names import NAME
+from navigator_kernel.text import fold
+
+if TYPE_CHECKING:
+    from navigator_kernel.skills.source.found import Found
+
+Contents = Callable[["Found"], frozenset[object]]  # the files of a skill, each equal for equal bytes
+_UNTOLD = frozenset({"skills", "plugins", "src"})  # folders whose names say nothing of what lies in them
+
+
+class Label(NamedTuple):
+    """What a skill is installed as. `qualified` is `owner/name` where its own name is another skill's; an empty `name`
+    says that none is free."""
+
+    name: str
+    qualified: str = ""
+
+
+def nearness(skill: Found) -> tuple[bool, bool, bool, int, str]:
+    """Which of several skills of one name comes first: no example, named by a plugin's manifest, outside an agent's own
+    folder, near the top of the tree; the path decides what is left."""
+    own = skill.folder.startswith(".") or "/." in skill.folder
+    depth = skill.folder.count("/") if skill.folder else -1
+    return skill.role != "skill", not skill.declared, own, depth, skill.folder
+
+
+def originals(skills: Iterable[Found], contents: Contents) -> list[Found]:
+    """Those of `skills` that are no copies of another one in a folder of the same name, in their order."""
+    held = list(skills)
+    copies: dict[str, Found] = {}
+    for group in _by_name((skill, skill.name) for skill in held):
+        copies |= copies_in(group, contents)
+    return [skill for skill in held if skill.folder not in copies]
+
+
+def copies_in(group: Sequence[Found], contents: Contents) -> dict[str, Found]:
+    """For the folder of each copy among skills of one name what it is a copy of.
+
+    A copy has no file that the other one lacks; of two equal ones the nearer is the original.
+    """
+    if len(group) < 2:
+        return {}
+    files = {skill.folder: contents(skill) for skill in group}
+    kept: list[Found] = []
+    copies: dict[str, Found] = {}
+    for skill in sorted(group, key=lambda skill: (-len(files[skill.folder]), nearness(skill))):
+        original = next((one for one in kept if files[skill.folder] <= files[one.folder]), None)
+        if original is None:
+            kept.append(skill)
+        else:
+            copies[skill.folder] = original
+    return copies
+
+
+def all_copies(skills: Sequence[Found], named: Callable[[Found], str], contents: Contents) -> dict[str, Found]:
+    """The same among skills of any names."""
+    copies: dict[str, Found] = {}
+    for group in _by_name((skill, named(skill)) for skill in skills):
+        copies |= copies_in(group, contents)
+    return copies
+
+
+def labels(skills: Sequence[Found], named: Callable[[Found], str], top: str) -> dict[str, Label]:
+    """A name for each of `skills`, none of which is a copy, by its folder; no two read alike.
+
+    Of several that share a name the first by `_rank` keeps it. `top` is the name of the repository.
+    """
+    told: dict[str, Label] = {}
+    others: list[Found] = []
+    for group in _by_name((skill, named(skill)) for skill in skills):
+        name = fold(named(group[0]))
+        first, *rest = sorted(group, key=lambda skill: _rank(skill, name))
+        told[first.folder] = Label(named(first))
+        others += rest
+    taken = {fold(label.name) for label in told.values()}
+    for skill in sorted(others, key=nearness):
+        free = (label for label in _qualified(skill, named(skill), top) if fold(label.name) not in taken)
+        told[skill.folder] = next(free, Label(""))
+        taken.add(fold(told[skill.folder].name))
+    return told
+
+
+def _rank(skill: Found, name: str) -> tuple[bool, bool, bool, tuple[bool, bool, bool, int, str]]:
+    """Who keeps `name`, which is folded: after what a plugin's manifest names, the skill whose folder is called so."""
+    return skill.role != "skill", not skill.declared, fold(skill.name) != name, nearness(skill)
+
+
+def _by_name(named: Iterable[tuple[Found, str]]) -> Iterable[list[Found]]:
+    groups: dict[str, list[Found]] = {}
+    for skill, name in named:
+        groups.setdefault(fold(name), []).append(skill)
+    return groups.values()
+
+
+def _qualified(skill: Found, name: str, top: str) -> Iterator[Label]:
+    """The names that a skill may have instead of its own, the best first: its plugin's and its own in one, its folder's
+    where that is another one, then those of the folders above it, and of the repository, with its own."""
+    if skill.plugin and (label := _joined(skill.plugin, name)):
+        yield label
+    if fold(skill.name) != fold(name) and NAME.fullmatch(skill.name):
+        yield Label(skill.name, skill.name)
+    above = [part for part in skill.folder.split("/")[-2::-1] if part and part not in _UNTOLD]
+    for owner in (*above, top):
+        if label := _joined(owner, name):
+            yield label
+
+
+def _joined(owner: str, name: str) -> Label | None:
+    """None where the two are too long together, or the owner has no letter that a folder's name may have."""
+    word = _plain(owner)
+    joined = f"{word}-{_plain(name) if name.isascii() else name}"
+    return Label(joined, f"{owner}/{name}") if word and NAME.fullmatch(joined) else None
+
+
+def _plain(name: str) -> str:
+    """`name` in the letters that the specification has for names."""
+    return re.sub(r"[^a-z0-9]+", "-", fold(name)).strip("-")

@@ -1,0 +1,217 @@
+"""The fence: a skill's model may call the tools that the skill declares and the person allows, no other (JIT-5)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+
+from navigator_kernel.errors import ConsentNeeded, KernelError
+from navigator_kernel.events import UICommand
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import clean, cut_text, escape_controls
+from navigator_kernel.tools.again import ask_again
+from navigator_kernel.values.allowed import FETCH, RUN
+from navigator_kernel.values.chat import ToolCall, ToolSpec
+from navigator_kernel.values.standing import skill_subject
+from navigator_kernel.values.tool import Result, filled
+from navigator_kernel.values.work import AgentTask, ToolAnswer
+
+if TYPE_CHECKING:
+    from navigator_kernel.config.settings import Policy
+    from navigator_kernel.model_ports import BuiltIn, Tool, Tools
+    from navigator_kernel.ports import Audit, Consents
+
+MOST = 16_000  # characters of a result that a model is given
+SHOWN = 2_000  # characters of the arguments that a person is asked about
+
+
+class GuardedTools(Struct, frozen=True, kw_only=True):
+    """Implements `model_ports.Tools`. `always` are tools that every skill has and that change nothing, `built_in` those
+    for files and commands; `tools` gives those that plugins bring, which is asked only for a skill that declares any.
+    `direct` are those for a message without a skill: tools of MCP servers, each of which the person agreed to.
+    """
+
+    tools: Callable[[], Mapping[str, Tool]]
+    always: Tools
+    consents: Consents
+    audit: Audit
+    policy: Policy
+    built_in: BuiltIn | None = None
+    direct: Callable[[], Mapping[str, Tool]] = dict
+    _used: set[str] = field(default_factory=set)
+    _private: set[str] = field(default_factory=set)  # runs whose model was given private data by a tool
+
+    def admit(self, work: AgentTask) -> None:
+        """A skill that the person neither installed nor trusted gets tools by a yes that names it, and by no other."""
+        wanted = (*work.tools, *work.allowed)
+        if work.standing != "unknown" or not wanted:
+            return
+        names = ", ".join(escape_controls(name) for name in wanted)
+        question = say(
+            "ask.skill_tools", work.language, skill=escape_controls(work.skill), tools=cut_text(names, SHOWN)
+        )
+        subject = skill_subject(work.skill, work.digest)
+        self.consents.require(work.run, subject, question, by_name=True, skill=work.skill, tools=list(wanted))
+
+    def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
+        """The same for the same skill and policy, in the order of its manifest (X-40); none to an unknown skill that
+        declares none, whose text is all that is used of it."""
+        if work.standing == "unknown" and not (work.tools or work.allowed):
+            return ()
+        kernels = (*self.always.offered(work), *(self.built_in.offered(work) if self.built_in else ()))
+        offered = [spec for spec in kernels if not self._denied(spec.name, work)]
+        taken = {spec.name for spec in offered}
+        return (*offered, *(self._known(work)[name].spec for name in self._allowed(work) if name not in taken))
+
+    async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
+        name = call.name
+        self.admit(work)
+        if name in {spec.name for spec in self.always.offered(work)} and not self._denied(name, work):
+            return await self.always.call(work, call, arguments)
+        held = self.built_in
+        if held and name in {spec.name for spec in held.offered(work)} and not self._denied(name, work):
+            return await self._built_in(held, work, call, arguments)
+        if name not in self._allowed(work):
+            self.audit.record("refused", run=work.run, subject=f"tool:{name}", skill=work.skill, why="not declared")
+            offered = ", ".join(spec.name for spec in self.offered(work))
+            return ToolAnswer(text=say("tool.unknown", work.language, tool=name, offered=offered), failed=True)
+        return await self._asked(self._known(work)[name], work, call, arguments)
+
+    async def _built_in(
+        self, held: BuiltIn, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]
+    ) -> ToolAnswer:
+        try:
+            reaching = held.reaching(work, call, arguments)
+        except KernelError as error:
+            why = f"{error.message}{f' ({error.hint})' if error.hint else ''}"
+            facts = {"why": escape_controls(error.message), "reason": error.data.get("reason", error.code)}
+            self.audit.record("refused", run=work.run, subject=f"tool:{call.name}", skill=work.skill, **facts)
+            return ToolAnswer(text=say("tool.failed", work.language, error=clean(why)), failed=True)
+        if reaching is not None:
+            return await self._asked(reaching, work, call, arguments)
+        if work.begun and call.name == RUN:
+            ask_again(self.consents, work, call, arguments)
+        answer = await held.call(work, call, arguments)
+        self._private.add(work.run)
+        return answer
+
+    async def _asked(self, tool: Tool, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """What it comes to, once the person has agreed where that is needed."""
+        if work.begun:
+            ask_again(self.consents, work, call, arguments)
+        subject = subject_of(call, arguments, tool, work)
+        leaks = self._leaks(tool, work)
+        # Without a skill the person's agreement to a tool that only reads is enough, until data could leave with a call
+        if leaks or (tool.confirm and (work.skill or not getattr(tool, "only_reads", False))):
+            self._ask(tool, subject, arguments, work, leaks=leaks)
+        facts = getattr(tool, "facts", {})
+        self.audit.record("started", run=work.run, actor="tool", subject=subject, skill=work.skill, **facts)
+        result = await _result(tool, arguments)
+        self.audit.record("ended", run=work.run, subject=subject, how="error" if result.error else "done")
+        if not result.error:
+            self._private.add(work.run)
+        return _answer(tool, result, work)
+
+    def _leaks(self, tool: Tool, work: AgentTask) -> bool:
+        """Whether a call could carry private data out: the model has seen some, and the tool may reach others."""
+        seen = work.private or work.run in self._private
+        return seen and bool(getattr(tool, "outward", True))
+
+    def _ask(self, tool: Tool, subject: str, arguments: Mapping[str, Any], work: AgentTask, *, leaks: bool) -> None:
+        """JIT-12: with the arguments, each time. A yes is to these arguments and to no others, but for a tool that only
+        reads by its server's word: one yes covers it under the same bytes of the same skill. `--yes` covers none: a
+        model thought of the call."""
+        lasting = _lasting_subject(tool, work)
+        if lasting and not leaks:
+            subject = lasting
+        shown = cut_text(escape_controls(json.dumps(dict(arguments), ensure_ascii=False, default=str)), SHOWN)
+        asked = filled(tool.confirm, arguments) or f"Call {tool.name}?"
+        why = f" {say('ask.leaks', work.language)}" if leaks else ""
+        question = f"{escape_controls(asked)}{why} {tool.name} {shown}"
+        facts: dict[str, Any] = {"tool": tool.name, "arguments": dict(arguments)}
+        if subject in self._used:
+            raise ConsentNeeded(question, hint="agree to it once more", subject=subject, **facts)
+        self.consents.require(work.run, subject, question, by_name=True, **facts)
+        if subject != lasting:
+            self._used.add(subject)
+
+    def _allowed(self, work: AgentTask) -> tuple[str, ...]:
+        """What the manifest names and nothing denies; a name that no tool has is none."""
+        named = work.tools if work.skill else tuple(self._known(work))
+        if not named:
+            return ()
+        known = self._known(work)
+        return tuple(name for name in dict.fromkeys(named) if name in known and not self._denied(name, work))
+
+    def _known(self, work: AgentTask) -> Mapping[str, Tool]:
+        if work.skill:
+            return self.tools()
+        return {} if "mcp" in (self.policy.deny | self.policy.skills.get("", frozenset())) else self.direct()
+
+    def _denied(self, name: str, work: AgentTask) -> bool:
+        denied = (*self.policy.deny, *self.policy.skills.get(work.skill, ()))
+        return any(fnmatchcase(f"tool:{name}", one) or (name == FETCH and one == "network") for one in denied)
+
+
+def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: AgentTask) -> str:
+    """This call of this very tool with exactly these arguments, under these bytes of the skill."""
+    body = json.dumps([call.id, _identity(tool), work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
+    return f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
+
+
+def _lasting_subject(tool: Tool, work: AgentTask) -> str:
+    """What a yes for a session is bound to, of a tool that says that it only reads; empty for every other, and under a
+    skill that the person does not accept."""
+    if not getattr(tool, "only_reads", False) or work.standing == "unknown":
+        return ""
+    body = json.dumps([_identity(tool), work.skill, work.digest])
+    return f"tool:{tool.name}@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
+
+
+def _identity(tool: Tool) -> str:
+    """Of a tool of an MCP server also what it says of itself; else its name."""
+    return str(getattr(tool, "identity", tool.name))
+
+
+async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
+    """A plugin's tool may raise anything."""
+    try:
+        result = await tool.run(arguments)
+        json.dumps(result.value)
+    except Exception as error:  # noqa: BLE001 - the model is told, the turn goes on
+        return Result(error=f"{type(error).__name__}: {error}")
+    return result
+
+
+def _answer(tool: Tool, result: Result, work: AgentTask) -> ToolAnswer:
+    """TOL-4: one form for failures, and one for what has nothing to tell."""
+    if result.error:
+        return ToolAnswer(text=say("tool.failed", work.language, error=clean(result.error)), failed=True)
+    text = result.value if isinstance(result.value, str) else json.dumps(result.value, ensure_ascii=False)
+    done = say("tool.done", work.language)
+    if not result.value and not isinstance(result.value, bool | int | float):
+        text = done if result.value is None or result.value == "" else f"{done}: {text}"
+    text = clean(text)
+    text = text if len(text) <= MOST else f"{text[:MOST]} …"
+    commands = tuple(_commands(tool, result.value, work))
+    return ToolAnswer(text=text, commands=commands, changed=bool(tool.effects))
+
+
+def _commands(tool: Tool, value: Any, work: AgentTask) -> Iterator[UICommand]:
+    """What a user interface is to do, by what the tool declares, and only because it succeeded (X-17)."""
+    fields = value if isinstance(value, Mapping) else {}
+    for effect in tool.effects:
+        kind, _, what = effect.partition(":")
+        told = filled(what, fields)
+        match kind:
+            case "toast":
+                message = told or f"{tool.name}: {say('tool.done', work.language)}"
+                yield UICommand(type="toast", payload={"message": message, "type": "success"})
+            case "refresh" | "navigate" | "modal":
+                yield UICommand(type=kind, payload={"target": told})

@@ -1,0 +1,86 @@
+"""What a step leaves for the next one, and what a whole workflow leaves for the person (WFL-7, part 3 item 5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.adapters.files.writer import read_bounded
+from navigator_kernel.errors import KernelError
+from navigator_kernel.language.parameters import is_file
+from navigator_kernel.language.rendering import render_report
+from navigator_kernel.text import escape_controls
+from navigator_kernel.values.request import FileReference, Handoff
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.values.report import Report
+    from navigator_kernel.values.workflow import WorkflowRun
+
+TEXT_LIMIT = 256 * 1024  # bytes of a file whose text is handed over
+WHOLE_LIMIT = 16 * 1024 * 1024  # bytes of an output that was put into a file
+_SUFFIXES = {"markdown": "md", "json": "json", "text": "txt"}
+
+
+def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff:
+    """The output, the files and the whole report of step `number`, which is also kept as a JSON file."""
+    folder = workspace(kernel, token)
+    data, raw = _whole(kernel, report)
+    path = folder / f"handover-{number}.json"
+    body = {"step": number, "state": report.state, "summary": report.summary, "data": data, "raw": raw}
+    kernel.writer.write(path, json.dumps(body, ensure_ascii=False, indent=1, default=str).encode("utf-8", "replace"))
+    text = raw if raw is not None else json.dumps(data, ensure_ascii=False, default=str)
+    return Handoff(step=number, text=text, files=tuple(_files(folder, data)), report=path)
+
+
+def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:
+    """Writes the last report where the workflow's `output` says; the path from the project's root, empty for none."""
+    out = run.plan.output
+    if out.location == "inline":
+        return ""
+    path = workspace(kernel, run.token) / (out.file_path or f"result.{_SUFFIXES[out.format]}")
+    data, raw = _whole(kernel, report)
+    match out.format:
+        case "json":
+            text = json.dumps({**report.to_dict(), "data": data, "raw": raw}, ensure_ascii=False, indent=1, default=str)
+        case "text":
+            text = raw if raw is not None else report.summary
+        case _:
+            text = (
+                f"# {run.plan.description}\n\n```text\n{render_report(report, 'detail', 'ascii')}\n```\n\n{raw or ''}"
+            )
+    kernel.writer.make_folder(path.parent)
+    kernel.writer.write(path, text.rstrip("\n").encode("utf-8", "replace") + b"\n")
+    return path.relative_to(kernel.root).as_posix()
+
+
+def workspace(kernel: Kernel, token: str) -> Path:
+    """The folder that all steps of a run share."""
+    return kernel.root / "mybox" / "workspace" / token
+
+
+def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
+    """Data and raw output, fetched back where they were too long for a report."""
+    if report.offloaded:
+        try:
+            held = json.loads(read_bounded(kernel.root / report.offloaded, WHOLE_LIMIT))
+            return dict(held["data"]), held["raw"]
+        except (OSError, ValueError, KeyError, TypeError, KernelError):
+            pass  # the file was removed since; what the report carries is left
+    return dict(report.data), report.raw
+
+
+def _files(folder: Path, data: dict[str, Any]) -> Iterator[FileReference]:
+    """The files in the run's folder that the step names, with their text where it is short enough and text."""
+    names = data.get("files")
+    for name in names if isinstance(names, list) else ():
+        path = folder / str(name)
+        if not is_file(path) or not path.resolve().is_relative_to(folder.resolve()):
+            continue
+        try:
+            text = read_bounded(path, TEXT_LIMIT).decode("utf-8")
+        except (OSError, UnicodeDecodeError, KernelError):
+            text = ""
+        yield FileReference(written=escape_controls(str(name)), path=path, content=text)

@@ -1,0 +1,202 @@
+"""Whether a turn is about a workflow: one that a message spells out, calls by name, or agrees to go on with."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.language.clauses import may_spell_out
+from navigator_kernel.language.parameters import is_file
+from navigator_kernel.stages.preprocess import preprocess, without_prefix, words_of
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.request import FileReference, Message, PreprocessingResult
+from navigator_kernel.values.route import NeedClarification, RouteDecision, Tier, Unknown, Workflow
+from navigator_kernel.values.workflow import PLAN, WorkflowPlan, WorkflowView
+from navigator_kernel.workflows.orchestrator import SKILL, answer, behind, is_orchestrated, is_verbose, need_of
+from navigator_kernel.workflows.permissions import grants
+from navigator_kernel.workflows.planning import PlanProposal, plan_workflow
+from navigator_kernel.workflows.step_binding import PlanningContext, relative_to_root
+from navigator_kernel.workflows.store import load_stored, stored_names, with_free_name
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Kernel
+    from navigator_kernel.stages.resume import Resumed
+    from navigator_kernel.values.context import TurnContext
+    from navigator_kernel.values.reply import Reply
+
+_ARGUMENT = lazy_compile(r"\\(\$)|\$ARGUMENTS\b|\$([1-9])(?!\d)")
+
+
+class WorkflowRequest(Struct, frozen=True, kw_only=True):
+    """`agreed` is what the person said yes to, empty for an explicit call; None where the plan is only proposed."""
+
+    decision: RouteDecision
+    view: WorkflowView
+    agreed: str | None = None
+
+
+def resolve_workflow(
+    resumed: Resumed, request: PreprocessingResult, kernel: Kernel, context: TurnContext
+) -> WorkflowRequest | RouteDecision | None:
+    """The workflow that this turn is about, a decision that ends it (a question, an unknown name), or None."""
+    approval = resumed.approved
+    if approval is not None:
+        return resume_run(approval.workflow, approval.subject, kernel) if approval.workflow else None
+    if len(request.commands) > 1:
+        return None
+    session = resumed.session.id
+    if is_orchestrated(request.commands):
+        return orchestrate(request, kernel, context, session)
+    if request.commands:
+        return invoke_stored(request, kernel, context.run, session) if request.commands[0].type == "workflow" else None
+    need = without_prefix(request.original)
+    if not may_spell_out(need):
+        return None
+    return _proposed(plan_workflow(request, need, _ground(kernel, context)), kernel, context.run, session, "steps")
+
+
+def resume_run(token: str, subject: str, kernel: Kernel) -> WorkflowRequest:
+    """A run that goes on, with a yes to `subject`. NotFound for an unknown token."""
+    run = kernel.journal.load(token)
+    view = WorkflowView(token=token, state=run.state, plan=run.plan, done=run.done)
+    return WorkflowRequest(decision=_decision(run.plan.name, "session", "approved"), view=view, agreed=subject)
+
+
+def decline_run(token: str, subject: str, kernel: Kernel) -> None:
+    """A no to a plan ends it for good; a run that has begun stays as it is."""
+    if subject == PLAN:
+        with kernel.journal.hold(token):
+            if kernel.journal.load(token).state == "proposed":
+                kernel.journal.mark(token, "aborted")
+
+
+def invoke_stored(
+    request: PreprocessingResult, kernel: Kernel, run: str, session: str
+) -> WorkflowRequest | RouteDecision:
+    """`#name words`: the stored workflow, its `$1` and `$ARGUMENTS` filled once. NotLoadable names the lines of a file
+    that cannot be used."""
+    name = request.commands[0].name
+    known = stored_names(kernel)
+    if name not in known:
+        near = tuple(get_close_matches(name, known, 3, 0.5))
+        unknown = Unknown(what="workflow", name=name, suggestions=near)
+        return RouteDecision(result=unknown, tier="syntax", confidence=1.0, reason="instruction")
+    rest = behind(request)
+    plan = start_run(name, rest, words_of(rest), request.files, kernel, run, session)
+    view = WorkflowView(token=run, state="proposed", plan=plan)
+    return WorkflowRequest(decision=_decision(plan.name, "syntax", "instruction"), view=view, agreed="")
+
+
+def start_run(
+    name: str, rest: str, words: Sequence[str], files: Sequence[FileReference], kernel: Kernel, run: str, session: str
+) -> WorkflowPlan:
+    """The stored workflow `name` with `rest` for `$ARGUMENTS` and `words` for `$1` and on, entered as a run that may
+    read the `files` of these words. UsageProblem for words that it has no place for."""
+    root = kernel.root.resolve()
+    plan = _filled(
+        load_stored(name, kernel),
+        relative_to_root(rest, files, root),
+        [relative_to_root(word, files, root) for word in words],
+    )
+    named_files = [Path(os.path.realpath(word)) for word in words if is_file(Path(word))]
+    named_files = [file.path for file in files if not file.problem] + named_files
+    inside = [path.relative_to(root).as_posix() for path in named_files if path.is_relative_to(root)]
+    read = dict.fromkeys([*plan.sandbox.read, *inside])
+    plan = replace(plan, sandbox=replace(plan.sandbox, read=tuple(read)))
+    kernel.journal.propose(run, session, plan)
+    return plan
+
+
+def orchestrate(
+    request: PreprocessingResult, kernel: Kernel, context: TurnContext, session: str
+) -> WorkflowRequest | RouteDecision | None:
+    """`/master-orchestrator need`: a plan, even of one step. None where no skill fits a part of it, or the command has
+    no need or no skill: then it is a call of the skill like any other (CMD-1)."""
+    need = need_of(request)
+    if not need or not kernel.catalogue.exists(f"skill:{SKILL}"):
+        return None
+    asked = preprocess(Message(text=need, language=request.language, answers=request.answers), kernel.files)
+    found = plan_workflow(asked, need, _ground(kernel, context), alone=True)
+    if isinstance(found, NeedClarification) and found.missing == ("skill",):
+        return None
+    return _proposed(found, kernel, context.run, session, "orchestrate")
+
+
+def attach_answer(reply: Reply, request: PreprocessingResult) -> Reply:
+    """The reply to `/master-orchestrator`, with CMD-3's answer in its data; any other as it is."""
+    if not is_orchestrated(request.commands):
+        return reply
+    plan = None if reply.workflow is None else reply.workflow.plan
+    told = answer(reply.report, plan, request.language, verbose=is_verbose(request.commands[0]))
+    report = replace(reply.report, data={**reply.report.data, **told})
+    return replace(reply, report=report, reports=(*reply.reports[:-1], report))
+
+
+def _proposed(
+    found: PlanProposal | NeedClarification | Unknown | None, kernel: Kernel, run: str, session: str, reason: str
+) -> WorkflowRequest | RouteDecision | None:
+    """What a yes covers is settled here, by the bytes that are there as the plan is shown."""
+    match found:
+        case None:
+            return None
+        case PlanProposal(plan=plan, left=left):
+            plan = with_free_name(plan, kernel)
+            kernel.journal.propose(run, session, plan, grants(plan, kernel))
+            view = WorkflowView(token=run, state="proposed", plan=plan, left=left)
+            return WorkflowRequest(decision=_decision(plan.name, "exact", reason), view=view)
+        case question:
+            return RouteDecision(result=question, tier="exact", confidence=1.0, reason=reason)
+
+
+def _ground(kernel: Kernel, context: TurnContext) -> PlanningContext:
+    return PlanningContext(
+        catalogue=kernel.catalogue,
+        router=kernel.router,
+        files=kernel.files,
+        root=kernel.root.resolve(),
+        limit=kernel.settings.steps,
+        context=context,
+    )
+
+
+def _decision(name: str, tier: Tier, reason: str) -> RouteDecision:
+    return RouteDecision(result=Workflow(name=name), entity=name, tier=tier, confidence=1.0, reason=reason)
+
+
+def _filled(plan: WorkflowPlan, rest: str, words: Sequence[str]) -> WorkflowPlan:
+    """X-26: one pass; what is put in is not read again for placeholders, and ends no quotes that it stands in."""
+
+    def value(hit: re.Match[str]) -> str:
+        if hit[1]:
+            return "$"
+        if hit[2] is not None and int(hit[2]) > len(words):
+            return hit.group()
+        return _fitted(rest if hit[2] is None else words[int(hit[2]) - 1], hit.string[: hit.start()])
+
+    inputs = [_ARGUMENT.sub(value, step.input) for step in plan.steps]
+    if rest and inputs == [step.input for step in plan.steps]:
+        raise UsageProblem(f"workflow {plan.name!r} takes no words", hint="put $ARGUMENTS or $1 into a step's input")
+    steps = tuple(replace(step, input=text) for step, text in zip(plan.steps, inputs, strict=True))
+    return replace(plan, steps=steps)
+
+
+def _fitted(value: str, before: str) -> str:
+    """`value` as it has to be written behind `before`: on the one line of a command, and inside its quotes."""
+    line = before.rpartition("\n")[2]
+    if not line.lstrip().startswith(("/", "@@")):
+        return value
+    value = " ".join(value.split("\n"))
+    mark = ""
+    for sign in re.sub(r"\\.", "", line):
+        mark = "" if sign == mark else sign if not mark and sign in "\"'" else mark
+    if mark == '"':
+        return re.sub(r'(["\\])', r"\\\1", value)
+    return value.replace("'", "'\"'\"'") if mark else value

@@ -1,0 +1,159 @@
+"""Cuts a message into the steps that it spells out; one that does not stays whole (WFL-1, WFL-2).
+
+Steps are explicit where a connective joins two orders (`then`, `然后`), or where they are numbered. Nothing is cut
+inside quotes, code, an address or a fixed phrase, nor where one verb governs what is joined: "explain how to open a
+file and then read it" is one order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.workflows.imperatives import is_order, is_thing, is_verb
+
+_MASKED = lazy_compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》"
+    r"|[a-z][\w+.-]*://[^\s，。；]+|@[^\s，。；,;、]+?(?:\.[a-z\d]{1,8}(?=[^\x00-\xff])|(?=[\s，。；,;、]|$))"
+    r"|\b(?:every )?now and then\b|\bthen and there\b|\bthere and then\b"
+    r"|\b(?:back|since|by|until|till|even|only|just|but) then\b"
+    r"|先进先出|后进先出|先来后到|先后|再见|再次|再三|再度|再也|再者|再来|再说|再加上|不再|别再|一再|然后呢|最后一|接着上",
+    re.DOTALL | re.IGNORECASE,
+)
+_JOINT = lazy_compile(
+    r"(?:(?<![,;.!，。；、！\n])(?=[,;.!，。；、！\n])|(?<![\s,;.!，。；、！])(?=[^\S\n])"
+    r"|(?![\s,;.!，。；、！]))"
+    r"(?P<stop>(?:[,;.!，。；、！\n]|\n[ \t]*[-*•]\s)*)\s*(?:"
+    r"(?<![\w/-])(?:and\s+)?(?P<any>then|after\s+that|afterwards?|thereafter|subsequently)(?![\w/-])"
+    r"|(?<![\w-])(?P<and>and\s+)?(?P<end>next|finally|lastly|last\s+of\s+all|once\s+(?:that's|that\s+is|it's|it\s+is)\s+done)(?![\w-])"
+    r"|(?P<zh>(?<=[，,；;。])\s*[\u4e00-\u9fff]{0,3}(?:完成?|好)[之以]?后[，,]?再?|(?:完成后|做完后|完了)?(?:然后|接着|接下来|随后|紧接着|而后|其次)再?|(?:完成|完)?(?:之后|以后)[，,]?再?)"
+    r"|(?P<zhend>最后|末了)再?|(?P<zai>后?再))[,:，：]?\s*",
+    re.IGNORECASE,
+)
+_OPENING = lazy_compile(
+    r"^\s*(?:[-*•]\s+)?(?:(?:first(?:ly|\s+of\s+all)?|to\s+(?:start|begin)(?:\s+with)?)(?![\w-])|首先|第一步|先)[,:，：]?\s*",
+    re.IGNORECASE,
+)
+_CLOSING = lazy_compile(
+    r"^\s*(?:(?:and\s+)?(?:then|finally|lastly|next)(?![\w-])|最后|然后|接着|其次|再)[,:，：]?\s*", re.IGNORECASE
+)
+_NUMBER = lazy_compile(
+    r"(?:^|(?<=[\s;；。，,:：)）]))[ \t]*(?:(?:step|步骤)\s*(?P<step>\d{1,2})\s*[.:：)、,，]?"
+    r"|(?P<digit>\d{1,2})[.)、）](?![\d.])"
+    r"|第(?P<ordinal>[一二三四五六七八九])步\s*[:：,，、是]?|(?P<han>[一二三四五六七八九])、|[(（](?P<round>\d)[)）]"
+    r"|(?P<nth>first(?:ly)?|second(?:ly)?|third(?:ly)?|fourth|fifth|lastly|finally)[,:])\s*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HAN = "一二三四五六七八九"
+_NTH = ("first", "second", "third", "fourth", "fifth")
+_HOW_TO = lazy_compile(
+    r"\b(?:how|ways?|steps?|what|where|when|whether)\s+to\s+\w+|\b(?:a|an|the|some|any|my|our)\s+(?:[\w-]+\s+){1,3}to\s+(?P<verb>\w+)",
+    re.I,
+)
+_SUBJECT = lazy_compile(
+    r"\b(?:where|when|while|if|whether|how|why|that|which|who|because|until|so\s+that)\s+"
+    r"(?:you|we|i|they|people|(?:the|these|those|my|our|all|both|two|many|some)\s+[\w-]+s|(?!this|is\b|it|was\b|does\b|has\b)[\w-]+s)\s+\w+",
+    re.IGNORECASE,
+)  # fmt: skip
+_CONDITION = lazy_compile(
+    r"(?:^|[,;，；]\s*|\b(?:and|but|so)\s+)(?:if|when|whenever|unless|in\s+case|once|如果|若是?|假如|要是|当|一旦)[^,;，；]*$",
+    re.I,
+)
+# On the left something else acts, or is told how to: what is joined goes on with that
+_ACTS = lazy_compile(
+    r"\S(?:.*[，,]\s*(?:它|他|她)们?|.*(?:如何|怎么|怎样|为什么|让(?!我))[^，,。；;\n]{1,12})[^，,。；;\n]*$"
+    r"|\S\s+first\W*$|\blets?\s+\w+s\s",
+    re.IGNORECASE,
+)
+_EXPLAIN = lazy_compile(r"(?:请|帮我|先)*(?:解释|说明|描述|分析|介绍|讲解|告诉|看看|看一下|查)")
+_ASKS = lazy_compile(r"(?:什么|怎么办|怎么样|怎样|如何|吗|呢)[？?。.]*\s*$")
+_CALL = lazy_compile(r"(?:/|@@)[^\W_][\w-]*(?=\s|$)")
+_EDGE = " \t\r\n,，。;；、:："
+
+
+def split(text: str, named: Callable[[str], bool] = lambda _: False) -> tuple[str, ...]:
+    """The steps in order, each as it was written without its connective; the whole text alone where it is one order.
+
+    `named` says whether a clause is an order by a name that only the caller knows, such as a skill's.
+    """
+    text = re.sub(r"[ \t\r]*\n\s*", "\n", text)
+    masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), text)
+
+    def order(clause: str) -> bool:
+        return _CALL.match(clause) is not None or is_order(clause) or named(clause)
+
+    steps = _numbered(text, masked, order) or _joined(text, masked, order)
+    return steps if len(steps) > 1 else (text.strip(),)
+
+
+def _numbered(text: str, masked: str, order: Callable[[str], bool]) -> tuple[str, ...]:
+    """The items of `1. … 2. … 3. …`, `第一步 … 第二步 …`; what stands before the first is their heading."""
+    marks: list[re.Match[str]] = []
+    for hit in _NUMBER.finditer(masked):
+        if _ordinal(hit, len(marks)) == len(marks) + 1:
+            marks.append(hit)
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    items = tuple(_trimmed(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False))
+    return items if len(items) > 1 and all(map(order, items)) else ()
+
+
+def _ordinal(hit: re.Match[str], so_far: int) -> int:
+    if hit["nth"] and hit["nth"].lower() in {"lastly", "finally"}:
+        return so_far + 1 if so_far > 1 else 0
+    if hit["nth"]:
+        return _NTH.index(hit["nth"].lower().removesuffix("ly")) + 1
+    han = hit["ordinal"] or hit["han"]
+    return _HAN.index(han) + 1 if han else int(hit["step"] or hit["digit"] or hit["round"])
+
+
+def _joined(text: str, masked: str, order: Callable[[str], bool]) -> tuple[str, ...]:
+    joints = list(_JOINT.finditer(masked))
+    opened = _OPENING.match(masked) is not None or "先" in masked[: joints[0].start() if joints else 0]
+    steps: list[str] = []
+    begin = 0
+    for at, joint in enumerate(joints):
+        end = joints[at + 1].start() if at + 1 < len(joints) else len(text)
+        left, right = slice(begin, joint.start()), slice(joint.end(), end)
+        if not _may_cut(joint, masked, opened=opened) or not order(_trimmed(text[right])):
+            continue
+        if not order(_trimmed(text[left])) or _governed(masked[left], masked[right], joint):
+            continue
+        steps.append(_trimmed(text[left]))
+        begin = joint.end()
+    return (*steps, _trimmed(text[begin:]))
+
+
+def _may_cut(joint: re.Match[str], masked: str, *, opened: bool) -> bool:
+    """Words that also mean other things count only behind a stop, `and`, or a `first` before them."""
+    stopped = bool(joint["stop"]) or "\n" in joint.group()
+    if joint["end"]:
+        return stopped or bool(joint["and"])
+    if joint["zhend"]:
+        return stopped or opened
+    if joint["zai"]:
+        return stopped or opened or not masked[: joint.start()].endswith(("个", "不", "要", "可以", "能"))
+    return not masked.startswith("的", joint.end())
+
+
+def _governed(left: str, right: str, joint: re.Match[str]) -> bool:
+    """Whether what is joined belongs to something on the left: a condition, `how to`, a clause with its own subject."""
+    if _CONDITION.search(left) or is_thing(right):
+        return True
+    if re.search(r"一(?:个|段|份|种|条)[^，。,]*先[^，。,]*$|先$", left) and not left.strip().startswith("先"):
+        return True
+    if _ACTS.search(left):
+        return True
+    if joint["stop"]:
+        return False
+    if _EXPLAIN.match(left.strip()) and _ASKS.search(right) and not _EXPLAIN.match(right.strip()):
+        return True
+    hit = _HOW_TO.search(left)
+    return bool(hit and (hit["verb"] is None or is_verb(hit["verb"]))) or _SUBJECT.search(left) is not None
+
+
+def _trimmed(part: str) -> str:
+    """Without the punctuation around it and a leading word of order."""
+    text = re.sub(r"^[-*•]\s+", "", part.strip(_EDGE))
+    text = _OPENING.sub("", _CLOSING.sub("", text)).strip(_EDGE)
+    return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
