@@ -1,4 +1,4 @@
-# One door for every chore. `make` alone lists them.
+# Run `make` to list the targets.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,13 +10,13 @@ COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md C
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-only test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
 
-help:  ## List the chores
+help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(STAMP)  ## Install a skill from a git repository, route a message to it, run it
 	@$(BIN)/python docs/demo.py
 
-test: lint test-only  ## Check everything that a change must keep: lint, then the tests
+test: lint test-only  ## Run lint and the tests
 
 # Tests start the command line 1,000 times; where PYTHONDONTWRITEBYTECODE is set, each start would compile the kernel again
 test-only: $(STAMP)  ## Run the tests without lint (OPTIONS="tests/cli -x")
@@ -37,21 +37,22 @@ bench-routing: $(STAMP)  ## Measure the router (DATA=folder with dev/ and catalo
 		--out $(or $(OUT),build/bench-routing.json) $(if $(SIZES),--sizes $(SIZES)) \
 		$(if $(DATA),,--errors docs/reference/routing-errors.md --plot docs/reference/routing.png)
 
-lint: $(STAMP)  ## Check style, types, imports and generated pages
+lint: $(STAMP)  ## Check style, types, imports, words and generated pages
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
 	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
+	@$(BIN)/python docs/plain_words.py
 	@$(MAKE) --no-print-directory check-docs
 
 check-docs: $(STAMP)  ## Check that the generated parts of the pages are up to date
-	@$(BIN)/python docs/generate.py --check || { echo "say make docs" >&2; exit 1; }
-	@test -z "$(COGGED)" || $(BIN)/cog --check --diff --verbosity=1 -P $(COGGED) || { echo "say make docs" >&2; exit 1; }
+	@$(BIN)/python docs/generate.py --check || { echo "run make docs" >&2; exit 1; }
+	@test -z "$(COGGED)" || $(BIN)/cog --check --diff --verbosity=1 -P $(COGGED) || { echo "run make docs" >&2; exit 1; }
 
 format: $(STAMP)  ## Sort the imports and lay out the code
 	@$(BIN)/ruff check --quiet --fix --select I $(SOURCES)
 	@$(BIN)/ruff format --quiet $(SOURCES)
 
-docs: $(STAMP)  ## Write the generated parts of the pages anew
+docs: $(STAMP)  ## Regenerate the generated parts of the pages
 	@$(BIN)/python docs/generate.py
 	@test -z "$(COGGED)" || $(BIN)/cog -r --verbosity=1 -P $(COGGED)
 
@@ -60,7 +61,7 @@ requirements: $(STAMP)  ## List the requirements without a passing test (DUE="sp
 	@-$(BIN)/python -m pytest -q -n 2 -m "$(FAST)" --requirements-out=build/requirements.tsv
 	@$(BIN)/python tests/requirements_report.py build/requirements.tsv --due $(or $(DUE),spine)
 
-lock: $(STAMP)  ## Pin the packages anew after a change to pyproject.toml (UPGRADE=1 takes newer ones)
+lock: $(STAMP)  ## Update the lock file after a change to pyproject.toml (UPGRADE=1 takes newer packages)
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header --quiet $(if $(UPGRADE),--upgrade) --output-file requirements.lock
 	@sed -i '1i # Made by `make lock`: every package that developing and testing needs, each with its hashes' requirements.lock
@@ -72,7 +73,7 @@ wheel: $(STAMP)  ## Build the source archive and the wheel into dist/
 ci:  ## Run what the continuous integration runs
 	@bash .ci/run
 
-clean:  ## Delete what the other chores made
+clean:  ## Delete what the other targets made
 	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find kernel agents bin tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -87,7 +88,7 @@ build/local-llm/made: Makefile
 $(STAMP): requirements.lock pyproject.toml
 	@command -v git >/dev/null || { echo "git is missing: install the package git" >&2; exit 1; }
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is missing: install Python 3.11 or newer" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is too old: Python 3.11 or newer is needed, say make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is too old: Python 3.11 or newer is needed: run make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv: install the package python3-venv" >&2; exit 1; }
 	@echo "making .venv, once" >&2
 	@rm -rf .venv

@@ -1,4 +1,4 @@
-"""Every failure that the kernel reports on purpose, with its hint and its exit code."""
+"""The kernel's errors, each with a hint and an exit code."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class PermissionDenied(Refused):
 
 
 class InvalidURI(UsageProblem):
-    """What is to be read is no URI (AGT-9)."""
+    """What is to be read is not a URI (AGT-9)."""
 
     code = "invalid_uri"
 

@@ -1,4 +1,4 @@
-"""The stream of facts that a turn is made of (EVT-1, EVT-7); everything that shows or explains a turn reads it."""
+"""The events of a turn (EVT-1, EVT-7); everything that shows or explains a turn reads them."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ Listener = Callable[[Event], None]
 def event_from(raw: Mapping[str, Json]) -> Event:
     """The event in a line of a run log; a type that this version does not know is kept as it is.
 
-    Raises KeyError or TypeError where `raw` is no envelope.
+    Raises KeyError or TypeError where `raw` is not an envelope.
     """
     kind = BODIES.get(raw["type"])
     data = raw["data"]

@@ -1,4 +1,4 @@
-"""The doors to models: what may be asked of one, and what it may have done."""
+"""The ports to models: what may be asked of one, and which tools it may use."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class _Loader(SourceFileLoader):
 def _module(name: str, file: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file, loader=_Loader(name, str(file)))
     if spec is None or spec.loader is None:
-        raise ImportError(f"{str(file)!r} is no Python module")
+        raise ImportError(f"{str(file)!r} is not a Python module")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

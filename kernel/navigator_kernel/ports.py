@@ -1,4 +1,4 @@
-"""The doors between the floors: what a stage or an agent may ask for, without knowing who answers."""
+"""The ports between the layers: what a stage or an agent may ask for, without knowing who answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from navigator_kernel.values.redact import Redact, same
 
-if TYPE_CHECKING:  # these doors are passed by commands with a budget of time: what only names shapes is not imported
+if TYPE_CHECKING:  # for start-up time: modules that only name types are not imported
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -172,7 +172,7 @@ class Executor(Protocol):
 
 
 class Catalogue(Protocol):
-    """All resources, seen anew when their files change (REG-1..9)."""
+    """All resources, seen again when their files change (REG-1..9)."""
 
     def glance(self) -> AbstractContextManager[None]:
         """Within it what was read last of a large catalogue is believed, unless a skill came or went."""

@@ -1,4 +1,4 @@
-"""The kernel's turn as a LangGraph `StateGraph`, for applications built on that (extra `langgraph`; JIT-6, 7, 11).
+"""A turn as a LangGraph `StateGraph`, for applications built on LangGraph (extra `langgraph`; JIT-6, 7, 11).
 
 The nodes call what `run_turn` calls: phase 1, the agents, the loop's `specialist` and `continue_check`. Where the turn
 waits for the person there is an interrupt. Workflows of several steps are the turn's alone.

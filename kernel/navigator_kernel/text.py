@@ -1,4 +1,4 @@
-"""What foreign text goes through before a person, a log or a page sees it."""
+"""Cleans foreign text before a person, a log or a page sees it."""
 
 from __future__ import annotations
 

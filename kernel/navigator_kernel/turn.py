@@ -1,4 +1,4 @@
-"""One message, from the moment it comes in to the reply: read this first."""
+"""One turn, from the message to the reply: read this first."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
         resumed = resume(message, session, kernel.clock.now())  # a yes, an answer, or something new
         _grant(resumed, run, kernel)  # what the person agrees to by it, or has for the whole session
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
-        context = context_of(resumed, request, kernel, run)  # made anew, handed to all that follows
+        context = context_of(resumed, request, kernel, run)  # made again, handed to all that follows
         routed = await _route(resumed, request, context, kernel, emit)
         _learn(request, kernel)  # a choice among several skills is an example of the one that was chosen
         course = await _execute(routed, message, context, kernel, emit)  # serial, stops at a failure
@@ -121,7 +121,7 @@ async def _route(
             return TurnPlan(decision=_agreed(Direct(topic="declined"), "declined"))
     elif resumed.approved is not None:
         emit(ApprovalResolved(subject=resumed.approved.subject, granted=True))
-    work = resolve_workflow(resumed, request, kernel, context)  # several steps in so many words, #name, a yes to a plan
+    work = resolve_workflow(resumed, request, kernel, context)  # several steps, #name, or a yes to a plan
     if isinstance(work, WorkflowRequest):
         emit(RouteDecided(decision=work.decision.to_dict(), trace=(work.decision.tier, work.decision.reason)))
         return TurnPlan(decision=work.decision, work=work)
@@ -233,7 +233,7 @@ def _again(packet: Packet, run: str) -> Packet:
 
 
 def delivery_of(kernel: Kernel, specialist: Specialist | None) -> DispatchDeps:
-    """The doors through which orders are delivered."""
+    """The services that dispatching needs."""
 
     def offload(packet: Packet, text: str) -> str:
         """Where the whole output of a step is kept."""

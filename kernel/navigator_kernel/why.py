@@ -1,4 +1,4 @@
-"""A run's events, told in lines that a person reads, and where a skill fell out of it."""
+"""Explains a run from its events, and where a skill dropped out."""
 
 from __future__ import annotations
 

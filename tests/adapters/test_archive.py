@@ -307,7 +307,7 @@ def test_a_tar_that_breaks_off_in_the_middle_is_damaged(tmp_path: Path) -> None:
 def test_what_is_no_archive_is_told(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.zip"
     path.write_bytes(data)
-    with pytest.raises(FetchFailed, match=r"is no archive") as caught, ArchiveSource(path):
+    with pytest.raises(FetchFailed, match=r"is not an archive") as caught, ArchiveSource(path):
         pass
     assert caught.value.hint
 

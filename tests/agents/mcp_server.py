@@ -1,6 +1,6 @@
 """An MCP server over stdio that starts at once: two resources and one tool, with nothing but the standard library.
 
-`hang` never answers, `slow` never answers a call, `crash` ends at once, `peek` tells what else it can do. Servers made with the SDK are in
+`hang` never answers, `slow` never answers a call, `crash` ends at once, `peek` says what else it can do. Servers made with the SDK are in
 the guide and among those of the registries.
 """
 

@@ -11,7 +11,7 @@ from cli.support import Place, place_in
 
 pytestmark = pytest.mark.requirement("SAF-1", "PRE-6")
 
-HEAD = "---\nname: brief\ndescription: Tells what is here\n{more}---\n"
+HEAD = "---\nname: brief\ndescription: Says what is here\n{more}---\n"
 ON = 'metadata:\n  navigator-dynamic: "true"\n'
 
 

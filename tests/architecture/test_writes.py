@@ -10,7 +10,7 @@ import pytest
 from architecture.source import ROOT, python_files, read
 
 WRITE_PORT = "kernel/navigator_kernel/adapters/files/writer.py"
-# What is no file of the project's or the person's, and why
+# What is not a file of the project's or the person's, and why
 EXCEPT = {
     "kernel/navigator_kernel/adapters/processes/environments.py": "the mode of its own folder",
     "kernel/navigator_kernel/adapters/sources/git_process.py": "git's home and input, in the system's temporary folder",

@@ -34,7 +34,7 @@ OTHERS = 0.1
 # The same for whether any skill is wanted; of sets that are not named nothing is taken
 WANTING = {"everyday": 3.0, "messages": 2.5, "realskills": 1.5, "fastskills_zh": 0.7, "toole_direct": 0.7}
 WANTING |= {"azure": 0.5, "smp2017_zh": 0.5, "clinc150": 0.3, "toole_single": 0.3, "idaibin": 0.2}
-CHAT = ("smp2017_zh", "clinc150")  # of these only the messages for no skill: their domains are no skills'
+CHAT = ("smp2017_zh", "clinc150")  # of these only the messages for no skill: their domains are not skills'
 SPOILED = 0.3  # what a question counts for whose right skills are taken out of the candidates
 QUESTIONS, FOLDS = 500, 5
 RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0

@@ -27,7 +27,7 @@ def here(tmp_path: Path) -> Place:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Place:
-    """A folder that is no project yet."""
+    """A folder that is not a project yet."""
     root = tmp_path / "empty"
     root.mkdir()
     return Place(root=root)

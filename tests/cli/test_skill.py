@@ -205,9 +205,9 @@ def test_doctor_finds_a_damaged_database_and_repair_rebuilds_it(run: Any, root: 
     found = run("doctor", "--json")
     assert (found.code, "damaged" in {one["state"] for one in found.document()["findings"]}) == (1, True)
     assert database.read_text() == "{"
-    mended = run("doctor", "--repair", "--json")
-    assert mended.code == 0
-    assert any("skills.db" in name for name in mended.document()["repaired"])
+    fixed = run("doctor", "--repair", "--json")
+    assert fixed.code == 0
+    assert any("skills.db" in name for name in fixed.document()["repaired"])
     names = [row["name"] for row in json.loads(database.read_text())["_default"].values()]
     assert names == [row["name"] for row in good["_default"].values()] == ["alpha-one"]
     assert run("doctor").code == 0

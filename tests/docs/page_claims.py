@@ -1,4 +1,4 @@
-"""Reads from a page what it says that there is, and tells what of it there is not: commands, flags, files, chores."""
+"""Reads from a page what it says that there is, and says what of it there is not: commands, flags, files, chores."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_a_clone_of_this_project_shows_what_was_installed_and_the_lock(source: s
     assert status(clone.root) == SHARED - {"mine.txt"}
 
 
-# A folder that is no project
+# A folder that is not a project
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def locked(name: str, build: Callable[[Ground], Order], said: str, harm: Harm | 
 
 
 def beside(ground: Ground, _: Outcome) -> bool:
-    """A folder of the project that is no skill was made."""
+    """A folder of the project that is not a skill was made."""
     return (ground.naive / "mybox" / "pwned").exists()
 
 

@@ -42,7 +42,7 @@ def start(ground: Ground, capfd: pytest.CaptureFixture[str], monkeypatch: pytest
     """`start("ask", "hello", typed="")`: a command line in this process, which must do no harm whatever it is given."""
     monkeypatch.chdir(ground.project)
     monkeypatch.setenv("TOKEN", SECRET)
-    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):  # what each new home makes anew takes a tenth of the time
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):  # what each new home makes again takes a tenth of the time
         monkeypatch.setenv(name, str(ground.outside / name))
 
     def go(*words: str, typed: str = "") -> Done:

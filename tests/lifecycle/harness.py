@@ -85,7 +85,7 @@ def case_of(name: str, place: Place, words: Sequence[str], closer: Sequence[str]
 
 def state_of(root: Path) -> State:
     """Every file and link of the project with its mode and bytes, times left out; and every folder among the skills.
-    What is being prepared, the lock between processes and what is fetched are no part of it."""
+    What is being prepared, the lock between processes and what is fetched are not a part of it."""
     found: State = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
@@ -158,7 +158,7 @@ def _ending(case: Case, place: Place, done: Done, fault: str) -> list[str]:
     )  # Python's own code where nothing at all can be written, stderr too
     wrong += [f"a strange exit code {done.code}"] if done.code not in {*range(11), *mute} else []
     if fault == "EIO" and not _is_one_of(place, (case.place, case.after)) and not staged(place.root):
-        wrong += ["between, and nothing tells how to go on"]
+        wrong += ["between, and nothing says how to go on"]
     return wrong
 
 
@@ -197,7 +197,7 @@ def _difference(one: Place, other: Place) -> list[str]:
 
 
 def _traced(words: Sequence[str], root: Path, trace: Path, more: Sequence[str]) -> tuple[Done, list[str]]:
-    """How the command ended under strace, and its calls. What it keeps of the person it makes anew each time."""
+    """How the command ended under strace, and its calls. What it keeps of the person it makes again each time."""
     program = ["strace", "-y", "-o", str(trace), "-e", f"trace={CALLS}", *more, *MODULE, *words]
     own = environment({"XDG_STATE_HOME": str(trace.with_suffix(".state"))})
     done = subprocess.run(program, cwd=root, env=own, capture_output=True, timeout=LIMIT)

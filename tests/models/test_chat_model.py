@@ -79,7 +79,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[WireServer]:
-    """Each provider's library is loaded before a request is timed: that takes seconds, and is no part of a request."""
+    """Each provider's library is loaded before a request is timed: that takes seconds, and is not a part of a request."""
     with serving() as held, pytest.MonkeyPatch.context() as environment:
         environment.setenv("THERE_API_KEY", KEY)
         for kind in KINDS:

@@ -19,7 +19,7 @@ from typing import Any
 from cli.support import MODULE, environment
 from navigator_kernel.daemon.client import ask, socket_path
 
-LIMIT = 60.0  # seconds; a busy machine is no failure
+LIMIT = 60.0  # seconds; a busy machine is not a failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The index: what came and went is all that is read anew, and damage costs time, never an answer."""
+"""The index: what came and went is all that is read again, and damage costs time, never an answer."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_an_encoder_that_fails_leaves_words_alone_and_says_so(
 
 
 def test_a_new_skill_is_found_at_once(meaning: SemanticRanker) -> None:
-    new = Entry(id="plant-care", name="plant-care", description="Tells how to water and repot house plants.")
+    new = Entry(id="plant-care", name="plant-care", description="Says how to water and repot house plants.")
     meaning.learn([*entries(), new])
     assert first(meaning.judged("我的绿萝叶子发黄了怎么办", 5)) == "plant-care"
 
@@ -211,7 +211,7 @@ def test_an_index_that_names_other_skills_is_made_anew(place: Routing, tmp_path:
 
 
 def test_rows_that_count_no_more_crowd_none_out(meaning: SemanticRanker) -> None:
-    """Each change leaves a row behind until the index is made anew."""
+    """Each change leaves a row behind until the index is made again."""
     held = entries()
     for at in range(70):
         changed = replace(held[0], examples=(f"join file {at} to file {at + 1}",))

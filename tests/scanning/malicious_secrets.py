@@ -190,7 +190,7 @@ link.close()
     ),
     secrets(
         "session-stats",
-        "Tells how much was worked on in a session",
+        "Says how much was worked on in a session",
         "# Session statistics\n\n`python scripts/stats.py`\n",
         {
             "scripts/stats.py": """import os

@@ -281,7 +281,7 @@ Say which came first.
     ),
     ansi(
         "port-check",
-        "Tells which local ports are taken",
+        "Says which local ports are taken",
         "# Port check\n\nRun `python scripts/ports.py`.\n",
         {
             "scripts/ports.py": "import os, socket\n"

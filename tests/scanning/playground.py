@@ -81,7 +81,7 @@ NAMED = dict.fromkeys(("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY"
 
 
 class Playground:
-    """`base` is all that may be written to: `home`, `etc` and the `log` of what happened are made anew for each skill.
+    """`base` is all that may be written to: `home`, `etc` and the `log` of what happened are made again for each skill.
     `cache` has the host and the stand-ins compiled. One box with one host in it takes the skills one after another."""
 
     def __init__(self, base: Path, cache: Path) -> None:

@@ -28,7 +28,7 @@ HEAD = """# Scanned repositories
 
 What the scanner says of five public repositories of skills, at the commits that the test `tests/scanning/test_real_corpus.py`
 has of them (marker `ci`; `python tests/scanning/real_corpus.py` writes this page). "Found" counts every `SKILL.md`; what cannot
-be read or written as a skill is no subject of the scanner and is listed as left out.
+be read or written as a skill is not a subject of the scanner and is listed as left out.
 """
 
 

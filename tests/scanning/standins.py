@@ -130,7 +130,7 @@ def place(data: bytes, path: str | None) -> None:
 
 
 def nc(words: list[str]) -> None:
-    """Host and port are the first two words that are no options; `-e` or `-c` names what is wired to them."""
+    """Host and port are the first two words that are not options; `-e` or `-c` names what is wired to them."""
     wired, rest, queue = "", [], list(words)
     while queue:
         word = queue.pop(0)

@@ -37,7 +37,7 @@ def planted(place: Place, seed: int) -> list[tuple[str, int, str, str]]:
         name = dice.choice(("a.py", "src/b.rs", "src/深/文件.md", "web/c.vue")).replace(".", f"{at}.", 1)
         lines: list[str] = []
         for number in range(1, dice.randint(2, 40)):
-            text = f"{dice.choice(('mend this', '写测试', 'why? (see #12)'))} {dice.randint(0, 99)}"
+            text = f"{dice.choice(('fix this', '写测试', 'why? (see #12)'))} {dice.randint(0, 99)}"
             tag = dice.choice(TAGS)
             marked = dice.random() < 0.2
             lines.append(dice.choice(FORMS).format(tag=tag, text=text) if marked else dice.choice(CODE))

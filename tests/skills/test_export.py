@@ -123,7 +123,7 @@ def test_force_replaces_a_skill_or_an_archive(held: Any, tmp_path: Path, target:
 def test_force_replaces_nothing_but_a_skill(held: Any, tmp_path: Path) -> None:
     (tmp_path / "out" / "alpha").mkdir(parents=True)
     (tmp_path / "out" / "alpha" / "thesis.tex").write_text("years of work")
-    with pytest.raises(Refused, match="is no skill"):
+    with pytest.raises(Refused, match="is not a skill"):
         held.run("export", name="alpha", target=str(tmp_path / "out"), force=True)
     assert (tmp_path / "out" / "alpha" / "thesis.tex").is_file()
 

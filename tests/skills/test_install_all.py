@@ -200,7 +200,7 @@ def test_names_do_not_depend_on_the_order_of_the_tree(maker: Any, tmp_path: Path
     assert len(seen) == 1
 
 
-# What is no skill, and what is not wanted
+# What is not a skill, and what is not wanted
 
 
 def test_placeholders_examples_and_files_without_a_text_are_no_skills(project: Any, tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_several_skills_and_none_named_is_still_a_question(project: Any, tmp_pat
 
 
 def test_each_choice_of_a_source_means_one_skill(project: Any, tmp_path: Path) -> None:
-    """Twins are told apart by their paths; a copy, an example and what cannot be used are no choices."""
+    """Twins are told apart by their paths; a copy, an example and what cannot be used are not choices."""
     text = skill_text("run", "goes fast")
     files = {
         "a/run/SKILL.md": text,

@@ -140,7 +140,7 @@ def test_a_yes_for_the_session_holds_in_the_next_turn_and_for_the_same_bytes_alo
     assert text(writer, "docs/notes.txt") == "1\n2\nthree\n"
 
 
-@pytest.mark.parametrize(("word", "said"), [("cancel", "not done, as you wish"), ("取消", "已取消")])
+@pytest.mark.parametrize(("word", "said"), [("cancel", "not done, as you asked"), ("取消", "已取消")])
 def test_the_person_can_still_end_it(writer: Place, server: WireServer, word: str, said: str) -> None:
     says(server, edit("docs/notes.txt"), HELLO)
     with terminal(writer, "chat") as screen:

@@ -28,7 +28,7 @@ from routing.place import Routing, routing_at, write_skills
 @pytest.fixture
 def place(tmp_path: Path, encoder: UseEncoder) -> Routing:
     write_skills(
-        tmp_path, {"boat-painter": "paints watercolours of boats", "code-fix": "mends code", "song-writer": "sings"}
+        tmp_path, {"boat-painter": "paints watercolours of boats", "code-fix": "fixes code", "song-writer": "sings"}
     )
     return routing_at(tmp_path, encoder)
 

@@ -40,7 +40,7 @@ class Order(BaseModel):
 
 
 class Watched(Session):
-    """Tells what became of it."""
+    """Says what became of it."""
 
     seen: list[str] = []  # noqa: RUF012 - one list for all, which each test empties
 

@@ -89,7 +89,7 @@ class Talk:
         return text
 
     def matches(self, name: str) -> None:
-        """The whole log, byte for byte; `UPDATE_GOLDEN=1` writes it anew."""
+        """The whole log, byte for byte; `UPDATE_GOLDEN=1` writes it again."""
         path, found = GOLDEN / f"{name}.jsonl", self.log()
         if os.environ.get("UPDATE_GOLDEN") == "1":
             path.parent.mkdir(exist_ok=True)

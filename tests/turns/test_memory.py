@@ -166,7 +166,7 @@ def test_trust_in_one_project_is_none_in_another_with_the_same_page(root: Path, 
     assert "pirate" not in prompt(talk_in(second))
 
 
-# Made anew for every turn
+# Made again for every turn
 
 
 @pytest.mark.requirement("RTE-26")

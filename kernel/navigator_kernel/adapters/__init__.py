@@ -1,1 +1,1 @@
-"""The only rooms with a window: every call to the world outside the process."""
+"""Every call to the world outside the process: files, git, databases, processes, models."""

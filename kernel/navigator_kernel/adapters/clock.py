@@ -1,4 +1,4 @@
-"""Time and names, as ports, so that a run can be replayed to the byte."""
+"""The clock and the ids of runs, as ports, so that a run can be replayed byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists the plugins of installed packages without loading one, or what loads them."""
+"""Lists the plugins of installed packages without importing them, or their loaders."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _kept(cache: Path) -> list[dict[str, Any]]:
 
 
 def _keep(cache: Path, body: list[dict[str, Any]], writer: Callable[[], Writer]) -> None:
-    """A cache that cannot be written is no failure."""
+    """A cache that cannot be written is not a failure."""
     try:
         writer().write(cache, json.dumps(body).encode())
     except KernelError:

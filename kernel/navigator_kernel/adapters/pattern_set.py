@@ -1,4 +1,4 @@
-"""Says in one pass over a text which of many patterns may match it, so that most need not be looked for (Hyperscan)."""
+"""Finds out in one pass over a text which of many patterns may match it, so that most are never tried (Hyperscan)."""
 
 from __future__ import annotations
 

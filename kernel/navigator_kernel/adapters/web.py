@@ -1,4 +1,4 @@
-"""Gets one page of the web from a host that the person named, and from no other, whatever a name resolves to."""
+"""Fetches one web page from a host that the person named, whatever addresses its name resolves to."""
 
 from __future__ import annotations
 

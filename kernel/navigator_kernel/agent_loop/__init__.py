@@ -1,1 +1,1 @@
-"""Phase 2: a model works on a skill's prompt, or answers without one, inside fences."""
+"""Phase 2: a model works on a skill's prompt or answers without one, within limits."""

@@ -1,4 +1,4 @@
-"""Several models as one: the next is asked where one fails before it has said anything."""
+"""Several models as one: when a model fails before its first word, the next one is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model writes is never a command for a user interface; what looks like one is taken out (X-17)."""
+"""Removes what looks like a user interface command from a model's text: only tools may give commands (X-17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a model that has answered is done: by rule, and by asking it only where no rule knows (X-27, JIT-7)."""
+"""Decides whether a model's answer is complete: by rules, or by asking it where no rule decides (X-27, JIT-7)."""
 
 from __future__ import annotations
 

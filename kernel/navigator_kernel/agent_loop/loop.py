@@ -1,4 +1,4 @@
-"""The loop of phase 2: ask, do what is asked for, ask again, until there is an answer or a limit (JIT-10, X-23)."""
+"""The agent loop: ask the model, carry out its tool calls, and repeat until an answer or a limit (JIT-10, X-23)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from navigator_kernel.agent_loop.continuation import goes_on
 from navigator_kernel.agent_loop.opening import opening
 from navigator_kernel.agent_loop.window import WORK, fitted, newest, units
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
-from navigator_kernel.events import AgentState as Told
 from navigator_kernel.events import (
     Emit,
     RunContent,
@@ -24,6 +23,7 @@ from navigator_kernel.events import (
     UICommand,
     Usage,
 )
+from navigator_kernel.events import Progress as Told
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import Language
@@ -281,7 +281,7 @@ def _never(_value: str) -> None:
 
 
 def arguments_of(call: ToolCall) -> dict[str, object] | None:
-    """None where they are no JSON object."""
+    """None where they are not a JSON object."""
     try:
         held = json.loads(call.arguments or "{}", parse_constant=_never)
         json.dumps(held, ensure_ascii=False).encode()  # half a character is none

@@ -1,4 +1,4 @@
-"""What a model is told first: who it is, what was said, the skill, and what is wanted, in that order (X-14)."""
+"""Builds the first messages for a model: its role, the history, the skill and the request, in that order (X-14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool `skill(name)`: the text of another skill, for what routing missed (RTE-32)."""
+"""The tool `skill(name)`, which returns the text of another skill that routing missed (RTE-32)."""
 
 from __future__ import annotations
 

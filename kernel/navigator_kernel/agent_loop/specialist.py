@@ -1,4 +1,4 @@
-"""Phase 2 as a turn sees it: a prompt that is ready, or a message without a skill, becomes a report."""
+"""Phase 2 for one turn: turns a prompt, or a message without a skill, into a report."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def _before(packet: Packet) -> AgentState | None:
     try:
         return progress_of(str(kept))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Damaged("what waited cannot be read", hint="ask for it anew") from error
+        raise Damaged("what waited cannot be read", hint="ask for it again") from error
 
 
 def _has_read(packet: Packet) -> bool:

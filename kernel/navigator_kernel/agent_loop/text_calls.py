@@ -1,4 +1,4 @@
-"""Gives tools to a model that does not call them, if its server enforces a JSON schema: each answer is one object."""
+"""Gives tools to a model without tool calling, if its server enforces a JSON schema: each answer is one object."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def prompt(tools: Sequence[ToolSpec]) -> str:
 
 
 def read(text: str) -> ChatMessage | None:
-    """None for what has neither form. The whole text is read, so that JSON which is quoted in it is no call."""
+    """None for what has neither form. The whole text is read, so that JSON which is quoted in it is not a call."""
     try:
         held = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Finds out how a model uses tools, by asking it."""
+"""Finds out how a model can use tools, by asking it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def tooling(model: ChatModel) -> tuple[Tooling, Spent]:
         spent += called.spent
         if any(call.name == READY.name for call in called.message.calls):
             return "native", spent
-    # What it is asked for is no JSON: it comes to that only where the server sees to it
+    # What it is asked for is not JSON: it comes to that only where the server sees to it
     held = await _heard(model, WORD, shape=shape_of((READY,)))
     if held is None:
         return "none", spent

@@ -1,4 +1,4 @@
-"""What of a conversation a model is shown: the newest, within a budget, never a call without its answer (X-15)."""
+"""Selects the newest messages that fit a budget, and never separates a call from its answer (X-15)."""
 
 from __future__ import annotations
 

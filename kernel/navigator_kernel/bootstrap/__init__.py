@@ -1,1 +1,1 @@
-"""The one place that knows every part and puts them together."""
+"""The composition root: the only package that knows every part."""

@@ -1,4 +1,4 @@
-"""Puts the built-in tools of prompt skills together for one project."""
+"""Creates the built-in tools of prompt skills for one project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the record of what the person agreed to."""
+"""Opens the store of consents."""
 
 from __future__ import annotations
 

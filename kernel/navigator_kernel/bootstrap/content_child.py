@@ -1,4 +1,4 @@
-"""Looks at files by content rules and for secrets, in a process of its own: see `module_child.py`."""
+"""Scans files by content rules and for secrets, in a child process: see `module_child.py`."""
 
 from __future__ import annotations
 

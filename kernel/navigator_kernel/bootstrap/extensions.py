@@ -1,4 +1,4 @@
-"""Loads plugins: the shipped agents by path, installed packages by entry point, other folders only once trusted."""
+"""Loads plugins: shipped agents by path, installed packages by entry point, other folders only when trusted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks for what is missing or damaged: `navigator doctor`, and the worker's `run doctor`."""
+"""Checks for missing and damaged parts: `navigator doctor`, and the worker's `run doctor`."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _skills(root: Path) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.parts import open_catalogue
 
     catalogue = open_catalogue(root)
-    yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "mend the file that is named")
+    yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "fix the file that is named")
     try:
         notes = catalogue.diagnostics()
     except KernelError:

@@ -1,4 +1,4 @@
-"""Puts a whole kernel together: `assemble(root, settings)`."""
+"""Creates a complete kernel: `assemble(root, settings)`."""
 
 from __future__ import annotations
 
@@ -239,13 +239,13 @@ def _doctor(root: Path, settings: Settings, args: Sequence[str]) -> tuple[int, s
 
 
 def _agents(extensions: LoadedPlugins, ports: AgentPorts) -> Mapping[str, Agent]:
-    """By name, then by alias; the first of a name wins, and what is no agent is named as a failure."""
+    """By name, then by alias; the first of a name wins, and what is not an agent is named as a failure."""
     found: dict[str, Agent] = {}
     plugins = extensions.plugins
     registered = [(name, agent) for name, agents in plugins.all("kernel_register_agents", ports) for agent in agents]
     for name, agent in registered:
         if not isinstance(agent, Agent):
-            plugins.fail(name, "kernel_register_agents", TypeError(f"{type(agent).__name__} is no agent"))
+            plugins.fail(name, "kernel_register_agents", TypeError(f"{type(agent).__name__} is not an agent"))
             continue
         found.setdefault(agent.name, agent)
     for agent in tuple(found.values()):

@@ -1,4 +1,4 @@
-"""Opens the lifecycle port: the one part that may change which skills are installed."""
+"""Creates the lifecycle port, the only part that may change installed skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the models together that are set: each name a chain, opened when it is first asked."""
+"""Creates the configured models, each when it is first used."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def open_desk(
             for tool in brought:
                 try:
                     if not isinstance(tool, ToolPort) or not tool.spec.schema:  # which may fail to say what it is
-                        raise TypeError(f"{type(tool).__name__} is no tool")
+                        raise TypeError(f"{type(tool).__name__} is not a tool")
                 except Exception as error:  # noqa: BLE001 - named and left out, the others stay
                     plugins.fail(plugin, "kernel_register_tools", error)
                     continue

@@ -1,4 +1,4 @@
-"""Opens one part at a time, so that a command pays only for what it uses."""
+"""Creates single parts, so that a command loads only what it uses."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 
 def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
-    """The first that a plugin brings; one that is no encoder is named as a failure."""
+    """The first that a plugin brings; one that is not an encoder is named as a failure."""
     from navigator_kernel.adapters.index.plugin_encoder import PluginEncoder
 
     hook = "kernel_register_encoders"

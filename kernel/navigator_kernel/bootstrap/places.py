@@ -1,4 +1,4 @@
-"""Where things are: the project, what this release ships, and the folders that skills are read from."""
+"""Paths: the project, the files of this release, and the folders that skills are read from."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def project_state(root: Path) -> ProjectState:
 
 def box_of(root: Path) -> Path:
     """Where work in `root` leaves its logs and files: the project's `mybox`, or the person's own state of a folder that
-    is no project, in which nothing is written (X-42)."""
+    is not a project, in which nothing is written (X-42)."""
     return root / BOX if is_project(os.path.realpath(root)) else project_state(root).folder / BOX
 
 

@@ -1,4 +1,4 @@
-"""Says what a message would be routed to: synchronous and without a parser of command lines."""
+"""Routes a message synchronously, without loading the command-line parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the scanners of plugins over one skill: its files come in on stdin, what they find goes out on stdout."""
+"""Runs the scanners of plugins over one skill: its files come in on stdin, findings go out on stdout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main() -> None:
     found = plugins.all(HOOK, files) if scanners else []
     for name, items in found:
         if wrong := [type(item).__name__ for item in items if not isinstance(item, Diagnostic)]:
-            plugins.fail(name, HOOK, TypeError(f"{wrong[0]} is no finding"))
+            plugins.fail(name, HOOK, TypeError(f"{wrong[0]} is not a finding"))
     told = [item.to_dict() for _, items in found for item in items if isinstance(item, Diagnostic)]
     failures = [(one.plugin, one.error) for one in plugins.failures if one.hook in {HOOK, "load"}]
     with answer:

@@ -1,4 +1,4 @@
-"""Puts the scanners of skills together: our own in processes of their own, those of plugins in another."""
+"""Runs all scanners of skills: the built-in ones and those of plugins, in child processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the client of MCP servers together: what may start them, what may be called, and where large answers lie."""
+"""Creates the client of MCP servers, with its consents and the folder for large answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the tapes of turns in the person's state of the project, one JSON file a run, without secrets."""
+"""Stores recordings of turns in the person's state of the project, one JSON file a run, without secrets."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def keep_tape(kernel: Kernel, lines: Sequence[Mapping[str, Any]], run: str, mess
 
 
 def load_tape(root: Path, run: str) -> RecordedTurn:
-    """NotFound where nothing was recorded, Damaged for what is no tape."""
+    """NotFound where nothing was recorded, Damaged for what is not a tape."""
     file = _folder(root) / f"{run}.json"
     if not _RUN.fullmatch(run) or not file.is_file():
         raise NotFound(f"no tape of the run {run!r} was kept", hint="navigator ask and navigator chat keep them")

@@ -1,4 +1,4 @@
-"""The router as it would be with other settings or with a draft of a skill. The project's own index stays as it is."""
+"""A router with other settings or with a draft of a skill, which leaves the project's own index unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes the turns of one project and keeps what is left of each: its session and its tape."""
+"""Runs the turns of one project, and stores the session and the recording of each."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Turns(Struct, frozen=True, kw_only=True):
         if name is None:
             return self._begun(text) or Session(id=self.kernel.ids.new())
         if not _NAME.fullmatch(name):
-            raise UsageProblem(f"{name!r} is no name of a session", hint="letters, digits, '.', '_' and '-', 1 to 80")
+            raise UsageProblem(f"{name!r} is not a session's name", hint="letters, digits, '.', '_' and '-', 1 to 80")
         try:
             session = self.sessions().load(name)
         except NotFound:

@@ -1,4 +1,4 @@
-"""Moves the state that an earlier version kept in the project to the person's own folder, once and without grants."""
+"""Moves the state of an earlier version from the project to the person's own folder, once and without its grants."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _about_trust() -> Iterator[str]:
         yield f"approvals that installing gave were dropped ({dropped}): navigator skill trust NAME gives one again"
 
 
-# Each file of an earlier version, and how its copy loses its grants; None for one that has none and is no database
+# Each file of an earlier version, and how its copy loses its grants; None for one that has none and is not a database
 _MOVED: dict[str, Clean | None] = {
     "sessions.sqlite": _without_session_grants,
     "workflows.sqlite": _without_run_grants,

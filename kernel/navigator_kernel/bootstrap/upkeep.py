@@ -1,4 +1,4 @@
-"""Keeps `mybox` small: temporary files and what is old, never workflows, state or the lock (X-19)."""
+"""Removes temporary files and old logs from `mybox`, never workflows, state or the lock (X-19)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands share: the project that they are for, and options."""
+"""Options and helpers that commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`navigator completion`: the script that a shell loads for completion."""
+"""`navigator completion`: prints the completion script of a shell."""
 
 from __future__ import annotations
 

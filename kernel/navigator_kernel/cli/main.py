@@ -1,4 +1,4 @@
-"""The entry point: answers a command line, prints the one error, picks the exit code."""
+"""The entry point: runs a command line, prints its error, and returns the exit code."""
 
 from __future__ import annotations
 

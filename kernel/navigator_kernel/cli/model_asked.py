@@ -1,4 +1,4 @@
-"""Asks the model for a command, once the person agreed to what that costs."""
+"""Asks the model for a command after the person agreed to the cost."""
 
 from __future__ import annotations
 

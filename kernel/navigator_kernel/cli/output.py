@@ -1,4 +1,4 @@
-"""Writes answers: data to stdout, all else to stderr, foreign text always cleaned."""
+"""Prints answers: data to stdout, everything else to stderr, foreign text cleaned."""
 
 from __future__ import annotations
 

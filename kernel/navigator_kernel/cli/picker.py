@@ -1,4 +1,4 @@
-"""A list on the terminal of which a person marks some lines: typing filters, space marks, Enter takes, Esc leaves."""
+"""A list to mark lines in: typing filters, space marks, Enter accepts, Esc leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command starts from: the project, its settings, and the parts, each made when it is first asked for."""
+"""The project of a command: its settings and parts, each created on first use."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class App(Struct, kw_only=True, dict=True):
         return assemble(self.root, self.settings, unsafe=self.unsafe, tape=self.tape)
 
     def use_model(self, name: str) -> None:
-        """Asks the model `name` from now on; the kernel is put together anew when it is next needed."""
+        """Asks the model `name` from now on; the kernel is put together again when it is next needed."""
         self.settings = replace(self.settings, models=self.settings.models._replace(default=name))
         self.__dict__.pop("kernel", None)
 

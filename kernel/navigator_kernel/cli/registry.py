@@ -1,4 +1,4 @@
-"""Every command by name, its module imported when it is called; plugins add to them."""
+"""All commands by name; a command's module is imported when the command is called. Plugins add commands."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from navigator_kernel import __version__
 # name → (module, or module:command, help); the help is here so that `navigator --help` loads nothing
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "agent": ("commands.agent", "Subagents: list"),
-    "ask": ("chat.ask", "One message in, one reply out"),
-    "chat": ("chat.chat", "A conversation, one turn after another"),
+    "ask": ("chat.ask", "Send one message and print the reply"),
+    "chat": ("chat.chat", "Start a conversation"),
     "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
     "config": ("commands.config", "Settings: list, get, set, unset"),
-    "diff": ("commands.changes:diff", "What the tools of a run changed in the project"),
-    "doctor": ("commands.doctor", "Find what is missing or damaged, and repair it"),
-    "eval": ("evals.eval", "Whether messages reach the skills that their evals say, for continuous integration"),
+    "diff": ("commands.changes:diff", "Show what a run's tools changed in the project"),
+    "doctor": ("commands.doctor", "Find missing and damaged parts, and repair them"),
+    "eval": ("evals.eval", "Check that messages reach the skills that their evals expect"),
     "gc": ("commands.gc", "Remove temporary files and old logs"),
     "host": ("commands.host", "Coding agents: install, for Claude Code, Codex, Gemini CLI and others"),
     "init": ("commands.init", "Make this folder a project"),
-    "log": ("commands.log", "What was allowed, refused, run and written here, with digests"),
+    "log": ("commands.log", "Show the audit log: what was allowed, refused, run and written"),
     "mcp": ("mcp.group", "MCP: serve your skills to other agents; add servers, approve and call their tools"),
     "model": ("commands.model", "Models: list, test, use, key"),
     "plugin": ("commands.plugin", "Plugins: list, trust, distrust"),
     "policy": ("commands.policy", "What a skill may do here, and which rule says so: explain"),
     "project": ("commands.project_trust", "The project here: show, trust, distrust"),
-    "replay": ("commands.replay", "Take a past turn again from what was recorded, and tell any difference"),
-    "route": ("route.route", "Which skill a message would get, and nothing else"),
+    "replay": ("commands.replay", "Replay a past turn from its recording and show any difference"),
+    "route": ("route.route", "Show which skill a message would be routed to"),
     "session": ("commands.session", "Conversations that were kept: list, show, resume, export, delete"),
     "skill": ("skill.group", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
     "workflow": ("commands.workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),
-    "undo": ("commands.changes:undo", "Put back what the tools of a run changed in the project"),
-    "why": ("commands.why", "Why a past turn chose what it chose"),
+    "undo": ("commands.changes:undo", "Undo what a run's tools changed in the project"),
+    "why": ("commands.why", "Explain the choice of a past turn"),
 }
 
 
@@ -45,8 +45,8 @@ EVERYDAY: Mapping[str, tuple[str, str]] = {
     "add": ("install", "The same as install"),
     "search": ("search", "Find an installed skill by words"),
     "list": ("list", "List installed skills"),
-    "update": ("update", "Bring installed skills to what their sources have now"),
-    "uninstall": ("uninstall", "Remove skills that were installed here"),
+    "update": ("update", "Update installed skills from their sources"),
+    "uninstall": ("uninstall", "Remove installed skills"),
     "remove": ("uninstall", "The same as uninstall"),
 }
 

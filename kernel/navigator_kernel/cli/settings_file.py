@@ -1,4 +1,4 @@
-"""Changes one value of a settings file and keeps the rest as it is written."""
+"""Changes one value of a settings file and keeps the rest unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from navigator_kernel.errors import Damaged, UsageProblem
 
 
 def changed(path: Path, keys: Sequence[str], value: Any, root: Path) -> Path:
-    """`value` at `keys` of the TOML file; None takes it out. Damaged for a file that is no TOML."""
+    """`value` at `keys` of the TOML file; None takes it out. Damaged for a file that is not TOML."""
     import tomlkit
     from tomlkit.exceptions import ParseError, TOMLKitError
 
@@ -26,8 +26,8 @@ def changed(path: Path, keys: Sequence[str], value: Any, root: Path) -> Path:
         else:
             table[keys[-1]] = value
     except (ParseError, UnicodeDecodeError) as error:
-        raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="mend or remove the file") from error
+        raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="fix or remove the file") from error
     except (AttributeError, TypeError, TOMLKitError) as error:
-        raise UsageProblem(f"{'.'.join(keys[:-1])!r} is no table in {str(path)!r}", hint="mend the file") from error
+        raise UsageProblem(f"{'.'.join(keys[:-1])!r} is not a table in {str(path)!r}", hint="fix the file") from error
     writer_for("setup", root).write(path, tomlkit.dumps(held).encode())
     return path

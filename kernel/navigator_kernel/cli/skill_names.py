@@ -1,4 +1,4 @@
-"""Names of skills as a person types them: completes them in the shell, and finds the skill or suggests near names."""
+"""Completes names of skills in the shell, and finds a skill by a typed name or suggests similar names."""
 
 from __future__ import annotations
 

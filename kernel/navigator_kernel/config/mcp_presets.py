@@ -1,4 +1,4 @@
-"""Well-known public MCP servers by one word each. What a preset starts is agreed to like anything else."""
+"""Well-known public MCP servers under one word each; starting one needs the usual consent."""
 
 from __future__ import annotations
 

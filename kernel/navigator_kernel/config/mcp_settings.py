@@ -1,4 +1,4 @@
-"""The files that name MCP servers: the person's own `mcp.json`, the project's `.mcp.json`, those of common hosts."""
+"""Reads the files that list MCP servers: the person's `mcp.json`, the project's `.mcp.json`, those of common hosts."""
 
 from __future__ import annotations
 

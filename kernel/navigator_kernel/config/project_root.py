@@ -1,4 +1,4 @@
-"""Finds where a project begins, and whether its files are the person's own; imported by what has no time for more."""
+"""Finds the root of a project, and whether its files belong to the person; imports little, for the hook's sake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person may set, and where each value came from: flag > environment > project > user > default."""
+"""Settings and the level of each value: flag > environment > project > user > default."""
 
 from __future__ import annotations
 
@@ -214,14 +214,14 @@ def checked(key: str, value: Any) -> str | int | float:
         for one in allowed:
             if str(value) == str(one):
                 return one
-        raise UsageProblem(f"{value!r} is no value of {key!r}", hint=f"one of: {', '.join(map(str, allowed))}")
+        raise UsageProblem(f"{value!r} is not a value of {key!r}", hint=f"one of: {', '.join(map(str, allowed))}")
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = 0.0
     if 0 < number <= 86_400:
         return number
-    raise UsageProblem(f"{value!r} is no value of {key!r}", hint="seconds, more than 0 and at most 86400")
+    raise UsageProblem(f"{value!r} is not a value of {key!r}", hint="seconds, more than 0 and at most 86400")
 
 
 def user_file(env: Mapping[str, str] | None = None) -> Path:
@@ -251,13 +251,13 @@ def _toml(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise Damaged(f"cannot read {str(path)!r}: {error}", hint="mend or remove the file") from error
+        raise Damaged(f"cannot read {str(path)!r}: {error}", hint="fix or remove the file") from error
     import tomllib  # 14 ms, and most projects have no file
 
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="mend or remove the file") from error
+        raise Damaged(f"{str(path)!r} is not TOML: {error}", hint="fix or remove the file") from error
 
 
 def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
@@ -266,7 +266,7 @@ def _table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     for at, name in enumerate(path):
         held = held.get(name, {})
         if not isinstance(held, dict):
-            raise UsageProblem(f"{'.'.join(path[: at + 1])!r} is no table", hint=f"write it as [{'.'.join(path)}]")
+            raise UsageProblem(f"{'.'.join(path[: at + 1])!r} is not a table", hint=f"write it as [{'.'.join(path)}]")
     return held  # type: ignore[no-any-return]  # a dict, as asked above
 
 
@@ -274,10 +274,10 @@ def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
     """NAVIGATOR_MODEL, where it is set, is the default and has no fallback."""
     table, known = _table(user, "models"), set(Models._fields)
     if unknown := sorted({*table} - known):
-        raise UsageProblem(f"{unknown[0]!r} is no word of [models]", hint=f"one of: {', '.join(sorted(known))}")
+        raise UsageProblem(f"{unknown[0]!r} is not a word of [models]", hint=f"one of: {', '.join(sorted(known))}")
     named, fallback = env.get("NAVIGATOR_MODEL", ""), table.get("fallback", [])
     if not isinstance(fallback, list) or not all(isinstance(one, str) for one in fallback):
-        raise UsageProblem("'models.fallback' is no list of words", hint='fallback = ["provider:model"]')
+        raise UsageProblem("'models.fallback' is not a list of words", hint='fallback = ["provider:model"]')
     return Models(
         default=named or str(table.get("default", "")),
         fallback=() if named else tuple(fallback),
@@ -296,7 +296,7 @@ def _models(user: Mapping[str, Any], env: Mapping[str, str]) -> Models:
 def _number(table: Mapping[str, Any], name: str, otherwise: float) -> float:
     held = table.get(name, otherwise)
     if isinstance(held, bool) or not isinstance(held, int | float) or not 0 <= held <= MOST:
-        raise UsageProblem(f"{held!r} is no value of 'models.{name}'", hint="a number, 0 or more")
+        raise UsageProblem(f"{held!r} is not a value of 'models.{name}'", hint="a number, 0 or more")
     return float(held)
 
 
@@ -318,7 +318,7 @@ def _provider(name: str, body: Any) -> ModelProvider:
 def _catalogues(table: Mapping[str, Any]) -> tuple[str, ...]:
     named = table.get("catalogues", [])
     if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
-        raise UsageProblem("'search.catalogues' is no list of words", hint='catalogues = ["https://…"]')
+        raise UsageProblem("'search.catalogues' is not a list of words", hint='catalogues = ["https://…"]')
     return tuple(named)
 
 
@@ -328,7 +328,7 @@ def _policy(user: Mapping[str, Any]) -> Policy:
     unknown = sorted({*_table(user, "policy")} - {"deny", "direct", "fetch", "skills"})
     if unknown:
         hint = "deny, fetch, policy.direct, and tables in policy.skills"
-        raise UsageProblem(f"{unknown[0]!r} is no word of [policy]", hint=hint)
+        raise UsageProblem(f"{unknown[0]!r} is not a word of [policy]", hint=hint)
     return Policy(
         deny=_denied(_table(user, "policy"), "policy"),
         skills={

@@ -1,1 +1,1 @@
-"""The client of the process that keeps the router loaded, and the hook that asks it."""
+"""The client of the resident router process, and the prompt hook."""

@@ -1,4 +1,4 @@
-"""Asks a project's resident process (`navigator route --serve`) what a message would get.
+"""Asks a project's resident process (`navigator route --serve`) for the route of a message.
 
 It is for hooks, which have 50 ms: it imports next to nothing, and whatever goes wrong is None.
 """

@@ -1,4 +1,4 @@
-"""The program that a coding agent runs at each message: it prints which skills fit, or nothing.
+"""The hook that a coding agent runs for each message: it prints matching skills, or nothing.
 
 It reads the hook's JSON from stdin (`prompt`, `cwd`, `hook_event_name`), asks the project's resident process, and
 prints the text to add to the context. On any failure it prints nothing and exits with 0. The first message of a session

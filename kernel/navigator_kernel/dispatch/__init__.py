@@ -1,1 +1,1 @@
-"""Carries packets to agents and makes one valid report of whatever comes back."""
+"""Sends packets to agents and turns any answer into one valid report."""

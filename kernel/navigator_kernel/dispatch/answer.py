@@ -1,4 +1,4 @@
-"""Makes one valid report of anything an agent may return, keeping what was valid in it (RET-1..5)."""
+"""Turns anything that an agent returns into one valid report, keeping its valid parts (RET-1..5)."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _yaml(body: str) -> Any:
-    """What the layout says; None for what is no YAML, or is made to grow: an alias, or a nesting without end."""
+    """What the layout says; None for what is not YAML, or is made to grow: an alias, or a nesting without end."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,4 +1,4 @@
-"""The dispatcher for one machine: agents run on a loop of their own, so that one that blocks cannot stop the kernel."""
+"""The dispatcher for one machine: agents run on an event loop of their own, so that none can block the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers a run's events, appends each to the log, then hands it to every listener (EVT-7)."""
+"""Numbers a run's events, appends each to the run log, then passes it to every listener (EVT-7)."""
 
 from __future__ import annotations
 

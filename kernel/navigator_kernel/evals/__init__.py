@@ -1,1 +1,1 @@
-"""Checks a catalogue as continuous integration does: do messages reach the skills that their evals say."""
+"""Checks that messages reach the skills that their evals expect."""

@@ -55,7 +55,7 @@ def _read(skill: str, file: str, held: Any) -> Iterator[EvalCase]:
     if isinstance(held, Mapping):
         owner, held = str(held.get("skill_name") or skill), held.get("evals")
     if not isinstance(held, Sequence) or isinstance(held, str) or len(held) > MOST:
-        raise ValueError(f"it is no list of evals, or one of over {MOST:,}")
+        raise ValueError(f"it is not a list of evals, or one of over {MOST:,}")
     for at, entry in enumerate(held):
         body = entry if isinstance(entry, Mapping) else {}
         query, triggers, expected = (

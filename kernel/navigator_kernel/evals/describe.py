@@ -1,4 +1,4 @@
-"""Proposes descriptions of a skill by rules: what its text says and its description does not."""
+"""Proposes descriptions of a skill by rules: words of its text that its description lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outcome as JUnit's XML, which continuous integration shows."""
+"""The outcome of evals as JUnit XML, for continuous integration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be told of descriptions without a message: trigger hints, overlap, and room in the catalogues of hosts."""
+"""Checks descriptions without messages: trigger hints, overlap, and size in the catalogues of hosts."""
 
 from __future__ import annotations
 

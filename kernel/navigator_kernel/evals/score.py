@@ -1,4 +1,4 @@
-"""Precision, recall and confusions of a router over evals, and the four numbers that people judge it by."""
+"""Precision, recall and confusions of a router over evals, and the four numbers of decision 37."""
 
 from __future__ import annotations
 

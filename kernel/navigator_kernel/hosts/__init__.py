@@ -1,1 +1,1 @@
-"""Makes the kernel known to coding agents, and takes it out again to the byte."""
+"""Registers the kernel with coding agents, and removes it again byte for byte."""

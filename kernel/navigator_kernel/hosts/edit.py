@@ -1,4 +1,4 @@
-"""Puts a value into a settings file, or takes it out, and leaves all else of the file as it says."""
+"""Adds a value to a settings file or removes it, and leaves the rest of the file unchanged."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _json(entry: Entry, data: bytes | None) -> dict[str, Any]:
         held = json.loads(data.decode("utf-8"), object_pairs_hook=once) if data and data.strip() else {}
     except (ValueError, RecursionError) as error:
         raise Damaged(
-            f"{str(entry.file)!r} is no plain JSON: {error}", hint="correct it, or write the entry by hand"
+            f"{str(entry.file)!r} is not plain JSON: {error}", hint="correct it, or write the entry by hand"
         ) from error
     if not isinstance(held, dict):
         raise Damaged(f"{str(entry.file)!r} holds no object", hint="correct it, or write the entry by hand")
@@ -151,7 +151,7 @@ def _toml(entry: Entry, data: bytes | None) -> Any:
     try:
         return tomlkit.parse((data or b"").decode("utf-8"))
     except (TOMLKitError, UnicodeDecodeError) as error:
-        raise Damaged(f"{str(entry.file)!r} is no TOML: {error}", hint=BY_HAND) from error
+        raise Damaged(f"{str(entry.file)!r} is not TOML: {error}", hint=BY_HAND) from error
 
 
 def _taken(entry: Entry) -> Refused:

@@ -1,4 +1,4 @@
-"""Which files a coding agent reads its MCP servers and its hooks from, and what belongs there."""
+"""The settings files of each coding agent, and the entries for its MCP servers and hooks."""
 
 from __future__ import annotations
 

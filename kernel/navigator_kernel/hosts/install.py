@@ -1,4 +1,4 @@
-"""Writes a host's entries, and brings its files back to what they were: byte for byte where nobody changed them."""
+"""Writes the entries of a host, and restores its files, byte for byte where nobody changed them."""
 
 from __future__ import annotations
 

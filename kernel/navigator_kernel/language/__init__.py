@@ -1,1 +1,1 @@
-"""Sentences for people, and what is read out of theirs."""
+"""Sentences for people, and parsing of theirs."""

@@ -1,4 +1,4 @@
-"""Cuts a message where words join wishes side by side (`and`, `also`, `并且`), for each may be another skill's.
+"""Splits a message at words that join requests (`and`, `also`, `并且`), as each may need another skill.
 
 Nothing is cut inside quotes, code or an address, behind a colon, where an order of steps is said (that is a workflow's
 matter), or where one verb governs what is joined: "the pros and cons of it" is one thing.
@@ -14,7 +14,7 @@ from navigator_kernel.text import lazy_compile
 
 LIMIT = 4_000  # characters of a message that may hold several wishes; a longer one is a text
 MOST = 3  # clauses, and skills, of one message
-_PIECES = 12  # from which a message is no list of wishes, but a text
+_PIECES = 12  # from which a message is not a list of wishes, but a text
 
 _MASKED = lazy_compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\"[^\"\n]*\"|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”|‘[^’\n]*’|「[^」\n]*」|『[^』\n]*』|《[^》\n]*》"

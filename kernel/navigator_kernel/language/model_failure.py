@@ -1,4 +1,4 @@
-"""Why a model gave no answer, in a sentence and a hint of the person's language."""
+"""The sentence and the hint for a model's failure, in the person's language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences about models that fail, each in English and Chinese; a hint has the key of its failure."""
+"""The sentences about failures of models, each in English and Chinese."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes a skill's parameters out of what was said; what cannot be inferred is reported missing (X-10, SEN-2)."""
+"""Extracts a skill's parameters from a message; what cannot be inferred is reported as missing (X-10, SEN-2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows a report: five states in three lengths and three styles, all of the same object (RET-1, RET-3, X-20)."""
+"""Renders a report: five states, three lengths, three styles (RET-1, RET-3, X-20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A list of skills as a person reads it."""
+"""Renders a list of skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences of the commands that change and list skills, each in English and Chinese."""
+"""The sentences of the skill commands, each in English and Chinese."""
 
 from __future__ import annotations
 

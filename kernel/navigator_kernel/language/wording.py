@@ -1,4 +1,4 @@
-"""Every fixed sentence that a person reads, in both languages (X-31); programs read codes instead."""
+"""All fixed sentences for people, in both languages (X-31); programs read codes instead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "本次会话中同意对 {folder} 下的所有改动",
     ),
     "reason.instruction": ("written as an instruction", "以指令形式给出"),
-    "reason.exact": ("named in so many words", "明确点名"),
+    "reason.exact": ("named exactly", "明确点名"),
     "reason.failed_twice": ("two failures in a row", "连续失败两次"),
     "reason.released": ("an interruption word", "中断词"),
     "reason.answer": ("the answer to a question of {name}", "对 {name} 提问的回答"),
@@ -45,13 +45,13 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "reason.chosen": ("you chose {name}", "你选择了 {name}"),
     "reason.follow_up": ("a follow-up of {name}", "{name} 的后续请求"),
-    "reason.steps": ("several steps in so many words", "消息明确包含多个步骤"),
+    "reason.steps": ("the message lists several steps", "消息明确包含多个步骤"),
     "reason.orchestrated": ("a plan was asked for", "要求制定方案"),
-    "reason.declined": ("the person said no", "用户拒绝"),
-    "reason.approved": ("the person agreed", "用户同意"),
+    "reason.declined": ("you declined", "用户拒绝"),
+    "reason.approved": ("you agreed", "用户同意"),
     "reason.unreadable": ("a named file cannot be read", "指定的文件无法读取"),
-    "reason.nothing_known": ("no skill knows a word of it", "没有技能与之相关"),
-    "reason.unlikely": ("no skill is likely enough; best confidence {confidence}", "没有足够匹配的技能；最高置信度 {confidence}"),
+    "reason.nothing_known": ("no skill mentions any word of it", "没有技能与之相关"),
+    "reason.unlikely": ("no skill matched clearly; best confidence {confidence}", "没有足够匹配的技能；最高置信度 {confidence}"),
     "reason.example": ("the message is an example of {name}", "消息与 {name} 的示例一致"),
     "reason.likely": ("these skills may fit; confidence {confidence}", "可能适合的技能；置信度 {confidence}"),
     "reason.unwanted": ("the message asks for nothing that a skill does", "消息不需要技能"),
@@ -229,7 +229,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     ),
     "tool.slow": ("{tool} took too long", "{tool} 执行超时"),
     "tool.left_out": ("not done: {tool} came after two failures, or too late", "未执行：{tool} 位于连续两次失败之后或超出数量"),
-    "tool.no_json": ("the arguments of {tool} are no JSON object", "{tool} 的参数不是 JSON 对象"),
+    "tool.no_json": ("the arguments of {tool} are not a JSON object", "{tool} 的参数不是 JSON 对象"),
     "specialist.fix": ("Your answer before was not accepted: {wrong}. Do it once more.", "你之前的回答未被接受：{wrong}。请重新完成。"),
     "backend.unknown": ("the skill asks for {backend}, which is not set in [models.aliases]; {model} was asked", "技能要求 {backend}，但 [models.aliases] 中没有设置；已改用 {model}"),
     "specialist.rounds": ("stopped after ten rounds of tools", "已达十轮工具调用上限，停止执行"),
@@ -243,7 +243,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "连续失败 2 次，已停止。重试前需要调整什么？",
     ),
     "ask.approve": ("this needs your agreement: {what}. Go on? (yes/no)", "需要您的授权：{what}。是否继续？（是/否）"),
-    "declined": ("not done, as you wish", "已取消"),
+    "declined": ("not done, as you asked", "已取消"),
     "direct.no_model": ("No skill is needed, and no model is set up to answer.", "无需技能，也没有配置用于回答的模型。"),
     "direct.near": (
         "No skill fits, and no model is set up, so nothing was done. Nearest skills: {skills}; to use one, write /name. "
@@ -327,7 +327,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "第 {step} 步中的密钥不会被保存：请加上 --yes 重新发送整条消息，使其立即执行；或让该步骤从文件读取密钥",
     ),
     "workflow.unfit": (
-        "the input of step {step} is no order to {agent}: {text}",
+        "the input of step {step} is not an order to {agent}: {text}",
         "第 {step} 步的输入不是给 {agent} 的指令：{text}",
     ),
     "workflow.retry": (
@@ -379,7 +379,7 @@ def worded(kind: str, code: str, language: Language) -> str:
 
 
 def because(decision: RouteDecision, language: Language) -> str:
-    """Why it was decided so; words that are no code of ours come out as they are."""
+    """Why it was decided so; words that are not code of ours come out as they are."""
     facts = {"name": decision.entity or "", "confidence": f"{decision.confidence:.2f}"}
     return because_of(decision.reason, language, **facts)
 

@@ -1,4 +1,4 @@
-"""Cuts a line into words as a shell does, in a time that grows with its length: shlex takes its square."""
+"""Splits a line into words as a shell does, in linear time: `shlex` takes quadratic time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The kernel as a library; its public names are those of the package `navigator_kernel`."""
+"""The kernel as a library; the package `navigator_kernel` exports its public names."""

@@ -1,4 +1,4 @@
-"""The questions about calls of another agent's model, and what the person allowed: each yes is for one call."""
+"""Approvals of tool calls by another agent's model: each approval is for one call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of skills for another agent's model: what it is offered, and what is done, behind the kernel's fence."""
+"""The tools of skills for another agent's model: which are offered, and how a call is checked and run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel for one project, as a program of somebody else has it."""
+"""The kernel for one project, as other programs use it."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class Kernel:
         return message, session
 
     async def _run_skill(self, name: str, arguments: str, agreed: Sequence[str]) -> Reply:
-        """A turn of its own that runs the command of a skill; its question is no session's, and asked by the caller."""
+        """A turn of its own that runs the command of a skill; the caller asks its question, not a session."""
         message = Message(text=f"/{name} {arguments}".strip(), attended=False)
         request = preprocess(message, self._files)
         if request.files or [one.name for one in request.commands] != [name]:

@@ -1,4 +1,4 @@
-"""The tools of skills as tools of LangChain."""
+"""Skills as LangChain tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of skills as a toolset of pydantic-ai."""
+"""Skills as a pydantic-ai toolset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One turn that is under way: its events as they come, and its reply."""
+"""One running turn: its events and its reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the library answers with, beside replies and events."""
+"""The values that the library returns, besides replies and events."""
 
 from __future__ import annotations
 

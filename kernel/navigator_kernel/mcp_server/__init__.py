@@ -1,1 +1,1 @@
-"""The kernel as an MCP server: a router for the agent that people already use."""
+"""The kernel as an MCP server: a router for coding agents."""

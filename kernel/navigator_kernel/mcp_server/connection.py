@@ -1,4 +1,4 @@
-"""One connection of the HTTP server, which ends where its client is silent or sends too slowly, or is one too many."""
+"""One HTTP connection, closed when its client is silent or too slow, or when there are too many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP server over streamable HTTP: for who has the token, and from no page of another origin."""
+"""The MCP server over streamable HTTP, with a token and a check of the origin."""
 
 from __future__ import annotations
 

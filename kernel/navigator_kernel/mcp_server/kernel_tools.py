@@ -1,4 +1,4 @@
-"""What a host's model may ask the kernel for: which skill, its text, a run of it, and why."""
+"""The tools of the MCP server: route a message, load a skill, run it, and explain a run."""
 
 from __future__ import annotations
 

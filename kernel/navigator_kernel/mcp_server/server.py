@@ -31,7 +31,7 @@ INSTRUCTIONS = (
     "Skills of this project and this person, under one router. Before a task call `route` with the person's message "
     "as it is, in any language. Where it names a skill, call `load_skill` and follow the text; where the skill says "
     "that it runs, call `run_skill`. A report that is pending waits for the person: show them the question and the "
-    "command in `ask_the_person`, and do not answer it for them. `why` tells how a run came to what it did."
+    "command in `ask_the_person`, and do not answer it for them. `why` says how a run came to what it did."
 )
 _TEXT: Mapping[str, Any] = {"type": "string", "maxLength": 20_000}
 _LOOKS = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)

@@ -81,7 +81,7 @@ class SkillResources(Struct, frozen=True):
         return File(uri, _media(files[uri]), data, text)
 
     def folder(self, uri: str) -> list[dict[str, str]]:
-        """What lies directly in the folder at `uri`, which has no `/` at its end; NotFound for what is no folder."""
+        """What lies directly in the folder at `uri`, which has no `/` at its end; NotFound for what is not a folder."""
         prefix, found = f"{uri}/", dict[str, dict[str, str]]()
         for address, path in self._files(self._named(uri)):
             if address.startswith(prefix):
@@ -89,7 +89,7 @@ class SkillResources(Struct, frozen=True):
                 media = "inode/directory" if rest else _media(path)
                 found[child] = {"uri": f"{prefix}{child}", "name": unquote(child), "mimeType": media}
         if not found:
-            raise NotFound(f"{uri[:200]} is no folder that is served", hint="a skill's own is skill://NAME")
+            raise NotFound(f"{uri[:200]} is not a folder that is served", hint="a skill's own is skill://NAME")
         return [found[child] for child in sorted(found)]
 
     def _candidates(self) -> dict[str, SkillDef]:
@@ -177,7 +177,7 @@ def _plain(value: Any) -> Any:
     match value:
         case dict():
             if not all(isinstance(key, str) for key in value):
-                raise ValueError("a key that is no text")
+                raise ValueError("a key that is not text")
             return {key: _plain(held) for key, held in value.items()}
         case list():
             return list(map(_plain, value))

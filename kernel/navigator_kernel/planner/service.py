@@ -60,7 +60,7 @@ def task_update(db: Session, update: TaskUpdate) -> Task:
         raise ValueError("changes: name what is to be different")
     for name in ("title", "description", "project_id", "priority", "status"):
         if name in changes and changes[name] is None:
-            raise ValueError(f"changes.{name}: nothing is no value of it")
+            raise ValueError(f"changes.{name}: it cannot be empty")
     if "project_id" in changes:
         _project(db, changes["project_id"])
     for name, value in changes.items():
@@ -140,7 +140,7 @@ class Notes(Struct, frozen=True):
         return made
 
     def _by_meaning(self, notes: Sequence[Note], query: str) -> list[tuple[float, Note]]:
-        """Empty without an encoder; vectors of another one are made anew."""
+        """Empty without an encoder; vectors of another one are made again."""
         encoder = self.encoder()
         if encoder is None or not notes:
             return []

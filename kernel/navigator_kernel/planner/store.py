@@ -35,7 +35,7 @@ def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
             hint = f"pip install 'navigator-kernel[{'postgres' if url else 'planner'}]'"
             raise NotLoadable(f"a package of the planner is missing: {error.name}", hint=hint) from error
         except SQLAlchemyError as error:
-            hint = f"check {URL}" if url else f"mend or move {str(file)!r}"
+            hint = f"check {URL}" if url else f"fix or move {str(file)!r}"
             raise KernelError(f"the planner's database cannot be used: {type(error).__name__}", hint=hint) from None
         return sessionmaker(engine, expire_on_commit=False)
 

@@ -1,1 +1,1 @@
-"""What a turn was told from outside, kept beside its events, so that it can be taken again and compared."""
+"""Records what a turn receives from outside, so that the turn can be replayed and compared."""

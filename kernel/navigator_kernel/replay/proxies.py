@@ -1,4 +1,4 @@
-"""The doors of a turn with a tape at each: what goes in is passed on, what comes back is kept, or is what it was."""
+"""Proxies for the ports of a turn: they record each answer, or give back the recorded one."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ class InMemoryRunLog(Struct):
 
 
 def taped(kernel: Kernel, tape: Tape) -> Kernel:
-    """The kernel with the tape at its doors; where it plays, nothing outside of the turn is changed."""
+    """The kernel with a recording proxy for each port; while it replays, nothing outside of the turn is changed."""
     doors: dict[str, Any] = {
         "clock": ReplayableClock(kernel.clock, tape),
         "ids": ReplayableIds(kernel.ids, tape),

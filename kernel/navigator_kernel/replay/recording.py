@@ -1,4 +1,4 @@
-"""A tape: every answer that came into a turn, in order, by the door that it came through."""
+"""A recording: every answer that came into a turn, in order, by the port that it came through."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ReplayMismatch(KernelError):
 
 
 class Tape(Protocol):
-    """Stands at every door of a turn."""
+    """Records or replays every port of a turn."""
 
     @property
     def playing(self) -> bool:

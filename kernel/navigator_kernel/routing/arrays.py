@@ -1,4 +1,4 @@
-"""What `features` tells of one candidate, of all of them at once: the same numbers, in arrays."""
+"""The numbers of `features` for all candidates at once, as arrays."""
 
 from __future__ import annotations
 

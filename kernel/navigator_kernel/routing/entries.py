@@ -1,4 +1,4 @@
-"""What the index knows of one resource: its texts, cut into what is for it and what speaks against it."""
+"""The texts of one resource in the index: those that speak for it, and those that speak against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaks for a candidate, as numbers: the same for a fit, for a turn and for an explanation.
+"""The features of a candidate as numbers, the same for fitting, routing and explaining.
 
 Plain Python: a hundred candidates take a millisecond, and a sure answer by words must not wait for numpy.
 """

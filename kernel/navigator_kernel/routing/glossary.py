@@ -1,4 +1,4 @@
-"""Finds terms that mean the same: a message says 表格 or "slide deck", a skill says xlsx or pptx."""
+"""Finds terms of one meaning: a message says 表格 or "slide deck", a skill says xlsx or pptx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index over every resource: words in tantivy, vectors and terms in mapped files, both grown by what changed.
+"""The index over every resource: words in tantivy, vectors and terms in mapped files, updated by what changed.
 
 A folder `index` in the person's state of the project holds it, one for each encoder. It is a cache: what is damaged is
 built again. One process writes at a time, readers never wait.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.routing.entries import Entry
 
 BATCH = 256  # entries that are encoded and written together
-DEAD_SHARE = 0.25  # of all rows, from which the index is made anew
+DEAD_SHARE = 0.25  # of all rows, from which the index is made again
 PATIENCE = 600.0  # seconds that one process waits for another's indexing
 _COUNTED = tuple(dict.fromkeys((*FIELDS, *INDEXED)))  # fields whose stems are counted
 _MARK = "changing"  # is there while a process writes: one that died left it
@@ -58,7 +58,7 @@ class RoutingIndex:
         return count
 
     def forget(self) -> None:
-        """What is kept turned out to be none of ours: the next `sync` makes it anew."""
+        """What is kept turned out to be none of ours: the next `sync` makes it again."""
         self.view = None
         self._writer.remove(self._folder / HEAD)
 
@@ -82,7 +82,7 @@ class RoutingIndex:
         self._writer.append(self._folder / _MARK, b"")  # a journal keeps it before what is written after it
         try:
             if broken_off or self.view is None:
-                raise Damaged("there is nothing to go on from", hint="it is made anew")
+                raise Damaged("there is nothing to go on from", hint="it is made again")
             count = self._grown(self._remembered(self.view), told)
         except (Damaged, ValueError, KeyError, IndexError):
             head = self._columns.begun()
@@ -110,7 +110,7 @@ class RoutingIndex:
         gone = {digest: held[digest] for digest in passed if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]
         if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
-            raise Damaged("too much of it is gone", hint="it is made anew")
+            raise Damaged("too much of it is gone", hint="it is made again")
         words = self._words(head)
         cut = [_cut(entry, words) for entry in new]
         base, grown, note = self._worded(head, words, [one.stems for one in cut], gone.values())
@@ -174,8 +174,8 @@ class RoutingIndex:
 
 class _Told(Struct, frozen=True):
     """Entries as they came, and the sum of their digests, which tells one state of a catalogue from another: it costs
-    what has changed. It is no proof against a forger. Of the first `start` and the last `end` entries the same was told
-    before."""
+    what has changed. It does not protect against a forger. The first `start` and the last `end` entries are as they
+    were before."""
 
     entries: list[Entry]
     total: int

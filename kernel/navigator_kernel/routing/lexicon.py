@@ -1,4 +1,4 @@
-"""The words of an index as vectors: how near the words of a message come to those of an entry, in either language.
+"""The vectors of an index's words: how near the words of a message are to those of an entry, in either language.
 
 Each word of the message counts by its rarity, with the word of the entry that is nearest to it (soft cardinality of
 a match, as in Kusner et al. 2015 relaxed to the nearest word), so that no word has to be there itself.
@@ -40,7 +40,7 @@ class WordVectors:
     def __init__(self, *, word_keys: memoryview, word_vectors: memoryview, dimensions: int) -> None:
         keys = np.frombuffer(word_keys, dtype=np.uint32)
         if len(word_vectors) != len(keys) * dimensions * 2:
-            raise Damaged("the vectors do not fit the words", hint="they are made anew")
+            raise Damaged("the vectors do not fit the words", hint="they are made again")
         self._held = np.frombuffer(word_vectors, dtype=np.float16).reshape(len(keys), dimensions)
         self._order = np.argsort(keys, kind="stable")
         self._keys, self._dimensions = keys[self._order], dimensions

@@ -1,4 +1,4 @@
-"""Tier 2 by meaning: whether a skill is wanted, which one, and whether it is taken or offered (X-1, X-45, RTE-21)."""
+"""Tier 2: whether a skill is wanted, which one, and whether to take or to offer it (X-1, X-45, RTE-21)."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ _NOTHING = Retrieval(candidates=(), band="direct", reason="nothing_known")
 class _Weighed(Struct, frozen=True):
     """Candidates, best first, with their scores, and the probabilities that any skill is `wanted`, that the first is
     right, `given` that one is wanted and altogether, and that one of the first OFFERED is. `ahead` says that the first
-    is no twin of the second, `same` that the message is an example of it, `few` that the catalogue has fewer than FEW
-    skills."""
+    is not a twin of the second, `same` that the message is an example of it, `few` that the catalogue has fewer than
+    FEW skills."""
 
     found: Sequence[ScoredCandidate]
     scores: Sequence[float]

@@ -1,4 +1,4 @@
-"""Turns what was measured into an order and probabilities, by weights that `tests/bench/fit_decision.py` fitted."""
+"""Turns features into an order and probabilities, with the weights of `tests/bench/fit_decision.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phase 1: asks a model which of a few skills a message needs, where words and meaning leave doubt (X-1, RTE-4..28)."""
+"""Phase 1: asks a model which of a few skills a message needs, where retrieval is unsure (X-1, RTE-4..28)."""
 
 from __future__ import annotations
 

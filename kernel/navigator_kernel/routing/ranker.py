@@ -1,4 +1,4 @@
-"""Finds candidates by words and by meaning, and measures what speaks for each."""
+"""Finds candidates by words and meaning, and computes their features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a model for requests that people would make of a skill, and for better descriptions of it."""
+"""Asks a model for example requests of a skill, and for better descriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts text into the terms that matching works with: words, parts of names, and pairs of Chinese characters."""
+"""Cuts text into terms for matching: words, parts of names, and pairs of Chinese characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vectors of an index: kept as half floats, compared as floats, on one thread."""
+"""The vectors of an index: stored as float16, compared as float32, on one thread."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Vectors:
         before: VectorIndex | None = None,
     ) -> None:
         if len(vectors) != rows * len(FACETS) * dimensions * 2 or len(shot_ends) != rows * 8:
-            raise Damaged("the vectors do not fit the rows", hint="they are made anew")
+            raise Damaged("the vectors do not fit the rows", hint="they are made again")
         self._held = np.frombuffer(vectors, dtype=np.float16).reshape(rows, len(FACETS), dimensions)
         self._shots = np.frombuffer(shots, dtype=np.float16).reshape(-1, dimensions)
         self._shot_ends = np.frombuffer(shot_ends, dtype=np.int64) // (dimensions * 2)

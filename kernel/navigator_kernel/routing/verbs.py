@@ -1,4 +1,4 @@
-"""Tier 1: what a message says in so many words, by verb and object in both languages (X-28, SEN-3..6, LIF-7).
+"""Tier 1: what a message says literally, by verb and object in both languages (X-28, SEN-3..6, LIF-7).
 
 Precedence: a skill's exact name as the object, `mcp run`, the name of a script, a lifecycle verb with a repository,
 source or skill as its object. A bare verb never routes, and no verb is looked for inside another word.
@@ -216,7 +216,7 @@ def _named(hit: re.Match[str], said: str, names: Names) -> tuple[SkillDef | None
 
 
 def _specific(name: str) -> bool:
-    """A name of several parts is no ordinary word; `run test …` must not be taken for a skill called `test`."""
+    """A name of several parts is not an ordinary word; `run test …` must not be taken for a skill called `test`."""
     return bool(re.search(r"[-_\d]", name)) or not name.isascii()
 
 

@@ -1,4 +1,4 @@
-"""The words of all rows: tantivy has most, the newest are lines of a file, for a commit of it takes 10 to 30 ms."""
+"""The words of all rows: most in tantivy, the newest in a file, because a commit of tantivy takes 10 to 30 ms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TextIndex:
         try:
             held = _LINES.decode_lines(lines[self.start :])
         except MsgspecError as error:
-            raise Damaged("the newest words of the index cannot be read", hint="it is made anew") from error
+            raise Damaged("the newest words of the index cannot be read", hint="it is made again") from error
         newest = {row: stems for row, stems in held if row not in head.dead}
         self.late = PendingRows(newest, frozenset(note.get("buried", ())))
 

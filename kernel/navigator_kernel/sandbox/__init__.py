@@ -1,1 +1,1 @@
-"""Who may do what, and the gate before every process."""
+"""Permissions, and the gate in front of every process."""

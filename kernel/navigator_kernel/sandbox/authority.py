@@ -124,7 +124,7 @@ _APART = frozenset({"project-state", "user-cache"})
 def writable(actor: str, root: Path, places: dict[str, Path]) -> tuple[Path, ...]:
     """The folders and files that `actor` may write to, for a project at `root`.
 
-    `places` stands in for the words of the table that are no paths below the project: `user-state`, `user-config`.
+    `places` stands in for the words of the table that are not paths below the project: `user-state`, `user-config`.
     The person's state of a project and the person's cache have writers of their own.
     """
     right = next(right for right in TABLE if right.actor == actor)

@@ -1,4 +1,4 @@
-"""The ways to contain a process, best first: bubblewrap, else Landlock; each is tried once before it is relied on.
+"""The sandbox backends, best first: bubblewrap, then Landlock; each is tried once before it is used.
 
 What each guarantees is the table in `docs/concepts/sandbox.md`.
 """
@@ -46,7 +46,7 @@ class SandboxBackend(NamedTuple):
 
 
 def rungs() -> tuple[SandboxBackend, ...]:
-    """Those that there are here, by what can be seen; whether they work is for `works` to tell."""
+    """The backends of this machine, as far as can be seen without trying them; `works` tries one."""
     found = []
     if bwrap := shutil.which("bwrap"):
         found.append(SandboxBackend("bubblewrap", lambda argv, held: _bubblewrap(bwrap, argv, held)))

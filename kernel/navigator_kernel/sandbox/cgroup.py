@@ -1,4 +1,4 @@
-"""A control group for one run of root's, whose processes no resource limit counts (cgroups(7), version 1 and 2)."""
+"""A control group for one run as root, whose processes no resource limit counts (cgroups(7), version 1 and 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one process may read, write, reach and use up, from the authority table's row for it (X-16, X-18)."""
+"""What one process may read, write, reach and use, from its row of the authority table (X-16, X-18)."""
 
 from __future__ import annotations
 

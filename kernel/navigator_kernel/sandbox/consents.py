@@ -1,4 +1,4 @@
-"""What a person agreed to: for one run, or for one digest for good, kept outside every project."""
+"""Consents of the person: for one run, or for one digest permanently, stored outside every project."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ConsentStore(Struct):
             return {}
         except (OSError, ValueError) as error:
             raise Damaged(
-                f"{str(self.file)!r} cannot be read: {error}", hint="mend or remove it; trust is then asked again"
+                f"{str(self.file)!r} cannot be read: {error}", hint="fix or remove it; trust is then asked again"
             ) from error
         self._version = found.get("v", 1) if isinstance(found, dict) else 1
         trusted = found.get("trusted") if isinstance(found, dict) else None

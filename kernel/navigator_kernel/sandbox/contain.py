@@ -1,4 +1,4 @@
-"""Runs a job inside the best sandbox that works here, or not at all."""
+"""Runs a job in the best sandbox that works here, or not at all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REMEDIES = (
 
 
 class ContainedRunner(Struct):
-    """Implements `ports.Sandbox`. `memory` keeps which rung worked, until the machine starts anew. With `unsafe`, which
+    """Implements `ports.Sandbox`. `memory` keeps which backend worked, until the machine restarts. With `unsafe`, which
     a person typed for this process, a job runs as it is where nothing can contain it."""
 
     inner: ProcessRunner

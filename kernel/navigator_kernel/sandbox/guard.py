@@ -1,4 +1,4 @@
-"""The gate that every process goes through: policy, then consent, then whatever contains it (AGT-2, X-4, SAF-1)."""
+"""The gate in front of every process: policy, then consent, then the sandbox (AGT-2, X-4, SAF-1)."""
 
 from __future__ import annotations
 

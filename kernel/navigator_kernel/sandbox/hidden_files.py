@@ -1,4 +1,4 @@
-"""Finds what a process that may read the whole project must not read: files of secrets, by their names.
+"""Finds files of secrets by name, which a process with access to the project must not read.
 
 The names are those that `@` refuses, `.git/config` where it holds a password, and the person's state folder. The search
 is bounded: folders that it does not reach are hidden as a whole.

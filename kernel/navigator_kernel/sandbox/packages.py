@@ -1,4 +1,4 @@
-"""Gives a job the packages that it declares, out of environments that are made when they are first needed."""
+"""Gives a job its declared Python packages, from an environment that is made on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides what a run may do: its actor's row of the authority table, what it asks for, and what the person denies.
+"""Decides what a run may do: its actor's row of the authority table, its request, and the person's policy.
 
 A run has what all three give it, and nothing else (X-16). The gate refuses by these decisions and `navigator policy
 explain` prints them.

@@ -1,4 +1,4 @@
-"""What an MCP server's process may see: what its command is made of, and the paths that the command itself names."""
+"""The files that an MCP server's process may see: those of its command, and those that the command names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tools of MCP servers may be called: each is agreed to as it was shown, and off once it says something else."""
+"""Decides which MCP tools may be called: a tool is approved as it was shown, and blocked when it changes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ToolPins(Struct, frozen=True):
                 self.audit.record("refused", run=run, subject=tool.subject, why=rule)
                 raise Refused(f"{tool.full_name} may not be called", hint=f"policy: deny {rule}", reason="policy")
         if state == "shadowing" and sum(fold(one.name) == fold(name) for one in tools) > 1:
-            raise Refused(f"{tool.full_name}: {why}", hint="nobody can tell which of them would be called")
+            raise Refused(f"{tool.full_name}: {why}", hint="it is not clear which of them would be called")
         if state == "approved":
             self.audit.record("authorised", run=run, subject=tool.subject, by="trust")
             return

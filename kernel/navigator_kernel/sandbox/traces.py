@@ -1,4 +1,4 @@
-"""Names what a run left in its own folder: which files are new or changed, and what they hold."""
+"""Lists the new and changed files of a run's folder, with their hashes."""
 
 from __future__ import annotations
 

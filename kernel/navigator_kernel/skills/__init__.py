@@ -1,1 +1,1 @@
-"""Skills on disk: read, listed, installed, recorded."""
+"""Skills on disk: reading, listing, installing, recording."""

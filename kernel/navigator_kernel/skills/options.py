@@ -1,4 +1,4 @@
-"""The choices that a person makes for a command that changes skills."""
+"""The options of a command that changes skills."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from navigator_kernel.text import clean
 
 class InstallOptions(NamedTuple):
     """`everything` means all skills but those that `exclude` names, `rename` is the name to install under, `dry_run`
-    tells what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
+    says what would happen, `force` replaces edited files (a backup is kept), `offline` asks no network, `auth` lets
     the person's own credentials in for this host, `link` also makes links in `.agents/skills`; `accept` are the rules
     whose block the person accepts, each `RULE` or `NAME:RULE`; with `choosing`, who has to name a skill is told the
     choices. `root`, `place` and `reach` are what the person said of the project, of the place in it, and of how the

@@ -1,1 +1,1 @@
-"""The stages of a turn: plain functions from values to values, which never import each other."""
+"""The stages of a turn: plain functions over values, which never import each other."""

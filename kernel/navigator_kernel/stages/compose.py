@@ -1,4 +1,4 @@
-"""Stage 6: the reply: the report that counts, the three sections, and the session that follows (OUT-1..6, X-24)."""
+"""Stage 6: composes the reply: the final report, the three sections, the next session (OUT-1..6, X-24)."""
 
 from __future__ import annotations
 

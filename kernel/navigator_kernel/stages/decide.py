@@ -1,4 +1,4 @@
-"""Stage 3: what will be done about an intent (COV-1..7, RTE-1..3, X-7, X-8)."""
+"""Stage 3: decides what to do about an intent (COV-1..7, RTE-1..3, X-7, X-8)."""
 
 from __future__ import annotations
 

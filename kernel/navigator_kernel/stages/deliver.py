@@ -1,4 +1,4 @@
-"""Stage 5: hands the orders over one by one, candidates as fallback, and stops at a failure (WFL-7, CAN-1..6)."""
+"""Stage 5: dispatches packets one by one, with fallback candidates, and stops at a failure (WFL-7, CAN-1..6)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.packet import Packet
     from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 
-KERNEL = "kernel"  # whose orders are no subagent's: a message without a skill
+KERNEL = "kernel"  # whose orders are not a subagent's: a message without a skill
 OFFLOAD_AT = 32 * 1024  # characters of data or raw output that a report may carry
 
 
@@ -49,7 +49,7 @@ class DispatchDeps(Struct, frozen=True, kw_only=True):
 
 
 async def deliver(plan: DispatchPlan, delivery: DispatchDeps, emit: Emit) -> tuple[Report, ...]:
-    """One report a step that was started; the last one tells how it ended."""
+    """One report a step that was started; the last one says how it ended."""
     reports: list[Report] = []
     for step in plan.steps:
         report = await _step(step, delivery, emit)

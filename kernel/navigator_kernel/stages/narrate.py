@@ -1,4 +1,4 @@
-"""Turns an intent and a decision into the first stages of the routing funnel: offered, shortlisted, chosen."""
+"""The first stages of the routing funnel from an intent and a decision: offered, shortlisted, chosen."""
 
 from __future__ import annotations
 

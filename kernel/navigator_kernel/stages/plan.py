@@ -1,4 +1,4 @@
-"""Stage 4: complete orders for a decision, or one question that lists all that is missing (PKT-1..10, SEN-2, X-10)."""
+"""Stage 4: builds complete packets, or one question that lists all missing parameters (PKT-1..10, SEN-2, X-10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 0: looks at how many skills the person installed, and reminds where they are few (STA-1..4, X-34, X-44)."""
+"""Stage 0: counts installed skills, and reminds the person if there are few (STA-1..4, X-34, X-44)."""
 
 from __future__ import annotations
 

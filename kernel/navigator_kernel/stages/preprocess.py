@@ -1,4 +1,4 @@
-"""Stage 1: takes instructions and files out of a message; nothing is run and nothing is read twice (PRE-1..24).
+"""Stage 1: extracts instructions and files from a message; runs nothing, reads nothing twice (PRE-1..24).
 
 `/skill args`, `@@skill args`, `#workflow` and `!cmd` count at the start of a line only, `` !`cmd` `` and `@path`
 anywhere; text between ``` fences is left alone, and a backslash makes any of them plain text.
@@ -124,7 +124,7 @@ class _Found(Struct):
         return "".join(bare).strip(), "".join(full).strip()
 
     def bare(self, hit: re.Match[str]) -> str:
-        """The path without its mark; as written where it is no file."""
+        """The path without its mark; as written where it is not a file."""
         written, tail, held = self._named(hit)
         return hit.group() if held is None else written + tail
 

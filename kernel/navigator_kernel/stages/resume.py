@@ -1,4 +1,4 @@
-"""What a message is to a session that waits: a yes, a no, an answer, or something new (X-11)."""
+"""What a message means to a waiting session: a yes, a no, an answer, or something new (X-11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 2: what the message means, by the cheapest tier that is sure (INT-1..14, X-1)."""
+"""Stage 2: finds out what a message means, by the cheapest tier that is sure (INT-1..14, X-1)."""
 
 from __future__ import annotations
 

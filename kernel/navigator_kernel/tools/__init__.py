@@ -1,1 +1,1 @@
-"""Tools for models: typed functions made callable, and the fence that decides which may be called."""
+"""Tools for models, and the checks in front of every call."""

@@ -1,4 +1,4 @@
-"""The built-in tools of a prompt skill: read, list, glob, grep, write, edit, run and fetch, each within its bounds."""
+"""The built-in tools of a prompt skill: read, list, glob, grep, write, edit and run, within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes tools of typed functions: a schema from the signature, a session injected, errors all alike (TOL-1..6)."""
+"""Makes tools from typed functions: a schema from the signature, an injected session, uniform errors (TOL-1..6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that gets a page of the web, from hosts that the person's policy names and no others."""
+"""The tool `fetch`: gets a web page from a host that the person's policy names."""
 
 from __future__ import annotations
 

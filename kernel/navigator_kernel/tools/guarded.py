@@ -1,4 +1,4 @@
-"""The fence: a skill's model may call the tools that the skill declares and the person allows, no other (JIT-5)."""
+"""The checks in front of a tool call: the skill must declare the tool and the person must allow it (JIT-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes readable text of a page of HTML, in a process of its own: see `adapters/processes/module_child.py`."""
+"""Turns a page of HTML into readable text, in a child process: see `module_child.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of MCP servers as tools of a skill: those that a person agreed to, under `server__tool` (JIT-5, JIT-12)."""
+"""Approved tools of MCP servers as tools of a skill, named `server__tool` (JIT-5, JIT-12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says what a picture or a PDF is: its kind, its size in pixels, its pages."""
+"""Describes a picture or a PDF: its type, its size in pixels, its pages."""
 
 from __future__ import annotations
 

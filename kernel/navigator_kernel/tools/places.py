@@ -1,4 +1,4 @@
-"""Decides which file a path of a model's means, and whether the skill may read it there or write to it."""
+"""Resolves a model's path to a file, and decides whether the skill may read or write it."""
 
 from __future__ import annotations
 

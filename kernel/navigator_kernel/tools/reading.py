@@ -1,4 +1,4 @@
-"""The tools that read: a file, a folder, names by a pattern, and text by a regular expression."""
+"""The tools that read: lines of a file, entries of a folder, names by a pattern, text by a regular expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that runs: a command of a model's, or a script of the skill, in the sandbox and with the person's yes."""
+"""The tool `run`: runs a command or a script of the skill in the sandbox, with consent."""
 
 from __future__ import annotations
 

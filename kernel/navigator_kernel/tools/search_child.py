@@ -1,4 +1,4 @@
-"""Searches files with a model's regular expression, in a process of its own: see `module_child.py`."""
+"""Searches files with a model's regular expression, in a child process: see `module_child.py`."""
 
 from __future__ import annotations
 

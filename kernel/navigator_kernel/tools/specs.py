@@ -1,4 +1,4 @@
-"""The built-in tools as a model sees them: names and arguments that models know from coding agents."""
+"""The built-in tools as models see them; names and arguments are those of common coding agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools that write: a whole file, or an exact replacement in one. Both are planned first, and shown as a diff."""
+"""The tools that write: a whole file, or an exact replacement. Both are planned first and shown as a diff."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The frozen values that the stages hand to each other."""
+"""The immutable values that the stages pass to each other."""

@@ -1,4 +1,4 @@
-"""Says which built-in tools a skill's `allowed-tools` names, in the words of any coding agent."""
+"""Maps a skill's `allowed-tools`, in the words of any coding agent, to the built-in tools."""
 
 from __future__ import annotations
 

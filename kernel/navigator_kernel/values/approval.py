@@ -1,4 +1,4 @@
-"""A question that waits for a person's yes, under an id that is bound to exactly what is asked."""
+"""A question that waits for approval, under an id bound to exactly what is asked."""
 
 from __future__ import annotations
 

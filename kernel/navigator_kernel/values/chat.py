@@ -1,4 +1,4 @@
-"""What is said to a model and what it answers, in words of no provider's."""
+"""Requests to a model and its answers, independent of the provider."""
 
 from __future__ import annotations
 

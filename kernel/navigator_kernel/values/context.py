@@ -1,4 +1,4 @@
-"""What every order of a turn has in common, handed on as one plain object (CTX-6)."""
+"""The data that all packets of a turn share (CTX-6)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Memory(Struct, frozen=True, kw_only=True):
 
 
 class TurnContext(Struct, frozen=True, kw_only=True):
-    """Made anew for every turn, so that nothing of the turn before is in it (RTE-26).
+    """Made again for every turn, so that nothing of the turn before is in it (RTE-26).
 
     `run` names the run that the orders belong to, `step` the first step's number, `attempt` which try it is, `timeout`
     is in seconds, `servers` are the configured MCP servers, `memories` what is recalled for the message,

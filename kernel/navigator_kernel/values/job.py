@@ -1,4 +1,4 @@
-"""A process that is to run, and what became of it."""
+"""A process to run, and its outcome."""
 
 from __future__ import annotations
 

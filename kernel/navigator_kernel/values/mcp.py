@@ -1,4 +1,4 @@
-"""An MCP server as it is configured, and a tool as it offers it."""
+"""A configured MCP server, and the tools that it offers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:
     """One entry of `mcpServers`, of `[mcp.servers]`, or of what hosts write. UsageProblem where it does not fit."""
     if not NAME.fullmatch(name) or "__" in name:
-        raise UsageProblem(f"{name!r} is no name for an MCP server", hint="letters, digits, '-', '_', '.', at most 64")
+        raise UsageProblem(f"{name!r} is not an MCP server's name", hint="letters, digits, '-', '_', '.', at most 64")
     if not isinstance(body, Mapping):
         raise UsageProblem(f"MCP server {name!r} is not well written", hint="a table with a command, or a url")
     kind, url = str(body.get("type", body.get("transport", ""))), body.get("httpUrl", body.get("url", ""))

@@ -1,4 +1,4 @@
-"""The order that a subagent gets: all that it may know, and nothing else (PKT-1..10)."""
+"""The packet: the complete order to a subagent (PKT-1..10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The orders that a decision comes down to."""
+"""The dispatch plan: the steps that a decision leads to."""
 
 from __future__ import annotations
 

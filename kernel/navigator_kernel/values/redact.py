@@ -1,4 +1,4 @@
-"""A function that takes secrets out of a value, as every record of a run needs one."""
+"""The type of functions that remove secrets from a value."""
 
 from __future__ import annotations
 

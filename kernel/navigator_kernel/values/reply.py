@@ -1,4 +1,4 @@
-"""What a turn gives back: the reports, the three sections, and the session that follows."""
+"""The result of a turn: the reports, the three sections, the next session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer that every subagent gives: one of five states, facts, and who gave it (RET-1..10)."""
+"""A subagent's answer: one of five states, data, and metadata (RET-1..10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message as it came, as it was understood on its face, and the conversation it belongs to."""
+"""A message, what was extracted from it, and its session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be chosen: skills, commands, agents and prompts, as their files declare them (REG-2, FMT-1..10)."""
+"""Resources that can be chosen: skills, commands, agents and prompts, as files declare them (REG-2, FMT-1..10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message was taken to mean, and what will be done about it (INT-2, RTE-7, X-8)."""
+"""What a message means, and what will be done about it (INT-2, RTE-7, X-8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session as JSON values and back, for keeping it between processes."""
+"""Converts a session to JSON values and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool is declared to be (TOL-6)."""
+"""The declaration of a tool (TOL-6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is to work on in phase 2, and how far it has come (JIT-6)."""
+"""A task for the agent loop, and its progress (JIT-6)."""
 
 from __future__ import annotations
 

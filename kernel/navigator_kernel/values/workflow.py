@@ -1,4 +1,4 @@
-"""Work of up to three steps: the plan that is shown and stored, and what its journal says of a run (WFL-1..10)."""
+"""Workflows of up to three steps: the plan, and the journal's view of a run (WFL-1..10)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Work of several steps: told apart in a message, kept in a file, both without a model."""
+"""Workflows: recognised in a message, stored in a file, run step by step, without a model."""

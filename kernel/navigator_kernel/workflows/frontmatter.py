@@ -1,4 +1,4 @@
-"""The frontmatter of a workflow file, every problem with its line."""
+"""Reads the frontmatter of a workflow file, and reports each problem with its line."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _values(source: str, head: Head, problems: list[tuple[int, str]]) -> dict[st
 
 def _collect(node: Any, prefix: str, found: dict[str, Any], head: Head, problems: list[tuple[int, str]]) -> None:
     if node is None or node.id != "mapping":
-        problems.append((2, "the frontmatter is no mapping of keys to values"))
+        problems.append((2, "the frontmatter is not a mapping of keys to values"))
         return
     for key, value in node.value:
         name, line = f"{prefix}{key.value}", key.start_mark.line + 2

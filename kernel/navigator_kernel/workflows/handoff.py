@@ -1,4 +1,4 @@
-"""What a step leaves for the next one, and what a whole workflow leaves for the person (WFL-7, part 3 item 5)."""
+"""What a step passes to the next one, and what a workflow leaves for the person (WFL-7, part 3 item 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says whether a piece of a message is an order on its own: it begins with an imperative, in either language."""
+"""Decides whether a part of a message is a request of its own: it begins with an imperative, in either language."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _POLITE = lazy_compile(
     r"|一下|接下来|同时|重新|自动|全部|依次|逐个|批量|快速|简单|顺便|只)[,，:：\s]*)+",
     re.IGNORECASE,
 )
-# A word that is no known verb and has an object right behind it: `whisk the eggs`
+# A word that is not a known verb and has an object right behind it: `whisk the eggs`
 _WITH_OBJECT = lazy_compile(
     r"(?!(?:the|an?|this|that|these|those|its?|they|them|s?he|we|you|i|my|our|your|his|her|their|all|any|some|each|every"
     r"|both|is|are|was|were|be|been|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must|if|when"

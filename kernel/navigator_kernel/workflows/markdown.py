@@ -1,4 +1,4 @@
-"""A workflow as a file that people read and edit: `mybox/workflows/<name>.md` (WFL-9, part 3 item 5)."""
+"""Reads and writes workflow files, `mybox/workflows/<name>.md` (WFL-9, part 3 item 5)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def loads(text: str, name: str, limit: int) -> WorkflowPlan:
     if problems:
         found = [{"line": line, "message": message} for line, message in sorted(problems, key=lambda one: one[0])]
         told = "; ".join(f"line {item['line']}: {item['message']}" for item in found)
-        raise NotLoadable(f"workflow {name!r} cannot be used: {told}", hint="mend these lines", problems=found)
+        raise NotLoadable(f"workflow {name!r} cannot be used: {told}", hint="fix these lines", problems=found)
     return WorkflowPlan(
         name=name,
         description=head.description,
@@ -96,7 +96,7 @@ def _sections(lines: Sequence[str], start: int, problems: list[tuple[int, str]])
             if found[-1].number != len(found):
                 problems.append((at, f"step {hit[1]} stands where step {len(found)} belongs"))
         elif line.startswith("## "):
-            problems.append((at, f"{line[:60]!r} is no step; write '## Step {len(found) + 1}: …'"))
+            problems.append((at, f"{line[:60]!r} is not a step; write '## Step {len(found) + 1}: …'"))
             found.append(_Section(number=len(found) + 1, line=at, text=""))  # what stands below belongs to it
         elif found and (item := _ITEM.fullmatch(line.strip())):
             key = _CHINESE.get(item[1], item[1].lower())
@@ -116,7 +116,7 @@ def _steps(sections: Sequence[_Section], problems: list[tuple[int, str]]) -> Ite
         ]
         agent = values.get("agent") or "skills"
         if agent.removesuffix("_agent") not in AGENTS:
-            problems.append((section.items["agent"][1], f"{agent!r} is no agent; one of: {', '.join(AGENTS)}"))
+            problems.append((section.items["agent"][1], f"{agent!r} is not an agent; one of: {', '.join(AGENTS)}"))
         yield WorkflowStep(
             text=section.text or values.get("input", ""),
             skill=values.get("skill", ""),

@@ -1,4 +1,4 @@
-"""The built-in command `/master-orchestrator <need>`: what it is called, and how it answers (CMD-1..6)."""
+"""The built-in command `/master-orchestrator <need>` and its answers (CMD-1..6)."""
 
 from __future__ import annotations
 

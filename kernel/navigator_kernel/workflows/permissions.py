@@ -1,4 +1,4 @@
-"""What a plan's approval covers, which files a step may name, and what may be done twice."""
+"""What the approval of a plan covers, which files a step may name, and which steps may be repeated."""
 
 from __future__ import annotations
 

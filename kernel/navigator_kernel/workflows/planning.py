@@ -1,4 +1,4 @@
-"""Makes a plan of a message that spells out several steps, each bound to its best skill (WFL-1..6)."""
+"""Plans a workflow for a message that lists several steps, each bound to its best skill (WFL-1..6)."""
 
 from __future__ import annotations
 

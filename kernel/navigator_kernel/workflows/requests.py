@@ -1,4 +1,4 @@
-"""Whether a turn is about a workflow: one that a message spells out, calls by name, or agrees to go on with."""
+"""Decides whether a turn is about a workflow: listed in the message, called by name, or resumed."""
 
 from __future__ import annotations
 

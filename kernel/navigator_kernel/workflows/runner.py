@@ -1,4 +1,4 @@
-"""Follows a plan step by step: journalled, serial, and stopped where a step does not succeed (WFL-6..9)."""
+"""Runs a plan step by step: journalled, serial, and stopped at a failure (WFL-6..9)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ENDED = frozenset({"done", "aborted"})
 
 
 class WorkflowOutcome(Struct, frozen=True, kw_only=True):
-    """What came of it; `view` is None for orders that are no workflow.
+    """What came of it; `view` is None for orders that are not a workflow.
 
     `waits_for` is the subject that the person has to agree to before it goes on, `question` how that is asked; both
     are empty where it is done.
@@ -98,7 +98,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         journal = self.kernel.journal
         run = journal.load(token)
         if run.state in ENDED:
-            raise Refused(f"workflow run {token!r} has ended: {run.state}", hint="ask for it anew, or call it by #name")
+            raise Refused(f"workflow run {token!r} has ended: {run.state}", hint="ask for it again or call it by #name")
         if agreed == PLAN:
             stays = run.state != "proposed"
             journal.mark(token, "running", (), None if stays else store(run.plan, self.kernel, self.context.language))

@@ -1,4 +1,4 @@
-"""Cuts a message into the steps that it spells out; one that does not stays whole (WFL-1, WFL-2).
+"""Splits a message into the steps that it lists; any other message stays whole (WFL-1, WFL-2).
 
 Steps are explicit where a connective joins two orders (`then`, `然后`), or where they are numbered. Nothing is cut
 inside quotes, code, an address or a fixed phrase, nor where one verb governs what is joined: "explain how to open a

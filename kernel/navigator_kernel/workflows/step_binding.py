@@ -1,4 +1,4 @@
-"""One step of a plan: the skill it is bound to, what it lacks, and how it is written down (WFL-4..6, X-10, X-39)."""
+"""Binds a step of a plan to a skill, and finds its missing parameters (WFL-4..6, X-10, X-39)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The workflows in `mybox/workflows/`: found, read, and written under a name that is free (WFL-9)."""
+"""Finds, reads and writes the workflows in `mybox/workflows/` (WFL-9)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ def load_stored(name: str, kernel: Kernel) -> WorkflowPlan:
     try:
         text = read_bounded(path, 4 * SIZE_LIMIT).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise Damaged(
-            f"workflow {name!r} cannot be read: {error}", hint=f"mend or remove {FOLDER}/{name}.md"
-        ) from error
+        raise Damaged(f"workflow {name!r} cannot be read: {error}", hint=f"fix or remove {FOLDER}/{name}.md") from error
     return loads(text, name, kernel.settings.steps)
 
 

@@ -1,4 +1,4 @@
-"""Writes files of the project for a run and keeps each as it was before, so that the run can be undone."""
+"""Writes files of the project for a run and keeps each one's earlier content, so that the run can be undone."""
 
 from __future__ import annotations
 

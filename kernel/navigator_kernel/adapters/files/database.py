@@ -1,4 +1,4 @@
-"""Tables of records in JSON files as TinyDB keeps them."""
+"""JSON files in TinyDB's format, and the file lock that writers hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens what lies below a folder part by part, so that no link on the way leads anywhere else."""
+"""Opens files below a folder one path component at a time, so that no link leads out of it."""
 
 from __future__ import annotations
 

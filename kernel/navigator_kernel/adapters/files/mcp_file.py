@@ -1,4 +1,4 @@
-"""Writes the files that name MCP servers, leaving what is not ours in them as it was."""
+"""Edits the files that list MCP servers and keeps the entries of others unchanged."""
 
 from __future__ import annotations
 

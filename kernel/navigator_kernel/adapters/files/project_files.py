@@ -1,4 +1,4 @@
-"""Reads the files that a message points to: none outside the project, and none of secrets (PRE-8, PRE-9)."""
+"""Reads the files that a message refers to, except files outside the project and files of secrets (PRE-8, PRE-9)."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ def refuse_link(path: Path, within: Path | None) -> None:
 
 
 def refuse_named(parts: Sequence[str], written: str) -> None:
-    """Refused where the names of a path, seen from the project, tell what the file holds: what is asked before every
+    """Refused where the names of a path, seen from the project, show what the file holds: what is asked before every
     read of a file that somebody else named."""
     folded = tuple(part.casefold() for part in parts)
     if folded[:2] in _OWN:
-        hint = "navigator why and navigator session show tell what is in it"
+        hint = "navigator why and navigator session show print it"
         raise Refused(f"{written!r} is the kernel's own record", hint=hint, reason="kernel")
     if holds_secrets(folded):
         hint = "copy what is not secret into another file"
@@ -156,7 +156,7 @@ def _text(root: str, parts: Sequence[str], written: str) -> str:
 def _refuse_special(mode: int, written: str) -> None:
     if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):  # a link cannot be opened
         folder = stat.S_ISDIR(mode)
-        raise Refused(f"{written!r} is no regular file", hint="name a text file", reason="special", folder=folder)
+        raise Refused(f"{written!r} is not a regular file", hint="name a text file", reason="special", folder=folder)
 
 
 def _absent(written: str) -> NotFound:

@@ -1,4 +1,4 @@
-"""Replaces a file part by part from the root on, so that a folder that becomes a link meanwhile leads nowhere."""
+"""Replaces a file along a path of open folders, so that a folder that becomes a link meanwhile leads nowhere."""
 
 from __future__ import annotations
 

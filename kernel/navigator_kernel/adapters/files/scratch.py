@@ -1,4 +1,4 @@
-"""Gives each process its own folder for its home, its temporary files and its bytecode, and removes it afterwards."""
+"""Gives each process its own folder for its home, temporary files and bytecode, and removes it at the end."""
 
 from __future__ import annotations
 

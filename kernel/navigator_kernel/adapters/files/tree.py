@@ -1,4 +1,4 @@
-"""Walks, measures and removes folders that a program filled as it liked: by descriptors, without recursion, bounded."""
+"""Walks, measures and removes folders with untrusted content: through descriptors, without recursion, with limits."""
 
 from __future__ import annotations
 

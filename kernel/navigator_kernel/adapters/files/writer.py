@@ -1,4 +1,4 @@
-"""Reads and writes files where the authority table lets them be read and written."""
+"""Reads and writes files where the authority table allows it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class FolderWriter:
         folder = self._checked(folder)
         for name in files:
             if name != os.path.normpath(name) or name.split("/")[0] in {"", ".", ".."} or "\x00" in name:
-                raise Refused(f"{name!r} is no plain path", hint="write it without '..'")
+                raise Refused(f"{name!r} is not a plain path", hint="write it without '..'")
         inner = sorted({name[:at] for name in files for at, mark in enumerate(name) if mark == "/"})
         with _named("write", folder):
             folder.mkdir(self._mode, parents=True)  # it is new and ours: nothing in it leads elsewhere
@@ -185,7 +185,7 @@ class FolderWriter:
     def _checked(self, path: Path) -> Path:
         """`path` below the real folder that it lies in."""
         if ".." in path.parts or "\x00" in str(path):
-            raise Refused(f"{str(path)!r} is no plain path", hint="write it without '..'")
+            raise Refused(f"{str(path)!r} is not a plain path", hint="write it without '..'")
         text = _absolute(path)
         root = next((root for root in self._roots if _lies_in(text, root)), None)
         if root is None:
@@ -225,7 +225,7 @@ def make_private(folder: Path) -> None:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """What tells whether a file is still the one that was looked at; None where nothing is there."""
+    """What says whether a file is still the one that was looked at; None where nothing is there."""
     try:
         seen = path.stat()
     except OSError:
@@ -282,7 +282,7 @@ def _opened(path: Path) -> Iterator[int]:
         raise KernelError(f"cannot read {str(path)!r}: {error.strerror}", hint="check the path") from error
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Refused(f"{str(path)!r} is no regular file", hint="use a plain file", reason="special")
+            raise Refused(f"{str(path)!r} is not a regular file", hint="use a plain file", reason="special")
         yield handle
     finally:
         os.close(handle)

@@ -1,4 +1,4 @@
-"""Rows of an index in files that only grow and are mapped into memory; one small file says how much of them counts."""
+"""The rows of an index in append-only, memory-mapped files; a small head file says how many of them are valid."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class SegmentStore:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Damaged("the index cannot be read", hint="it is made anew") from error
+            raise Damaged("the index cannot be read", hint="it is made again") from error
         for name, size in head.sizes.items():
             path = self.path(head, name)
             if not path.is_file() or path.stat().st_size < size:
-                raise Damaged(f"{str(path)!r} is shorter than it was", hint="it is made anew")
+                raise Damaged(f"{str(path)!r} is shorter than it was", hint="it is made again")
         return head
 
     def path(self, head: IndexHead, name: str) -> Path:
@@ -93,7 +93,7 @@ class SegmentStore:
         for name, data in ((name, data) for name, data in added.items() if data):
             path = self.path(head, name)
             if (path.stat().st_size if path.exists() else 0) != sizes.get(name, 0):
-                raise Damaged(f"{str(path)!r} holds what nobody kept", hint="it is made anew")
+                raise Damaged(f"{str(path)!r} holds what nobody kept", hint="it is made again")
             self._writer.append(path, data)
             sizes[name] = sizes.get(name, 0) + len(data)
         return replace(head, rows=head.rows + rows, sizes=sizes)

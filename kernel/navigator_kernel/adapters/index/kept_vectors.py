@@ -1,4 +1,4 @@
-"""Keeps the vectors of texts that were encoded before: most projects of a person have many skills in common."""
+"""Caches the vectors of texts for all projects of a person, which have many skills in common."""
 
 from __future__ import annotations
 

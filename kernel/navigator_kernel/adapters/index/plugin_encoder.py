@@ -1,4 +1,4 @@
-"""A plugin's encoder, held to what an encoder promises: a stranger's numbers are checked before they are kept."""
+"""Wraps a plugin's encoder and checks each vector that it returns before it is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIMENSIONS = 4_096  # the most
 
 class PluginEncoder:
     """Implements `model_ports.Encoder` over one that a plugin brought. `failed` is told of an error of it; whoever
-    encodes gets a KernelError and goes on without. TypeError for what is no encoder."""
+    encodes gets a KernelError and goes on without. TypeError for what is not an encoder."""
 
     def __init__(self, held: Encoder, failed: Callable[[BaseException], None]) -> None:
         name, dimensions = str(held.id), int(held.dimensions)

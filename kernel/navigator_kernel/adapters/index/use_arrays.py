@@ -1,4 +1,4 @@
-"""The sentence encoder's files as arrays that open in milliseconds: made once, then mapped into memory."""
+"""Converts the sentence encoder's files into memory-mapped arrays, once, so that they open in milliseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds rows by their words: BM25 in tantivy, over fields whose text comes cut into terms."""
+"""Finds rows by their words with BM25 in tantivy, over fields that are already cut into terms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WordIndex:
             self._index = tantivy.Index(self._schema, path=None if folder is None else str(folder))
             self._searcher = self._index.searcher()
         except (ValueError, OSError) as error:
-            raise Damaged(f"the words of {str(folder)!r} cannot be read", hint="they are indexed anew") from error
+            raise Damaged(f"the words of {str(folder)!r} cannot be read", hint="they are indexed again") from error
         stemmer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
         self._stemmer = stemmer.filter(tantivy.Filter.stemmer("english")).build()
         self._stems: dict[str, str] = {}

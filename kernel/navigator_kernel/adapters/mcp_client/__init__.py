@@ -1,1 +1,1 @@
-"""The kernel as a client of MCP servers: their processes, one connection each, and what they answer (AGT-4, AGT-9)."""
+"""The client of MCP servers: their processes, one connection to each, and their answers (AGT-4, AGT-9)."""

@@ -1,4 +1,4 @@
-"""One connection to one MCP server, entered and left by one task; whoever asks shares it."""
+"""One connection to one MCP server, opened and closed by one task and shared by all callers."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Connection:
         try:
             async with asyncio.timeout(ANSWER):
                 await client.send_ping()
-        except Exception:  # noqa: BLE001 - whatever it is, it is no answer
+        except Exception:  # noqa: BLE001 - whatever it is, it is not an answer
             self.state.why = self.state.why or "it does not answer any more"
             self.leave()
 

@@ -1,4 +1,4 @@
-"""What a server asks the person for, and their words as the content that it wants."""
+"""Passes a server's questions to the person, and turns the answer into the content that the server asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An MCP server at an address as a transport of the SDK: streamable HTTP, with the person's headers."""
+"""Streamable HTTP as a transport of the SDK, with the person's headers."""
 
 from __future__ import annotations
 

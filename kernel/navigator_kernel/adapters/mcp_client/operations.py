@@ -1,4 +1,4 @@
-"""What may be asked of an MCP server, and its failures by their names (AGT-4, AGT-9)."""
+"""The operations of an MCP server that callers may use, and its failures by name (AGT-4, AGT-9)."""
 
 from __future__ import annotations
 

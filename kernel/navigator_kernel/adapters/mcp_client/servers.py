@@ -1,4 +1,4 @@
-"""Talks to configured MCP servers with the official SDK, over stdio and streamable HTTP (AGT-4, AGT-9).
+"""Calls configured MCP servers with the official SDK, over stdio and streamable HTTP (AGT-4, AGT-9).
 
 Connections live on a thread of their own, whoever asks, and end with the process; each has one owner.
 """
@@ -196,7 +196,7 @@ def _checked(operation: str, params: Mapping[str, Any]) -> None:
         except ValueError:
             well = False
         if not well:
-            raise InvalidURI(f"InvalidURI: {uri!r} is no URI", hint="scheme:path, such as file:///notes/one.md")
+            raise InvalidURI(f"InvalidURI: {uri!r} is not a URI", hint="scheme:path, such as file:///notes/one.md")
 
 
 def _shortened(value: Any, room: list[int]) -> Any:

@@ -1,6 +1,6 @@
 """An MCP server's process as a transport of the SDK.
 
-The SDK's own joins a long line anew with every piece of it, keeps no log and leaves what left the process group. Here a
+The SDK's own copies a long line with every piece of it, keeps no log and leaves what left the process group. Here a
 line has a limit, stderr is drained into a short memory, and nothing of the process's tree outlives the connection.
 """
 
@@ -28,7 +28,7 @@ from navigator_kernel.text import clean, shorten
 LINE = 128 * 1024 * 1024  # bytes of one message; what is longer ends the connection
 LOG = 64 * 1024  # bytes of stderr that are remembered
 UNASKED = 10_000  # messages that nobody asked for, between two answers
-UNREADABLE = 100  # lines that are no message
+UNREADABLE = 100  # lines that are not a message
 LOOK = 0.5  # seconds between two looks at what a server takes up
 PATIENCE = 1.0  # seconds in which a server may end by itself, and again after SIGTERM
 

@@ -1,4 +1,4 @@
-"""The event loop that all connections of this process live on, in a thread of its own: whoever asks may come and go."""
+"""The event loop of all MCP connections of this process, in a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks a model over its provider's own protocol, with a limit for every wait."""
+"""Calls a model over its provider's own protocol, with a time limit for every wait."""
 
 from __future__ import annotations
 

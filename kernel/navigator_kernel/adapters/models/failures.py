@@ -1,4 +1,4 @@
-"""What went wrong at a provider, as one word, and what the request took all the same."""
+"""Classifies the failures of providers, and finds out what a failed request cost."""
 
 from __future__ import annotations
 

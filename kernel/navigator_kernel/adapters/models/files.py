@@ -1,4 +1,4 @@
-"""Puts the files that tools showed into a request, where the model takes them; a sentence stands for each other one."""
+"""Adds files that tools showed to a request if the model takes them, or else a sentence about each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who answers as `provider:model`, where, and by which key: never one of the project's."""
+"""Resolves `provider:model` to a URL and a key; both come from the person's settings, never from the project's."""
 
 from __future__ import annotations
 

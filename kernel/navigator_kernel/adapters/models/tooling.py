@@ -1,4 +1,4 @@
-"""How each model uses tools, as `navigator model test` found it, kept in the person's state for all projects."""
+"""Stores how each model uses tools, as `navigator model test` found out, for all projects of the person."""
 
 from __future__ import annotations
 

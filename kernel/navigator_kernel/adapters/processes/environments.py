@@ -1,4 +1,4 @@
-"""Environments of packages, each made once, and there only when it is whole; Python's hold wheels, made by uv."""
+"""Virtual environments of binary wheels, each made once by uv and used only when it is complete."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ def hidden(text: str, env: Mapping[str, str]) -> str:
 
 
 def _seal(env: Path) -> str:
-    """What tells whether all that was made is there as it was: SHA-256 over paths, modes, sizes, times and links."""
+    """What says whether all that was made is there as it was: SHA-256 over paths, modes, sizes, times and links."""
     digest = hashlib.sha256()
     for said in sorted(_below(str(env), "")):
         digest.update(f"{said}\n".encode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""Asks a module of the kernel something in a process of its own, within limits of time and memory."""
+"""Runs a module of the kernel in a child process, once, with limits of time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps a module of the kernel in a process of its own that answers one question after another, within limits."""
+"""Keeps a module of the kernel in a child process that answers one request after another, within limits."""
 
 from __future__ import annotations
 

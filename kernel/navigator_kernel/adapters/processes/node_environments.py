@@ -1,4 +1,4 @@
-"""Environments of Node packages, each made once by npm without running any of their scripts."""
+"""Environments of Node packages, each made once by npm without running install scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one process to its end: no shell, no stdin, capped output, and nothing of its tree left alive."""
+"""Runs one process to its end: without a shell or stdin, with capped output, and kills whatever it leaves behind."""
 
 from __future__ import annotations
 

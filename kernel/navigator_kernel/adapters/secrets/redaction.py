@@ -1,4 +1,4 @@
-"""Finds secrets in text: those of this process's own environment, and what has the shape of one (SAF-8).
+"""Finds secrets in text: values of this process's environment, and strings shaped like secrets (SAF-8).
 
 A short text is looked at here; a long one in a process of its own, which is killed at its limits. What was not looked
 at to its end is withheld as a whole.
@@ -22,7 +22,7 @@ CHILD = "navigator_kernel.adapters.secrets.redaction_child"
 SECONDS, MEMORY = 10, 1024**3  # what a process may take for the longer texts of one value
 ROUNDS = 4
 
-SHORTEST = 8  # characters of a value of the environment that is no word of everyday text
+SHORTEST = 8  # characters of a value of the environment that is not a word of everyday text
 _NAMED = lazy_compile(
     r"(?:TOKEN|SECRET|PASSW(?:OR)?D|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|_PASS|_PWD?|_PAT)S?(?:_|$)|_AUTH$",
     re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""Takes secrets out of long texts, in a process of its own."""
+"""Redacts long texts in a child process."""
 
 from __future__ import annotations
 

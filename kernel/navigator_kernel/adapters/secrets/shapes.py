@@ -1,4 +1,4 @@
-"""What secrets look like: the tokens of services, which the table beside this file holds, and those known by place.
+"""The shapes of secrets: tokens of services, from the table beside this file, and those known by their context.
 
 Most text holds none, so each shape has words without which it cannot be there, and is looked for only where one is.
 """
@@ -178,7 +178,7 @@ PLACES: tuple[Shape, ...] = (
 )
 _TAIL = lazy_compile(r"[\w=-]*", re.ASCII)  # what belongs to the same word
 _HEAD = lazy_compile(r"(?:\(\?P<value>)?(?:[A-Za-z0-9]|\[[^\]]+\])(?![{?|])")
-_NO_WORD = "(?<![A-Za-z0-9]"  # what stands before is no part of the word
+_NO_WORD = "(?<![A-Za-z0-9]"  # what stands before is not a part of the word
 _BETWEEN = r"[\w.-]{0,20}[\"'\]]{0,2}\s{0,3}[:=]{1,2}>?\s{0,3}[\"'`]?"
 
 

@@ -1,4 +1,4 @@
-"""Reads a zip or tar archive as a tree of entries, the way a commit is read; nothing is unpacked onto the disk."""
+"""Reads a zip or tar archive as a tree of entries, like a commit, without unpacking it to disk."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ArchiveSource:
     """The same shape as `adapters.folder.FolderSource`, over an archive; an id is the path itself.
 
     Refused on entering for any member that could be written elsewhere or means more than a file, FetchFailed for what
-    is no zip, tar or tar.gz archive.
+    is not a zip, tar or tar.gz archive.
     """
 
     commit = ""
@@ -120,7 +120,7 @@ class ArchiveSource:
         with os.fdopen(handle, "rb") as file:
             seen = os.fstat(handle)
             if not stat.S_ISREG(seen.st_mode):
-                raise FetchFailed(f"{str(self._path)!r} is no file", hint="check the path")
+                raise FetchFailed(f"{str(self._path)!r} is not a file", hint="check the path")
             if seen.st_size > TOTAL_LIMIT:
                 raise _too_large(f"{str(self._path)!r} is over {TOTAL_LIMIT} bytes")
             yield file
@@ -150,7 +150,7 @@ class ArchiveSource:
             raise self._damaged() from error
 
     def _damaged(self) -> FetchFailed:
-        return FetchFailed(f"{str(self._path)!r} is no archive, or is damaged", hint="a .skill, .zip, .tar or .tar.gz")
+        return FetchFailed(f"{str(self._path)!r} is not an archive or is damaged", hint="a .skill, .zip, .tar, .tar.gz")
 
 
 class _Zip:
@@ -253,11 +253,11 @@ def _zip_mode(info: zipfile.ZipInfo) -> tuple[str, str]:
     mode = info.external_attr >> 16
     kind = stat.S_IFMT(mode)
     if info.is_dir():
-        return ("040000", "") if kind in {0, stat.S_IFDIR} else ("", "is no folder, and is named like one")
+        return ("040000", "") if kind in {0, stat.S_IFDIR} else ("", "is not a folder, and is named like one")
     if kind == stat.S_IFLNK:
         return "120000", ""
     if kind not in {0, stat.S_IFREG}:
-        return "", "is no regular file"
+        return "", "is not a regular file"
     return "100755" if mode & 0o100 else "100644", ""
 
 
@@ -269,7 +269,7 @@ def _tar_mode(info: tarfile.TarInfo) -> tuple[str, str]:
     if info.issym():
         return "120000", ""
     if not info.isreg() or info.issparse() or info.size < 0:
-        return "", "is no regular file"
+        return "", "is not a regular file"
     return "100755" if info.mode & 0o100 else "100644", ""
 
 
@@ -277,12 +277,12 @@ def _path_problem(path: str) -> str:
     if path.startswith("/") or _DRIVE.match(path):
         return "is an absolute path"
     if "\\" in path or "\0" in path or len(os.fsencode(path)) > PATH_LIMIT:
-        return "is no plain path"
+        return "is not a plain path"
     parts = path.split("/")
     if ".." in parts:
         return "leads outside"
     if "" in parts or "." in parts:
-        return "is no plain path"
+        return "is not a plain path"
     return "is too deep" if len(parts) > DEPTH_LIMIT else ""
 
 

@@ -1,4 +1,4 @@
-"""Reads a local folder as a tree of entries, the way a commit is read."""
+"""Reads a local folder as a tree of entries, like a commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads one commit of a git repository from its objects: nothing is ever checked out."""
+"""Reads one commit of a git repository from its objects, without a checkout."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Target(NamedTuple):
 
 
 def is_ref(text: str) -> bool:
-    """Whether `text` may name a branch, a tag or a commit: it is no option, no range and no pattern."""
+    """Whether `text` may name a branch, a tag or a commit: it is neither an option nor a range nor a pattern."""
     odd = ".." in text or "@{" in text or "//" in text or "/." in text or text.endswith((".lock", "/", "."))
     return not odd and _REF.fullmatch(text) is not None
 
@@ -78,7 +78,7 @@ class GitSource:
         meanwhile: Callable[[], object] = bool,
     ) -> None:
         if ref and not is_ref(ref):
-            raise Refused(f"{ref!r} is no ref", hint="a branch, a tag or a commit id")
+            raise Refused(f"{ref!r} is not a ref", hint="a branch, a tag or a commit id")
         self._url, self._page, self._cache, self._offline = url, page, cache, offline
         self._auth, self._timeout, self._most, self._meanwhile = auth, timeout, most, meanwhile
         self.ref, self.subpath = ref, ""
@@ -92,7 +92,7 @@ class GitSource:
             self._entry = self._held(stack)
             self._reused = self._entry.made
             self._git = self._process(self._entry.folder)
-            self._mended(self._open)
+            self._repaired(self._open)
             self._stack = stack.pop_all()
         return self
 
@@ -102,7 +102,7 @@ class GitSource:
     def contents(self, oids: Iterable[str], *, each: int, total: int) -> Mapping[str, bytes]:
         """The blobs by id; at most one fetch for all that are missing. Refused over `each` or `total` bytes."""
         wanted = tuple(dict.fromkeys(oids))
-        return self._mended(lambda: self._contents(wanted, each, total)) if wanted else {}
+        return self._repaired(lambda: self._contents(wanted, each, total)) if wanted else {}
 
     def fingerprint(self, entry: TreeEntry) -> str:
         """A word that is equal for equal contents."""
@@ -138,7 +138,7 @@ class GitSource:
         process.prepare()
         return process
 
-    def _mended(self, step: Callable[[], _Got]) -> _Got:
+    def _repaired(self, step: Callable[[], _Got]) -> _Got:
         """What `step` yields; a kept repository that turns out damaged is thrown away first, once."""
         try:
             return step()
@@ -261,7 +261,7 @@ class GitSource:
         self._fetch((*options, "--", "origin", self._target.word), config)
         ids = self._ids("FETCH_HEAD")
         if ids is None:
-            message = f"{self._target.word!r} of {self._git.shown} is no commit"
+            message = f"{self._target.word!r} of {self._git.shown} is not a commit"
             raise FetchFailed(message, hint="check the branch, tag or commit id")
         return ids
 

@@ -1,4 +1,4 @@
-"""Watches how much a fetch writes, and ends it once that is over a limit: a server may send without end."""
+"""Measures how much a fetch writes, and ends it at a limit: a server may send without end."""
 
 from __future__ import annotations
 

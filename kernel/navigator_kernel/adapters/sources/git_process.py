@@ -1,4 +1,4 @@
-"""Runs git so that neither the caller's settings nor the repository's can make it do more than asked."""
+"""Runs git in such a way that neither the caller's settings nor the repository can make it do more than asked."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class GitProcess(Struct, kw_only=True):
     def prepare(self) -> None:
         """Makes an empty home for git. Refused for a transport that is never spoken."""
         if self.scheme not in SCHEMES:
-            raise Refused(f"{self.scheme!r} is no transport that is allowed", hint=", ".join(SCHEMES))
+            raise Refused(f"{self.scheme!r} is not a transport that is allowed", hint=", ".join(SCHEMES))
         home = self.scratch / "home"
         home.mkdir(mode=0o700, exist_ok=True)
         self._env = {**_kept(_KEPT), **_closed(home, self.scheme), "GIT_DIR": str(self.folder / ".git")}

@@ -1,4 +1,4 @@
-"""Asks a server for one document over https, and speaks nothing else."""
+"""Fetches one document over https."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps what was fetched of each git repository, so that nothing is fetched twice."""
+"""Caches fetched git objects by repository, so that nothing is fetched twice."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class RepoCache:
             try:
                 yield entry
             finally:
-                with suppress(KernelError):  # a note that cannot be written is no failure
+                with suppress(KernelError):  # a note that cannot be written is not a failure
                     self._keep(url, entry)
 
     def listed(self) -> tuple[Mapping[str, Any], ...]:

@@ -1,4 +1,4 @@
-"""The record of what was allowed, refused, run and written: one JSON line each, only ever added to.
+"""The audit log of what was allowed, refused, run and written: one JSON line each, append-only.
 
 Each line ends with an HMAC-SHA256 over the code of the line before and its own bytes, by a key that lies in a file of
 its own. A file beside the record, the head, holds how many lines there are and the code of the last one; it is written

@@ -132,7 +132,7 @@ def _run(row: Sequence[Any], steps: Sequence[Sequence[Any]]) -> WorkflowRun:
             records=tuple(map(_record, steps)),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"workflow run {token!r} cannot be read: {error}", hint="abort it, and run it anew") from error
+        raise Damaged(f"workflow run {token!r} cannot be read: {error}", hint="abort it, and run it again") from error
 
 
 def _record(row: Sequence[Any]) -> StepRecord:

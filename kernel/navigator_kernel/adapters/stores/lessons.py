@@ -1,4 +1,4 @@
-"""Keeps what a person confirmed to be meant for a skill, as examples of it, in their state of the project."""
+"""Stores the messages that a person confirmed for a skill, as its examples, in their state of the project."""
 
 from __future__ import annotations
 

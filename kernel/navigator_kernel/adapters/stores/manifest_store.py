@@ -1,4 +1,4 @@
-"""Manifests as they were read, kept between processes: a file is read again only where its stamp is another.
+"""Caches parsed manifests between processes; a file is read again only when its stamp changes.
 
 The store lies with the person's own state, outside every project: what it says of a skill is believed.
 """
@@ -23,7 +23,7 @@ from navigator_kernel.values.resource import Diagnostic, ParamSpec, SkillDef
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
 
-LIMIT = 64 * 1024 * 1024  # bytes of one store; a catalogue that needs more is read anew
+LIMIT = 64 * 1024 * 1024  # bytes of one store; a catalogue that needs more is read again
 PROJECTS = 16  # stores that are kept, the last ones used
 
 _READERS = (
@@ -55,7 +55,7 @@ class ManifestStore:
             return {}
 
     def save(self, held: Iterable[tuple[str, Stamp, SkillDef]]) -> None:
-        """What does not come back as it was is left out. A store that cannot be written is no failure."""
+        """What does not come back as it was is left out. A store that cannot be written is not a failure."""
         said = ([path, list(seen), body] for path, seen, skill in held if (body := _said(skill)) is not None)
         text = json.dumps({"reader": _reader(), "skills": list(said)}, ensure_ascii=False)
         data = text.encode("utf-8", errors="surrogatepass")

@@ -1,4 +1,4 @@
-"""What the person wants borne in mind: their page of preferences, a line a wish (X-30)."""
+"""The person's preferences: a page with one wish a line (X-30)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PreferenceFile(Struct, frozen=True, kw_only=True):
 
 
 class Preferences(Struct, frozen=True):
-    """Implements `ports.MemorySearch` over pages of wishes, each read anew for every message."""
+    """Implements `ports.MemorySearch` over pages of wishes, each read again for every message."""
 
     pages: Sequence[PreferenceFile]
 

@@ -1,4 +1,4 @@
-"""Finds the folder in which the person's state of one project lies: outside the project, and keyed by its identity.
+"""Finds the folder of the person's state of one project: outside the project, by the project's identity.
 
 The key is the device, the inode and the path of the project's root. A random id, made on first use, lies both in that
 folder and in the project's `mybox/state/project-id`. Where the two differ, another project has taken the place of the

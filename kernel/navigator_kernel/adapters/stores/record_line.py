@@ -1,4 +1,4 @@
-"""Writes one entry of the record as a line that fits: who did what stays whole, long values are cut."""
+"""Writes one entry of the audit log as a line of limited length: long values are cut, who did what is kept."""
 
 from __future__ import annotations
 

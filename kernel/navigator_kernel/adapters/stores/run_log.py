@@ -1,4 +1,4 @@
-"""One JSON line an event, one file a run, below `mybox/logs/runs` (EVT-7)."""
+"""The events of a run, one JSON line each, one file a run, in `mybox/logs/runs` (EVT-7)."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ class JsonLinesLog(Struct, frozen=True):
 
     def _file(self, run: str) -> Path:
         if not _RUN.fullmatch(run):
-            raise NotFound(f"{run!r} is no name of a run", hint="navigator why shows the newest run")
+            raise NotFound(f"{run!r} is not a name of a run", hint="navigator why shows the newest run")
         return self.folder / f"{run}.jsonl"

@@ -1,4 +1,4 @@
-"""Sessions and what was said in them, in one SQLite file that many processes share."""
+"""Sessions and their messages, in one SQLite file that several processes share."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class SqliteSessions(Struct, frozen=True):
             database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _kept(self, session: Session) -> dict[str, Any]:
-        """Without a question or a repetition whose message holds a secret: what `[redacted]` stands in is no order, so
-        the person has to send the message again."""
+        """Without a question or a repetition whose message holds a secret: a text with
+        `[redacted]` in it cannot be carried out, so the person has to send the message again."""
         held = session_to_dict(session)
         lost = {slot: empty for slot, empty in _SLOTS.items() if self.redact(held[slot]) != held[slot]}
         return {**held, **lost}
@@ -110,7 +110,7 @@ class SqliteSessions(Struct, frozen=True):
         return self._open()
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
-        return connect(self.file, self.writer, _TABLES, hint="move the file away; sessions start anew")
+        return connect(self.file, self.writer, _TABLES, hint="move the file away; sessions start again")
 
 
 def _waiting(state: str) -> str:

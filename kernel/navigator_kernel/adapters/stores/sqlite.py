@@ -1,4 +1,4 @@
-"""Opens one of the kernel's SQLite files: WAL, its tables made, and every failure a typed error."""
+"""Opens one of the kernel's SQLite files: in WAL mode, with its tables, and with typed errors."""
 
 from __future__ import annotations
 

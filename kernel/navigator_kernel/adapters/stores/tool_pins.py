@@ -1,4 +1,4 @@
-"""The tools of MCP servers that a person agreed to, as they were then, outside of every project."""
+"""The definitions of MCP tools that a person agreed to, kept outside of every project."""
 
 from __future__ import annotations
 

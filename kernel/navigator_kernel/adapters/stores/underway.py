@@ -1,4 +1,4 @@
-"""Keeps how far a model has come with an order, call by call, so that a killed process does not do a call twice."""
+"""Records the calls of a turn, one by one, so that a killed turn can go on without making a call twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees while a turn is under way: words as they come, skills, tools, and what it took."""
+"""Shows a turn while it runs: the text, skills, tools, and usage."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Shown(Struct):
                 self._note(str(payload.get("message", "")))
 
     def end(self) -> bool:
-        """Whether the answer is on the screen; the next turn begins anew."""
+        """Whether the answer is on the screen; the next turn begins again."""
         self._break()
         streamed, self.streamed = self.streamed, False
         return streamed

@@ -1,4 +1,4 @@
-"""Takes one turn from synchronous code, and lets Ctrl-C end the turn and not the program."""
+"""Runs one turn from synchronous code; Ctrl-C ends the turn, not the program."""
 
 from __future__ import annotations
 

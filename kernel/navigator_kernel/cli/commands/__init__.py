@@ -1,1 +1,1 @@
-"""Commands that stand for themselves."""
+"""Commands without a group."""

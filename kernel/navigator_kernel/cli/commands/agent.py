@@ -1,4 +1,4 @@
-"""`navigator agent`: the subagents that packets can go to."""
+"""`navigator agent`: lists subagents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`navigator diff` and `navigator undo`: what tools changed in the project, and how it is put back."""
+"""`navigator diff` and `navigator undo`: shows and reverts the changes that tools made in the project."""
 
 from __future__ import annotations
 

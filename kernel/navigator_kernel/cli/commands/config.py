@@ -1,4 +1,4 @@
-"""`navigator config`: what is set, and at which level (flag > environment > project > user > default)."""
+"""`navigator config`: settings and their levels (flag > environment > project > user > default)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command() -> None:
 @json_option
 @pass_app
 def listed(app: App, *, as_json: bool) -> None:
-    """List every setting with its value and where that comes from."""
+    """List every setting with its value and its level."""
     held = app.settings
     rows = [(key, getattr(held, field_of(key)), held.origins[key], SCALARS[key][2]) for key in SCALARS]
     if as_json:
@@ -74,7 +74,7 @@ def unset(app: App, *, key: str, user: bool, as_json: bool) -> None:
 @json_option
 @pass_app
 def path_(app: App, *, as_json: bool) -> None:
-    """Print where the two settings files are, and the tables that only the user level has."""
+    """Print the paths of the two settings files, and the tables that only the user's file may have."""
     places = {"project": str(app.root / PROJECT_FILE), "user": str(user_file())}
     if as_json:
         document({**places, "tables": dict(TABLES)})

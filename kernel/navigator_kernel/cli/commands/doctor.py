@@ -16,7 +16,7 @@ from navigator_kernel.cli.project import App
 @json_option
 @pass_app
 def command(app: App, *, repair: bool, verbose: bool, as_json: bool) -> int:
-    """Look at everything; exit code 1 where something is damaged."""
+    """Check everything; exit code 1 if something is damaged."""
     repaired = _repair(app) if repair else []
     found = list(findings(app.root, lambda: app.settings, lambda: app.kernel))
     code = 1 if any(finding.state == "damaged" for finding in found) else 0

@@ -1,4 +1,4 @@
-"""`navigator host`: makes the kernel known to the coding agent that you use, and takes it out again."""
+"""`navigator host`: registers the kernel with the coding agents on this machine, and removes it again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command() -> None:
 @json_option
 @pass_app
 def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: bool) -> None:
-    """Write the MCP server, and a hook that names the skills for each message where there are such, into HOST's files.
+    """Add the MCP server and, where HOST has hooks, the prompt hook to HOST's settings.
 
     The project's files for Claude Code, Gemini CLI and hosts that read .mcp.json; your own for Codex.
     """
@@ -58,7 +58,7 @@ def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: boo
     else:
         lines([f"{'removed' if change.after is None else 'wrote'} {change.file}" for change in changes])
     done = "without" if uninstall else "with"
-    note(f"{held.title} goes on {done} Navigator; start it anew" if changes else f"nothing to do for {held.title}")
+    note(f"{held.title} goes on {done} Navigator; start it again" if changes else f"nothing to do for {held.title}")
 
 
 def _difference(change: Change) -> Iterator[str]:

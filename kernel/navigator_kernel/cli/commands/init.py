@@ -1,4 +1,4 @@
-"""`navigator init`: makes a folder a project; what is there already is left alone."""
+"""`navigator init`: makes a folder a project and leaves existing files unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`navigator log`: what was allowed, refused, run and written here."""
+"""`navigator log`: the audit log of this project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`navigator model`: which models are asked, whether they answer, and by which key."""
+"""`navigator model`: which models are used, whether they answer, and where their keys come from."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def command() -> None:
 @json_option
 @pass_app
 def listed(app: App, *, as_json: bool) -> None:
-    """List the models that are set, the services that are known, and whether each has a key."""
+    """List configured models, known providers, and whether each has a key."""
     from navigator_kernel.adapters.models.providers import HOSTED, LOCAL, find_key, served, spelled_out
 
     models = app.settings.models
@@ -70,7 +70,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def tested(app: App, *, name: str, as_json: bool) -> None:
-    """Ask NAME, or the model that is set, for one word and for a call of a tool, and keep how it uses tools."""
+    """Test a model with one word and one tool call, and store how it uses tools."""
     from navigator_kernel.adapters.models.providers import served
     from navigator_kernel.bootstrap.models import keep_found
 
@@ -125,7 +125,7 @@ def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None]
 @json_option
 @pass_app
 def use(app: App, *, name: str, as_json: bool) -> None:
-    """Ask the model NAME, provider:model or an alias, from now on; `none` for no model."""
+    """Use the model NAME (provider:model or an alias); `none` for no model."""
     from navigator_kernel.adapters.models.providers import check_provider, find_key, served, spelled_out
     from navigator_kernel.cli.settings_file import changed
 
@@ -148,7 +148,7 @@ def use(app: App, *, name: str, as_json: bool) -> None:
 @click.option("--remove", is_flag=True, help="Take the key out again.")
 @json_option
 def key(*, provider: str, remove: bool, as_json: bool) -> None:
-    """Keep a key for PROVIDER, which is asked for or read from stdin, in this system's keyring."""
+    """Store a key for PROVIDER in this system's keyring; it is asked for or read from stdin."""
     from navigator_kernel.adapters.models.providers import keep_key
 
     value = "" if remove else _typed(provider)

@@ -43,7 +43,7 @@ def listed(app: App, *, as_json: bool) -> int:
 @json_option
 @pass_app
 def trust(app: App, *, folder: Path, as_json: bool) -> None:
-    """Let the agents of FOLDER run in this program, as long as not one byte of it changes."""
+    """Let the agents of FOLDER run in this program, until its files change."""
     subject = agents_subject(_folder(folder))
     app.consents.trust(subject, note=f"navigator plugin trust {folder}")
     document({"trusted": subject, "exit_code": 0}) if as_json else lines(f"trusted {subject}")
@@ -54,7 +54,7 @@ def trust(app: App, *, folder: Path, as_json: bool) -> None:
 @json_option
 @pass_app
 def distrust(app: App, *, folder: Path, as_json: bool) -> None:
-    """Take the trust in FOLDER back, whatever its bytes are now."""
+    """Withdraw trust from FOLDER."""
     book = app.consents
     prefix = f"agents:{_folder(folder)}@"
     gone = [subject for subject in book.subjects() if subject.startswith(prefix)]

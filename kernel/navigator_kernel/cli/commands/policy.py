@@ -20,7 +20,7 @@ def command() -> None:
 @json_option
 @pass_app
 def explain(app: App, *, skill: str, tool: str, as_json: bool) -> None:
-    """Tell what SKILL may do here, and what decides it; with TOOL also whether it may call that."""
+    """Show what SKILL may do here, and what decides it; with TOOL also whether it may call that."""
     from navigator_kernel.bootstrap.consents import open_consents
     from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
     from navigator_kernel.sandbox.policy import Standing, explained

@@ -1,4 +1,4 @@
-"""`navigator project`: where the project and the person's state of it lie, and whether its files are accepted."""
+"""`navigator project`: the paths of the project and its state, and whether its files are trusted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command() -> None:
 @json_option
 @pass_app
 def show(app: App, *, as_json: bool) -> None:
-    """Show the project's folder and the folder of your state of it."""
+    """Show the project's folder and the folder of its state."""
     root, state = app.root, project_state(app.root).folder
     if as_json:
         document({"root": str(root), "state": str(state), "exit_code": 0})
@@ -54,7 +54,7 @@ def trust(app: App, *, path: str | None, as_json: bool) -> None:
 @json_option
 @pass_app
 def distrust(app: App, *, path: str | None, as_json: bool) -> None:
-    """Take that back."""
+    """Withdraw that trust."""
     subject = _subject(app, path)
     book = _consents()
     gone = [one for one in book.subjects() if one == subject]

@@ -1,4 +1,4 @@
-"""`navigator replay`: a past turn is taken again from its tape, and its events are compared with those of then."""
+"""`navigator replay`: runs a past turn again from its recording, and compares the events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`navigator session`: conversations that were kept."""
+"""`navigator session`: stored conversations."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
-    """Print what was said in a session."""
+    """Print the messages of a session."""
     store = open_sessions(app.root)
     session, said = store.load(name), store.history(name, last)
     if as_json:
@@ -59,7 +59,7 @@ def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
-    """Go on with a session in a chat."""
+    """Continue a session in a chat."""
     from navigator_kernel.cli.app import app_of
     from navigator_kernel.cli.chat.chat import command as chat
 

@@ -1,4 +1,4 @@
-"""`navigator why`: tells a past choice from its run log."""
+"""`navigator why`: explains a past choice from its run log."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @click.command("why")
 @click.argument("run", required=False)
-@click.option("--not", "skill", metavar="SKILL", help="Tell where SKILL fell out of it, and why.")
+@click.option("--not", "skill", metavar="SKILL", help="Show where SKILL fell out of it, and why.")
 @json_option
 @pass_app
 def command(app: App, *, run: str | None, skill: str | None, as_json: bool) -> None:
-    """Tell why RUN, or the newest run, chose what it chose."""
+    """Show why RUN, or the newest run, chose what it chose."""
     log = open_run_log(app.root)
     known = log.runs()
     if run is None and not known:

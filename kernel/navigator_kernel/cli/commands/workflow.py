@@ -125,7 +125,7 @@ def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool
 @json_option
 @pass_app
 def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> int:
-    """Go on with the run TOKEN from the first step that has not succeeded."""
+    """Continue the run TOKEN from the first step that has not succeeded."""
     held = open_journal(app.root).load(token)
     if held.state == "proposed":
         raise Refused(f"the plan of {token!r} was not agreed to", hint=f"navigator workflow approve {token}")
@@ -138,7 +138,7 @@ def resume(app: App, *, token: str, repeat: bool, yes: bool, as_json: bool) -> i
 @json_option
 @pass_app
 def approve(app: App, *, token: str, as_json: bool) -> int:
-    """Agree to what the run TOKEN waits for (its plan, or an effect of a step), and go on with it."""
+    """Approve what the run TOKEN waits for (its plan, or an effect of a step), and continue it."""
     held = open_journal(app.root).load(token)
     last = next((record.report for record in reversed(held.records) if record.report is not None), None)
     waiting = "" if last is None or held.state != "waiting" else last.subject
@@ -150,7 +150,7 @@ def approve(app: App, *, token: str, as_json: bool) -> int:
 @json_option
 @pass_app
 def abort(app: App, *, token: str, as_json: bool) -> None:
-    """End the run TOKEN for good; what its steps did stays."""
+    """End the run TOKEN; the effects of its steps stay."""
     journal = open_journal(app.root)
     journal.load(token)
     with journal.hold(token):

@@ -1,4 +1,4 @@
-"""`navigator eval --against`: which messages another setting, or another description of a skill, would change."""
+"""`navigator eval --against`: lists the messages that another setting or description would route differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages of evals, and where the router sends them."""
+"""Routes the messages of evals."""
 
 from __future__ import annotations
 

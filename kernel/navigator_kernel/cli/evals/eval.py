@@ -1,4 +1,4 @@
-"""`navigator eval`: whether messages reach the skills that their evals say, offline and without a model."""
+"""`navigator eval`: checks that messages reach the skills that their evals expect, offline and without a model."""
 
 from __future__ import annotations
 

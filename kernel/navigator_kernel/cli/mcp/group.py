@@ -1,4 +1,4 @@
-"""`navigator mcp`: the kernel as an MCP server, and the servers that it uses itself."""
+"""`navigator mcp`: serves the kernel as an MCP server, and manages the servers that it uses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ for part in (add, listed, remove, taken_over, approve, tested, tools, call, read
 @json_option
 @pass_app
 def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: bool) -> None:
-    """Give an MCP host this project's skills: route, load_skill, run_skill, why, and the Skills extension.
+    """Serve this project's skills to MCP hosts: route, load_skill, run_skill, why, and the Skills extension.
 
     Over HTTP a token is asked for: NAVIGATOR_MCP_TOKEN, or one that is made once and kept in a file of yours.
     """
@@ -84,7 +84,7 @@ def _check(app: App, *, as_json: bool) -> None:
     lines(f"{len(served)} skills are served as resources; route finds {len(every)}")
     if left_out:
         lines(f"left out: {', '.join(left_out)}")
-        note("navigator skill validate --strict tells why")
+        note("navigator skill validate --strict says why")
 
 
 def _server(app: App) -> Server[Any]:

@@ -1,4 +1,4 @@
-"""`navigator mcp add | list | remove | import`: which MCP servers there are."""
+"""`navigator mcp add | list | remove | import`: configures MCP servers."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def listed(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def remove(app: App, *, name: str, project: bool, as_json: bool) -> None:
-    """Take the server NAME out, and back what you agreed to for it."""
+    """Remove the server NAME and your consents for it."""
     file = _file(app, project=project)
 
     def edit(servers: dict[str, Any]) -> None:
@@ -219,7 +219,7 @@ def _pairs(given: Sequence[str], option: str) -> Mapping[str, str]:
     for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageProblem(f"{pair!r} is no value of {option}", hint="NAME=VALUE")
+            raise UsageProblem(f"{pair!r} is not a value of {option}", hint="NAME=VALUE")
         found[key] = value
     return found
 

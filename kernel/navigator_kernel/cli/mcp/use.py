@@ -1,4 +1,4 @@
-"""`navigator mcp test | tools | call | read | approve`: what an MCP server has, and what of it may be used."""
+"""`navigator mcp test | tools | call | read | approve`: uses MCP servers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ seconds_option = click.option("--timeout", type=click.FloatRange(0.1, 86_400), h
 @json_option
 @pass_app
 def tested(app: App, *, name: str, yes: bool, timeout: float | None, as_json: bool) -> None:
-    """Connect to the server NAME and say what it has."""
+    """Connect to the server NAME and list what it offers."""
     began = time.monotonic()
     with _asked(app, name, timeout, yes=yes) as server:
         found = {
@@ -86,7 +86,7 @@ def tools(app: App, *, name: str, yes: bool, timeout: float | None, as_json: boo
 @json_option
 @pass_app
 def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: float | None, as_json: bool) -> None:
-    """Agree to start the server NAME, and to its tools as they are now; or to these TOOLs alone.
+    """Approve starting the server NAME and its current tools, or only the given TOOLs.
 
     A tool that changed, has the name of another, or is written suspiciously has to be named. What the project's own
     file starts is shown first.
@@ -204,7 +204,7 @@ def call(
 @json_option
 @pass_app
 def read(app: App, *, name: str, uri: str, watch: bool, yes: bool, timeout: float | None, as_json: bool) -> None:
-    """Read the resource URI of the server NAME; without one, list what it has."""
+    """Read the resource URI of the server NAME; without a URI, list its resources."""
     if watch and (as_json or not uri):
         raise UsageProblem("--watch wants a URI, and prints text", hint="leave --json out")
     with _asked(app, name, timeout, yes=yes) as server:
@@ -285,14 +285,14 @@ def _arguments(words: Sequence[str], given: str) -> dict[str, Any]:
         try:
             held = json.loads(given)
         except ValueError as error:
-            raise UsageProblem(f"--args is no JSON: {error}", hint='--args \'{"name": "value"}\'') from error
+            raise UsageProblem(f"--args is not JSON: {error}", hint='--args \'{"name": "value"}\'') from error
         if not isinstance(held, dict):
-            raise UsageProblem("--args is no JSON object", hint='--args \'{"name": "value"}\'')
+            raise UsageProblem("--args is not a JSON object", hint='--args \'{"name": "value"}\'')
         arguments |= held
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
-            raise UsageProblem(f"{word!r} is no argument", hint="NAME=VALUE, or --args with JSON")
+            raise UsageProblem(f"{word!r} is not an argument", hint="NAME=VALUE, or --args with JSON")
         arguments[key] = value
     return arguments
 
@@ -336,7 +336,7 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
 
 
 def _show(told: Mapping[str, Any]) -> None:
-    """The texts of an answer; of what is no text, what it is."""
+    """The texts of an answer; of what is not text, what it is."""
     for item in (*told.get("content", ()), *told.get("contents", ())):
         text = item.get("text") or (item.get("resource") or {}).get("text")
         size = len(str(item.get("data") or item.get("blob") or ""))

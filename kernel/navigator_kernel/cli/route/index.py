@@ -1,4 +1,4 @@
-"""Makes the index of all skills before the first question needs it."""
+"""Builds the index of all skills before the first message needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `navigator route` does with lessons: messages that a person says are meant for a skill."""
+"""Adds, lists and removes examples: messages that the person confirmed for a skill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers `navigator route` from a process that stays, for one project, until nobody asks any more."""
+"""Serves `navigator route` for one project from a process that stays until it is idle."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _make_private(folder: Path) -> None:
         hint = "set XDG_RUNTIME_DIR to a folder that is there and is yours"
         raise KernelError(f"cannot make {str(folder)!r}: {error.strerror}", hint=hint) from error
     if not is_private(str(folder)):
-        raise Refused(f"{str(folder)!r} is no folder that only you may enter", hint="remove it; it is made anew")
+        raise Refused(f"{str(folder)!r} is not a folder that only you may enter", hint="remove it; it is made again")
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def _listening(path: Path) -> Iterator[socket.socket]:
 
 
 class _Answers(Struct, kw_only=True):
-    """Lines of answers to lines of requests, one after another; the parts are made anew when settings change."""
+    """Lines of answers to lines of requests, one after another; the parts are made again when settings change."""
 
     root: Path
     routed: Routed
@@ -122,7 +122,7 @@ class _Answers(Struct, kw_only=True):
         self.routed(*self.refresh(), "which skill is meant", 1)
 
     def refresh(self) -> tuple[App, RouterParts]:
-        """The project by its settings of now; their errors come each time until they are mended."""
+        """The project by its settings of now; their errors come each time until they are fixed."""
         watched = (user_file(), self.root / PROJECT_FILE, self.root / "docs" / "commands.md", self.root / "bin")
         seen = tuple(map(stamp, watched))
         if self._parts is None or seen != self._seen:
@@ -136,7 +136,7 @@ class _Answers(Struct, kw_only=True):
         try:
             held = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UsageProblem("the request is no line of JSON", hint="one object, one line") from error
+            raise UsageProblem("the request is not a line of JSON", hint="one object, one line") from error
         match {"k": 5, "base": str(self.root), **held} if isinstance(held, dict) else held:
             case {"v": version} if version != PROTOCOL:
                 raise UsageProblem(f"protocol {version!r} is not spoken here", hint=f"protocol {PROTOCOL} is")

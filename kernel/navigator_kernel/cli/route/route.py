@@ -1,4 +1,4 @@
-"""`navigator route`: what a message would get, without doing it; synchronous and without plugins' code."""
+"""`navigator route`: shows what a message would be routed to, without running it or loading plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shows what a message would be routed to: without plugins' code and without a parser of command lines."""
+"""Prints a route without loading plugins or the command-line parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The skill commands that change what is installed."""
+"""The skill commands that change installed skills."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) ->
 @json_option
 @pass_app
 def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> None:
-    """Remove skills that were installed here."""
+    """Remove installed skills."""
     if not names and not given["repo"]:
         raise UsageProblem("no skill is named", hint="navigator skill uninstall NAME, or --repo SOURCE")
     found = busy(app, "uninstall", {"name": list(names), **given}, quiet=as_json)
@@ -123,7 +123,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 
 @click.command("update")
 @click.argument("names", nargs=-1, shell_complete=skill_names.installed)
-@click.option("--check", is_flag=True, help="Only tell what is new; the same as outdated.")
+@click.option("--check", is_flag=True, help="Only show what is new; the same as outdated.")
 @click.option("--force", is_flag=True, help="Replace skills that were edited here; a copy of them is kept.")
 @accept_option
 @dry_option
@@ -132,7 +132,7 @@ def uninstall(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: An
 @json_option
 @pass_app
 def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, **given: Any) -> int:
-    """Bring installed skills to what their sources have now."""
+    """Update installed skills from their sources."""
     params = {"name": list(names), "check": check, "root": app.root_flag, **given}
     found = accepting(app, "update", params, quiet=as_json)
     code = _reached(found)
@@ -156,7 +156,7 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
 @json_option
 @pass_app
 def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any) -> int:
-    """Tell which installed skills differ from what their sources have now; nothing is written."""
+    """List installed skills that have updates; changes nothing."""
     found = busy(app, "outdated", {"name": list(names), **given}, quiet=as_json)
     code = _reached(found)
     document({**found, "exit_code": code}) if as_json else _news(found, app.spoken)

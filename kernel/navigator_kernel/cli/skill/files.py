@@ -1,4 +1,4 @@
-"""The skill commands that deal in files: export, import-lock, convert, formats, cache, mapping and validate."""
+"""The skill commands that read and write files: export, import-lock, convert, formats, cache, mapping, validate."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def export(
 @json_option
 @pass_app
 def import_lock(app: App, /, *, file: str | None, as_json: bool, **given: Any) -> int:
-    """Install what FILE names: the skills-lock.json of the npm package skills, by default the project's."""
+    """Install the skills that FILE lists, a skills-lock.json of the npm package skills (default: the project's)."""
     params = {"file": _absolute(file) if file else None, **given}
     found = busy(app, "import-lock", params, quiet=as_json)
     if as_json:
@@ -94,7 +94,7 @@ def convert(app: App, /, *, path: str, out: str | None, as_json: bool, **given: 
 @json_option
 @pass_app
 def formats(app: App, *, as_json: bool) -> None:
-    """List the layouts of a skill that are read."""
+    """List the accepted layouts of a skill."""
     found = open_lifecycle(app.root).perform("formats", {})
     document(found) if as_json else table(("layout", "what it is"), found["formats"].items())
 
@@ -106,7 +106,7 @@ def formats(app: App, *, as_json: bool) -> None:
 @json_option
 @pass_app
 def cache(app: App, /, *, as_json: bool, **given: Any) -> None:
-    """List the fetched repositories that are kept, or clear them."""
+    """List or clear the cache of fetched repositories."""
     found = open_lifecycle(app.root).perform("cache", given)
     if as_json:
         document(found)

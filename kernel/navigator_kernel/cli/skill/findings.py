@@ -1,4 +1,4 @@
-"""How the skill commands show findings, and ask for what only the person can accept."""
+"""Shows findings, and asks the person to accept a block."""
 
 from __future__ import annotations
 

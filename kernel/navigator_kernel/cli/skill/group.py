@@ -1,4 +1,4 @@
-"""`navigator skill`, which `bin/skill_manager.py` is, too: each command is a typed consent to what it does."""
+"""`navigator skill`, which is also `bin/skill_manager.py`."""
 
 from __future__ import annotations
 

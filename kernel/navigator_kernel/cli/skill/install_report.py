@@ -1,4 +1,4 @@
-"""Shows what an install did: a line for each skill where they are few, groups where they are many."""
+"""Prints what an install did: a line a skill for a few skills, groups for many."""
 
 from __future__ import annotations
 

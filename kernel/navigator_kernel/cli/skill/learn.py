@@ -42,7 +42,7 @@ def learn(
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Let the model write five example requests for each skill NAME, by which the router finds it.
+    """Let the model write five example requests for skill NAME, which help the router to find it.
 
     They are kept beside the skill's receipt, and the skill's own files stay as they are. What it costs is shown first.
     Exit code 1 where the model failed for a skill; the examples of the others are kept.

@@ -1,4 +1,4 @@
-"""The skill commands that look: list, search, info and verify."""
+"""The skill commands that only read: list, search, info and verify."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def listed(app: App, /, *, as_json: bool, **where: Any) -> None:
 @json_option
 @pass_app
 def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) -> None:
-    """Find installed skills by WORDS: by the documented score, then what the router finds."""
+    """Find installed skills by WORDS."""
     catalogues = app.settings.catalogues if given["remote"] else ()
     params = {"query": " ".join(words), "catalogues": catalogues, **given}
     found = busy(app, "search", params, quiet=as_json)
@@ -75,7 +75,7 @@ def search(app: App, /, *, words: tuple[str, ...], as_json: bool, **given: Any) 
 @json_option
 @pass_app
 def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, as_json: bool, **reach: bool) -> None:
-    """Tell what is in SOURCE (a repository, folder or URL), or about an installed skill of that name."""
+    """Show the skills of SOURCE (a repository, folder or URL), or an installed skill of that name."""
     params = {"source": source, "skill": list(skills), "ref": ref, **reach}
     found = busy(app, "info", params, quiet=as_json)
     if as_json:
@@ -92,7 +92,7 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
 @json_option
 @pass_app
 def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> None:
-    """Compare installed skills with their receipts; exit code 6 names what changed."""
+    """Check installed skills against their receipts; exit code 6 if files changed."""
     found = open_lifecycle(app.root).perform("verify", {"name": name, **where})
     if as_json:
         document(found)

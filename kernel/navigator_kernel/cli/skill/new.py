@@ -1,4 +1,4 @@
-"""`navigator skill new`: the beginning of a skill, with evals that say when it is to be used."""
+"""`navigator skill new`: creates a skill with evals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ELSEWHERE = ("what is the weather tomorrow", "明天天气怎么样")  # message
 @json_option
 @pass_app
 def new(app: App, *, name: str, description: str, queries: Sequence[str], as_json: bool) -> None:
-    """Write .claude/skills/NAME: a SKILL.md to fill in, and evals/ of both kinds for navigator eval."""
+    """Create .claude/skills/NAME with a SKILL.md to fill in, and evals for navigator eval."""
     from navigator_kernel.adapters.files.writer import FolderWriter
 
     name = unicodedata.normalize("NFC", name)

@@ -1,4 +1,4 @@
-"""The skill command that looks for what is dangerous in skills: scan."""
+"""`navigator skill scan`: looks for dangerous content in skills."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scan(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Look for what is dangerous in the installed skill or the SOURCE of that name; exit code 1 where something is."""
+    """Scan an installed skill or a SOURCE for dangerous content; exit code 1 if there is any."""
     params = {"source": source, "all": everything, "skill": list(skills), **given}
     found = busy(app, "scan", params, quiet=as_json or as_sarif)
     if as_sarif:

@@ -1,4 +1,4 @@
-"""The skill commands that keep a note of the person's: enable, disable, trust, distrust and record."""
+"""The skill commands that store a choice of the person: enable, disable, trust, distrust and record."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def disable(app: App, *, name: str, as_json: bool) -> None:
 @json_option
 @pass_app
 def trust(app: App, *, name: str, as_json: bool) -> None:
-    """Let a skill use its tools and run its command without asking, as long as not one byte of it changes."""
+    """Let a skill use its tools and run its command without asking, until its files change."""
     executor = _executor(app, name)
     subjects = [skill_subject(executor.skill.name, executor.digest), executor.consent]
     app.consents.trust(*subjects, note=f"navigator skill trust {name}")
@@ -58,7 +58,7 @@ def trust(app: App, *, name: str, as_json: bool) -> None:
 @json_option
 @pass_app
 def distrust(app: App, *, name: str, as_json: bool) -> None:
-    """Take the trust in a skill back, whatever its bytes are now."""
+    """Withdraw trust from a skill."""
     book = app.consents
     kinds = tuple(f"{kind}:{name}@" for kind in ("type_a", "skill", "installed"))
     gone = [subject for subject in book.subjects() if subject.startswith(kinds)]
@@ -81,7 +81,7 @@ def _executor(app: App, name: str) -> SkillExecutor:
 @json_option
 @pass_app
 def record(app: App, *, name: str, as_json: bool) -> None:
-    """Count one more use of a skill, which search prefers then."""
+    """Count one use of a skill; search ranks used skills higher."""
     found = open_lifecycle(app.root).perform("record", {"name": name})
     document(found) if as_json else lines(f"{found['name']}: {found['uses']} uses")
 

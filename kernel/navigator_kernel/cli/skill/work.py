@@ -1,4 +1,4 @@
-"""What the skill commands have in common: their options, and a sign of life while something takes time."""
+"""Shared parts of the skill commands: options and progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TARGETS = click.Choice(["claude", "agents"])
-dry_option = click.option("--dry-run", is_flag=True, help="Tell what would happen, and do nothing.")
+dry_option = click.option("--dry-run", is_flag=True, help="Show what would happen, and do nothing.")
 
 
 def accept_option(command: F) -> F:

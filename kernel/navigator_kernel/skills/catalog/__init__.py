@@ -1,1 +1,1 @@
-"""Installed skills: listed, searched, used."""
+"""Installed skills: listing, searching, using."""

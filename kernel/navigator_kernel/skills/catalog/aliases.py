@@ -1,4 +1,4 @@
-"""What helps to find a skill, in a file beside its receipt: the skill's own bytes stay as they are.
+"""Words and examples that help to find a skill, in a file beside its receipt: the skill's own files never change.
 
 `.claude/skills/.navigator/<name>.aliases.json` holds `aliases`, names that a person gives it and that count like its
 own, `words` of the other language, which an install finds in the glossary, and `examples`, requests that a model wrote
@@ -48,7 +48,7 @@ def skill_folder(sidecar: str) -> str:
 
 def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None) -> bytes | None:
     """What the file of `skill`, installed as `name`, is to hold; `held` is what it holds. None where nobody gave it an
-    alias and the glossary knows none of its words. What cannot be read is a person's to mend, and stays."""
+    alias and the glossary knows none of its words. What cannot be read is a person's to fix, and stays."""
     try:
         read = {} if held is None else json.loads(held)
         aliases, examples = _listed(read, "aliases"), _listed(read, "examples", EXAMPLE)
@@ -189,7 +189,7 @@ def _listed(held: Any, key: str, length: int = LENGTH) -> list[str]:
     """The strings of a list in `held`, cleaned; ValueError where it is no such thing."""
     found = held.get(key, []) if isinstance(held, dict) else None
     if not isinstance(found, list):
-        raise ValueError(f"{key} is no list")  # noqa: TRY004 - as for JSON that is none
+        raise ValueError(f"{key} is not a list")  # noqa: TRY004 - as for JSON that is none
     told = (_cleaned(one) for one in found if isinstance(one, str))
     return [one for one in told if 0 < len(one) <= length][:MOST]
 

@@ -1,4 +1,4 @@
-"""All resources in all roots as one list, read again when a file changes (REG-1..9, CTX-3..5)."""
+"""All resources of all roots in one list; a changed file is read again (REG-1..9, CTX-3..5)."""
 
 from __future__ import annotations
 

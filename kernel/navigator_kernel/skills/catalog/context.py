@@ -1,4 +1,4 @@
-"""The agent's view of its abilities: what skills there are, as a fragment for a system prompt (CTX-1..9)."""
+"""A list of skills as a fragment of a system prompt (CTX-1..9)."""
 
 from __future__ import annotations
 

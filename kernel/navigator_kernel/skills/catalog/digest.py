@@ -1,4 +1,4 @@
-"""Digests of skills as they lie on disk: what consents, receipts and checks are bound to."""
+"""Digests of skills on disk, to which consents, receipts and checks are bound."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tree_digest(files: Iterable[InstalledFile]) -> str:
 
 
 def folder_files(folder: Path) -> tuple[InstalledFile, ...]:
-    """Every file below `folder`, by path; Refused for links and special files, NotFound where it is no folder."""
+    """Every file below `folder`, by path; Refused for links and special files, NotFound where it is not a folder."""
     if folder.is_symlink():
         raise Refused(f"{str(folder)!r} is a link", hint="use the folder that it points to")
     if not folder.is_dir():

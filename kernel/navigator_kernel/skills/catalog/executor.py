@@ -1,4 +1,4 @@
-"""A skill made ready to be used: its text as a prompt, or its command as an argv (REG-2, REG-6)."""
+"""Prepares a skill for use: its text as a prompt, or its command as an argv (REG-2, REG-6)."""
 
 from __future__ import annotations
 

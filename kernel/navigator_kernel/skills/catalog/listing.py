@@ -1,4 +1,4 @@
-"""Which resource files lie in a folder; asked in every turn, so written for speed: no Path, one `stat` a file."""
+"""Lists the resource files of a folder. Every turn does this, so it uses no Path and one `stat` a file."""
 
 from __future__ import annotations
 

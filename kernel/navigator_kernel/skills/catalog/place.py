@@ -1,4 +1,4 @@
-"""Where one level keeps its skills, and the records beside them."""
+"""An install scope: the folder of skills of one level, and its records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The receipts beside the installed skills: one file each, and the truth about them (X-38)."""
+"""The receipts of installed skills: one file each, from which all other records derive (X-38)."""
 
 from __future__ import annotations
 

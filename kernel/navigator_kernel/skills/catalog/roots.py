@@ -1,4 +1,4 @@
-"""Where resources are read from."""
+"""The folders that resources are read from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documented score of a keyword search over skills (LIF-3, LIF-16), and what the router adds to it."""
+"""The documented score of a keyword search over skills (LIF-3, LIF-16), and the router's part of it."""
 
 from __future__ import annotations
 

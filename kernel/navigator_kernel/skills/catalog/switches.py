@@ -1,4 +1,4 @@
-"""Keeps which skills a person has disabled, in their state of the project; no skill's own bytes change."""
+"""Stores which skills a person disabled, in their state of the project; the skills' files never change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def disabled_names(state: Path) -> frozenset[str]:
     except FileNotFoundError:
         return frozenset()
     except (ValueError, KeyError, TypeError, Refused) as error:
-        hint = "mend or remove the file; without it every skill is on"
+        hint = "fix or remove the file; without it every skill is on"
         raise Damaged(f"{str(path)!r} cannot be read", hint=hint, path=str(path)) from error
 
 

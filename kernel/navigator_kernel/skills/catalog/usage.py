@@ -1,4 +1,4 @@
-"""Counts how often each skill was used, for the bonus of a search (LIF-16), in the person's state of the project."""
+"""Counts the uses of each skill for the bonus of a search (LIF-16), in the person's state of the project."""
 
 from __future__ import annotations
 

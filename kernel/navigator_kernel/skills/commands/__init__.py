@@ -1,1 +1,1 @@
-"""The skill commands, each a function of the ground that it stands on and its parameters."""
+"""The skill commands, each a function of its services and parameters."""

@@ -1,4 +1,4 @@
-"""The commands that change what is installed."""
+"""The commands that change installed skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that deal in files: export, import-lock, convert, formats, cache, mapping and validate."""
+"""The commands that read and write files: export, import-lock, convert, formats, cache, mapping and validate."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _manifest(path: Path) -> Path:
 
 
 def _held(path: Path) -> bytes | None:
-    """What is there now, None where nothing is; Refused for a link and for what is no file."""
+    """What is there now, None where nothing is; Refused for a link and for what is not a file."""
     from navigator_kernel.adapters.files.writer import read_bounded
 
     try:

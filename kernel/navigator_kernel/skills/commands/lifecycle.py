@@ -1,4 +1,4 @@
-"""Answers every skill command: the one door through which installed skills change (LIF-1..6, AGT-6)."""
+"""Carries out every skill command: the one entry point through which installed skills change (LIF-1..6, AGT-6)."""
 
 from __future__ import annotations
 

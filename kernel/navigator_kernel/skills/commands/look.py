@@ -1,4 +1,4 @@
-"""The commands that only look: list, info, search, verify and check."""
+"""The commands that only read: list, info, search, verify and check."""
 
 from __future__ import annotations
 

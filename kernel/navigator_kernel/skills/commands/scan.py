@@ -1,4 +1,4 @@
-"""The command that looks at what skills hold before anybody trusts them: scan."""
+"""The command `scan`, which checks skills before anybody trusts them."""
 
 from __future__ import annotations
 

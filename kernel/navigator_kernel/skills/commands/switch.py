@@ -1,4 +1,4 @@
-"""The commands that keep notes of the project: enable, disable, examples and record."""
+"""The commands that store choices of the person: enable, disable, examples and record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuses a name that a person could take for another one that is installed, shipped or reserved."""
+"""Refuses a name that looks like an installed, shipped or reserved one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python packages that a skill declares, as requirements that reach nowhere but a package index."""
+"""Reads a skill's Python packages as requirements that can only come from a package index."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _of_script(path: Path, skill: str) -> list[str]:
     table = _toml(said, skill)
     words, python = table.get(KEY, []), table.get("requires-python", "")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in (*words, python)):
-        raise _unread(skill, "dependencies is no list of words")
+        raise _unread(skill, "dependencies is not a list of words")
     if _own_sources(table):
         raise _refused(skill, "[tool.uv]", "index", "an index of its own")
     _fitting(python, skill)
@@ -242,7 +242,7 @@ def _requirement(written: str, skill: str) -> str:
                 raise _refused(skill, part, reason, what)
     hit = _FORM.fullmatch(word) if len(word) <= LENGTH_LIMIT else None
     if hit is None:
-        message = f"skill {skill!r} declares {shorten(word, 80)!r}, which is no requirement"
+        message = f"skill {skill!r} declares {shorten(word, 80)!r}, which is not a requirement"
         raise NotLoadable(message, hint="package>=1.0", reason="requirement")
     versions = (hit["versions"] or "").replace(" ", "").rstrip(",")
     if hashes and not re.fullmatch(r"===?[^*,]+", versions):

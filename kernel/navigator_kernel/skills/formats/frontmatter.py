@@ -1,4 +1,4 @@
-"""Splits a resource file into its metadata and its text, forgiving what people write (FMT-1, FMT-6, X-2)."""
+"""Splits a resource file into metadata and text, and tolerates common mistakes (FMT-1, FMT-6, X-2)."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _has_prose(lines: Sequence[str], start: int, end: int) -> bool:
 
 
 def _unclosed(lines: Sequence[str], start: int) -> int:
-    """The first line that is no metadata: blank, a heading, or flush text that is no key."""
+    """The first line that is not metadata: blank, a heading, or flush text that is not a key."""
     for at in range(start, len(lines)):
         line = lines[at]
         if not line.strip() or line.startswith("#") or not (line[0] in " \t-" or _KEY_LINE.match(line)):
@@ -192,14 +192,14 @@ def _title(body: str) -> str:
 
 
 def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
-    """Fills in the metadata; `first` is the line of `source`. What is no YAML is mended, at worst read line by line."""
+    """Fills in the metadata; `first` is the line of `source`. What is not YAML is fixed, at worst read line by line."""
     _check(source, first, parts, path)
     wrong: int | None = None
-    for code, message, mend in _MENDS:
-        mended = mend(source)
-        if mended == source and code:
+    for code, message, fix in _FIXES:
+        fixed = fix(source)
+        if fixed == source and code:
             continue
-        source = mended
+        source = fixed
         try:
             held = parsed(source)
         except Hostile as error:
@@ -208,7 +208,7 @@ def _read_yaml(source: str, first: int, parts: Parts, path: str) -> None:
             wrong = error.line + first if wrong is None and error.line is not None else wrong
             continue
         if not isinstance(held.value, dict):
-            parts.note("yaml-not-a-mapping", "the frontmatter is no mapping; read line by line", path, first)
+            parts.note("yaml-not-a-mapping", "the frontmatter is not a mapping; read line by line", path, first)
             break
         if code:
             parts.note(code, message, path, wrong)
@@ -237,7 +237,7 @@ def _not_loadable(error: Hostile, path: str, first: int) -> NotLoadable:
     return NotLoadable(message, hint="write plain keys and values", reason=error.reason, line=line)
 
 
-# What is no YAML
+# What is not YAML
 
 
 def _untabbed(source: str) -> str:
@@ -302,7 +302,7 @@ def _unquote(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-_MENDS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+_FIXES: tuple[tuple[str, str, Callable[[str], str]], ...] = (
     ("", "", str),
     ("yaml-tabs", "indented by tabs; read as spaces", _untabbed),
     ("yaml-unquoted", "a value needs quotes; read as it stands", _quoted),

@@ -1,4 +1,4 @@
-"""Writes the canonical SKILL.md from any layout that is accepted (X-2, X-3)."""
+"""Converts any accepted layout to the canonical SKILL.md (X-2, X-3)."""
 
 from __future__ import annotations
 

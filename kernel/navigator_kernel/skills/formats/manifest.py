@@ -68,7 +68,7 @@ def read_manifest(
 
 
 def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: str) -> None:
-    """What was read although the specification writes it otherwise; `meta` is empty for what is no skill."""
+    """What was read although the specification writes it otherwise; `meta` is empty for what is not a skill."""
     if parts.form == "none":
         parts.note("no-frontmatter", "the file has no metadata; its name and first words are used", path)
     if len(description) > DESCRIPTION_LIMIT:
@@ -76,7 +76,7 @@ def _note_forms(meta: Mapping[str, Any], description: str, parts: Parts, path: s
         parts.note("description-long", f"the description is cut after {DESCRIPTION_LIMIT} characters", path, line)
     if _is_odd_list(meta.get("allowed-tools")):
         line = parts.lines.get("allowed-tools")
-        parts.note("allowed-tools-form", "allowed-tools is no list of words with spaces between", path, line)
+        parts.note("allowed-tools-form", "allowed-tools is not a list of words with spaces between", path, line)
     for key, line in _typed(parts.plain):
         parts.note("not-text", f"{key} is not written as text; quote its value", path, line)
 
@@ -113,7 +113,7 @@ def merged_keys(parts: Parts, path: str) -> dict[str, Any]:
     held = meta.get("metadata")
     if not isinstance(held, Mapping):
         if held not in (None, ""):
-            parts.note("metadata-not-a-map", "metadata is no map; left out", path)
+            parts.note("metadata-not-a-map", "metadata is not a map; left out", path)
         return meta
     for key, value in sorted(held.items(), key=lambda item: not str(item[0]).startswith("navigator-")):
         bare = spelled(str(key).removeprefix("navigator-"))
@@ -214,7 +214,7 @@ def _params(value: Any, parts: Parts, path: str) -> tuple[ParamSpec, ...]:
     if isinstance(value, str) and value.strip():
         value = _embedded(value)
     if value and not isinstance(value, list):
-        parts.note("params-form", "required_params is no list; left out", path, parts.lines.get("required_params"))
+        parts.note("params-form", "required_params is not a list; left out", path, parts.lines.get("required_params"))
     found: list[ParamSpec] = []
     for item in value if isinstance(value, list) else []:
         if isinstance(item, str) and item.strip():
@@ -272,7 +272,7 @@ def _number(value: Any, parts: Parts, path: str) -> int:
     if re.fullmatch(r"-?\d{1,6}", text):
         return int(text)
     if text:
-        parts.note("priority-odd", f"priority {text[:20]!r} is no whole number; {USUAL_PRIORITY} is used", path)
+        parts.note("priority-odd", f"priority {text[:20]!r} is not a whole number; {USUAL_PRIORITY} is used", path)
     return USUAL_PRIORITY
 
 
@@ -281,7 +281,7 @@ def _seconds(value: Any, parts: Parts, path: str) -> float | None:
     if re.fullmatch(r"\d{1,5}(\.\d+)?", text) and float(text) > 0:
         return float(text)
     if text:
-        parts.note("timeout-odd", f"timeout {text[:20]!r} is no number of seconds; left out", path)
+        parts.note("timeout-odd", f"timeout {text[:20]!r} is not a number of seconds; left out", path)
     return None
 
 

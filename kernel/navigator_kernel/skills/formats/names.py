@@ -1,4 +1,4 @@
-"""What a skill may be called."""
+"""Valid names of skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Node packages that the `package.json` beside a skill's script names, as names and versions of a registry."""
+"""Reads the Node packages of a script from the nearest `package.json` of its skill."""
 
 from __future__ import annotations
 
@@ -71,4 +71,4 @@ def _read(path: Path) -> bytes:
 
 
 def _unread(skill: SkillDef, why: str) -> NotLoadable:
-    return NotLoadable(f"{FILE} of skill {skill.name!r} cannot be read: {why}", hint="mend it", reason="package-json")
+    return NotLoadable(f"{FILE} of skill {skill.name!r} cannot be read: {why}", hint="fix it", reason="package-json")

@@ -87,7 +87,7 @@ def _read(path: str, data: bytes, gathered: _Gathered) -> None:
     if value is None:
         return
     if not isinstance(value, dict):
-        gathered.note("plugin-form", path, "it is no JSON object")
+        gathered.note("plugin-form", path, "it is not a JSON object")
     elif name == "marketplace.json":
         _marketplace(path, root, value, gathered)
     elif own in _FOLDERS or "skills" in value:  # many tools have a plugin.json; ours names skills
@@ -103,7 +103,7 @@ def _json(path: str, data: bytes, gathered: _Gathered) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        gathered.note("plugin-json", path, f"it is no JSON: {error.msg}", error.lineno)
+        gathered.note("plugin-json", path, f"it is not JSON: {error.msg}", error.lineno)
     except (ValueError, RecursionError):
         gathered.note("plugin-json", path, "it cannot be read as JSON")
     return None
@@ -112,13 +112,13 @@ def _json(path: str, data: bytes, gathered: _Gathered) -> Any:
 def _marketplace(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered) -> None:
     plugins = value.get("plugins")
     if not isinstance(plugins, list):
-        gathered.note("plugin-form", path, "'plugins' is no list")
+        gathered.note("plugin-form", path, "'plugins' is not a list")
         return
     metadata = value.get("metadata")
     base = metadata.get("pluginRoot") if isinstance(metadata, dict) else None
     for plugin in plugins[:COUNT_LIMIT]:
         if not isinstance(plugin, dict):
-            gathered.note("plugin-form", path, "a plugin is no JSON object")
+            gathered.note("plugin-form", path, "a plugin is not a JSON object")
             continue
         source = plugin.get("source", "./")
         if isinstance(source, str):  # another form names a repository elsewhere
@@ -149,13 +149,13 @@ def _plugin(path: str, root: str, value: Mapping[str, Any], gathered: _Gathered,
 def _paths(value: Any, path: str, gathered: _Gathered) -> Iterator[str]:
     held = [value] if isinstance(value, str) else value
     if held is not None and not isinstance(held, list):
-        gathered.note("plugin-form", path, "'skills' is no list of paths")
+        gathered.note("plugin-form", path, "'skills' is not a list of paths")
         return
     for item in (held or [])[:COUNT_LIMIT]:
         if isinstance(item, str):
             yield re.sub(r"/skill\.md$", "", item, flags=re.IGNORECASE)
         else:
-            gathered.note("plugin-form", path, "an entry of 'skills' is no path")
+            gathered.note("plugin-form", path, "an entry of 'skills' is not a path")
 
 
 def _inside(root: str, path: str) -> str | None:

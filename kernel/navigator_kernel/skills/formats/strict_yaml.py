@@ -1,4 +1,4 @@
-"""YAML's maps, lists and texts without what an attacker needs (X-2): no anchor, tag, type or deep nesting."""
+"""A safe subset of YAML: maps, lists and texts, without anchors, tags, types or deep nesting (X-2)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Hostile(Exception):
 
 
 class NotYaml(Exception):
-    """What is no YAML; `line` is where, counted from 0, None where it cannot be told."""
+    """What is not YAML; `line` is where, counted from 0, None where it cannot be told."""
 
     def __init__(self, line: int | None) -> None:
         super().__init__("no YAML")
@@ -72,7 +72,7 @@ class Values(Struct):
 
     def _key(self, value: Any, held: Mapping[str, Any], line: int, *, plain: bool) -> str:
         if not isinstance(value, str):
-            raise Hostile("yaml-odd-key", "has a key that is no text", line)
+            raise Hostile("yaml-odd-key", "has a key that is not text", line)
         if value == "<<" and plain:
             raise Hostile("yaml-merge-key", "merges other maps", line)
         if value in held:

@@ -1,4 +1,4 @@
-"""Fills a resource's text or command with a request, in one pass: what is put in is never read again (X-26)."""
+"""Fills a resource's text or command in one pass: inserted text is never expanded again (X-26)."""
 
 from __future__ import annotations
 

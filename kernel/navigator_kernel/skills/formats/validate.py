@@ -1,4 +1,4 @@
-"""Checks one skill against the open Agent Skills specification and against what our own keys promise."""
+"""Checks one skill against the Agent Skills specification and the rules of our own keys."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ def _check_specification(parts: Parts, folder_name: str, files: Files, findings:
         return
     for key in parts.meta:
         if key not in SPEC_KEYS:
-            findings.add("key-unknown", f"{shorten(key, 64)!r} is no key of the specification", parts.lines.get(key))
+            findings.add("key-unknown", f"{shorten(key, 64)!r} is not a key of the specification", parts.lines.get(key))
     for key in sorted(SPEC_KEYS - {"metadata", "allowed-tools"}):
         if not isinstance(parts.meta.get(key, ""), str):
-            findings.add("not-text", f"{key} is no text", parts.lines.get(key))
+            findings.add("not-text", f"{key} is not text", parts.lines.get(key))
     _check_name(parts, folder_name, findings)
     _check_lengths(parts, findings)
     _check_metadata(parts, findings)
@@ -147,7 +147,7 @@ def _check_metadata(parts: Parts, findings: _Findings) -> None:
     metadata, line = parts.meta.get("metadata"), parts.lines.get("metadata")
     for key, value in metadata.items() if isinstance(metadata, dict) else ():
         if not isinstance(value, str):
-            findings.add("metadata-not-text", f"metadata.{shorten(key, 64)} is no text", line)
+            findings.add("metadata-not-text", f"metadata.{shorten(key, 64)} is not text", line)
 
 
 def _check_license(parts: Parts, files: Files, findings: _Findings) -> None:
@@ -175,7 +175,7 @@ def _check_command(skill: SkillDef, parts: Parts, files: Files, findings: _Findi
         return
     for name in _PLACEHOLDER.findall(skill.command):
         if name not in params and name != "request":
-            findings.add("command-placeholder", f"the command has a place for {name!r}, which is no parameter", line)
+            findings.add("command-placeholder", f"the command has a place for {name!r}, which is not a parameter", line)
     for word in words:
         path = word.removeprefix("${SKILL_ROOT}/")
         if path != word and not re.search(r"[{}$]", path) and _normal(path) not in files:
@@ -188,7 +188,7 @@ def _check_params(skill: SkillDef, parts: Parts, findings: _Findings) -> None:
     used = {*_PLACEHOLDER.findall(skill.command), *_PLACEHOLDER.findall(skill.sop)}
     for at, name in enumerate(names):
         if not re.fullmatch(r"[^\W\d][\w-]{0,63}", name):
-            findings.add("param-name", f"{shorten(name, 64)!r} is no name of a parameter", line)
+            findings.add("param-name", f"{shorten(name, 64)!r} is not a name of a parameter", line)
         elif name in names[:at]:
             findings.add("param-twice", f"the parameter {name!r} is there twice", line)
         elif skill.command and name not in used:
@@ -244,14 +244,14 @@ def _check_evals(skill: SkillDef, files: Files, findings: _Findings) -> None:
         try:
             value = json.loads(data)
         except (ValueError, RecursionError) as error:
-            findings.add("evals-json", "it is no JSON", getattr(error, "lineno", None), path)
+            findings.add("evals-json", "it is not JSON", getattr(error, "lineno", None), path)
             continue
         if isinstance(value, list):
             _check_triggers(value, path, findings)
         elif path.endswith("evals.json") and isinstance(value, dict):
             _check_cases(skill, value, path, files, findings)
         else:
-            findings.add("evals-form", "it is no list of evals", None, path)
+            findings.add("evals-form", "it is not a list of evals", None, path)
 
 
 def _check_triggers(value: list[Any], path: str, findings: _Findings) -> None:
@@ -260,7 +260,7 @@ def _check_triggers(value: list[Any], path: str, findings: _Findings) -> None:
         if not isinstance(held.get("query"), str) or not isinstance(held.get("should_trigger"), bool):
             findings.add("trigger-form", f"entry {at} needs a query and should_trigger", None, path)
         elif not isinstance(held.get("expected_skill", ""), str):
-            findings.add("trigger-form", f"expected_skill of entry {at} is no name", None, path)
+            findings.add("trigger-form", f"expected_skill of entry {at} is not a name", None, path)
 
 
 def _check_cases(skill: SkillDef, value: Mapping[str, Any], path: str, files: Files, findings: _Findings) -> None:
@@ -268,7 +268,7 @@ def _check_cases(skill: SkillDef, value: Mapping[str, Any], path: str, files: Fi
         findings.add("evals-skill", f"it is for another skill than {skill.name!r}", None, path)
     cases = value.get("evals")
     if not isinstance(cases, list):
-        findings.add("evals-form", "'evals' is no list", None, path)
+        findings.add("evals-form", "'evals' is not a list", None, path)
         return
     for at, item in enumerate(cases):
         held = item if isinstance(item, dict) else {}

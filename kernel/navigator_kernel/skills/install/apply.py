@@ -1,4 +1,4 @@
-"""The one way in which installed skills change: folders, receipts, lock and database together (X-38)."""
+"""The only function that changes installed skills: folders, receipts, lock and database together (X-38)."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _derive(
     gone: Sequence[str],
     doors: InstallDeps,
 ) -> None:
-    """The lock and the database are written anew from the receipts; the lock as it was is kept for `rollback`."""
+    """The lock and the database are written again from the receipts; the lock as it was is kept for `rollback`."""
     lock = lock_bytes(read_lock(place.lock), receipts.values(), gone)
     change.write("lock", lock)
     change.write("database", records_bytes(place, receipts, coming=coming))

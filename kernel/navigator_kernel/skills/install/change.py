@@ -1,4 +1,4 @@
-"""A change of what is installed: all of it or nothing, whatever ends the process in between (X-38).
+"""A transaction over installed skills: all of it or nothing, even if the process is killed (X-38).
 
 New folders are prepared in a scratch folder. Then the intent is written, with the old and the new of every file, and
 from that moment the change counts: who finds an intent that nobody is working on finishes it.
@@ -269,7 +269,7 @@ def _parsed(raw: Mapping[str, Any], place: InstallScope) -> _Intent:
     intent = _Intent(scratch=place.inner / raw["scratch"])
     for name, (put, keep) in raw["folders"].items():
         if not NAME.fullmatch(name) or (keep and not _STAMP.fullmatch(keep)):
-            raise ValueError(f"{name!r} is no name")
+            raise ValueError(f"{name!r} is not a name")
         intent.folders[name] = keep
         intent.put |= {name} if put else set()
     for slot, (before, data) in raw["files"].items():

@@ -1,4 +1,4 @@
-"""What the skill commands may reach, and the choices that a person makes for one of them."""
+"""The services that the skill commands use."""
 
 from __future__ import annotations
 

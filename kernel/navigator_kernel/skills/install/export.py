@@ -1,4 +1,4 @@
-"""Copies installed skills out of the project, into folders or into archives that come out alike everywhere."""
+"""Exports installed skills to folders or reproducible archives."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _copied(one: Installed) -> _Copy:
 def _read(folder: Path, file: InstalledFile) -> bytes:
     if "\\" in file.path or clean(file.path, lines=False) != file.path:
         shown = clean(file.path, lines=False)
-        raise Refused(f"{shown!r} is no plain path", hint="give the file a plain name", reason="path-odd")
+        raise Refused(f"{shown!r} is not a plain path", hint="give the file a plain name", reason="path-odd")
     refuse_named(file.path.split("/"), file.path)
     data = read_bounded(folder / file.path, SKILL_LIMIT)
     if _sha256(data) != file.sha256:
@@ -119,7 +119,7 @@ def _refuse_place(target: Path, *, whole: bool) -> None:
     if target.is_symlink():
         raise Refused(f"{str(target)!r} is a link", hint="name what it points to")
     if not whole and os.path.lexists(target) and not target.is_dir():
-        raise Refused(f"{str(target)!r} is no folder", hint="name a folder, or a file that ends in .skill or .zip")
+        raise Refused(f"{str(target)!r} is not a folder", hint="name a folder, or a file that ends in .skill or .zip")
 
 
 def _refuse_taken(paths: Iterable[Path], *, force: bool, archives: bool) -> None:

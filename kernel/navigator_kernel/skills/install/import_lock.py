@@ -120,7 +120,7 @@ def import_lock(file: Path, place: InstallScope, doors: InstallDeps, options: In
     findings}], skipped: [{name, why, hint, code}], exit_code}`. The file itself is only read.
 
     What cannot be had is skipped with the reason; `exit_code` is not 0 where that was a failure. NotFound without the
-    file, Damaged where it is no lock of version 1.
+    file, Damaged where it is not a lock of version 1.
     """
     run = _Run(place, doors, options)
     groups: dict[object, list[_Entry]] = {}
@@ -168,7 +168,7 @@ def _read(file: Path) -> Mapping[str, Mapping[str, Any]]:
         raise _damaged(file, "cannot be read") from error
     entries = whole.get("skills") if isinstance(whole, dict) else None
     if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
-        raise _damaged(file, "is no lock of skills")
+        raise _damaged(file, "is not a lock of skills")
     if whole.get("version") != VERSION:
         raise _damaged(file, f"has the version {str(whole.get('version'))[:20]!r}, not {VERSION}")
     return entries

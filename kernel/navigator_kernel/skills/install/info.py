@@ -1,4 +1,4 @@
-"""What a source of skills holds, told before anything is installed (LIF-1)."""
+"""Describes the skills of a source before anything is installed (LIF-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a skill gets in: the whole way from a source to a folder, its receipt and its records."""
+"""Installs skills: from a source to folders, receipts and records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed, as its folders say, with what their receipts add (LIF-1, LIF-4)."""
+"""Lists installed skills from their folders and receipts (LIF-1, LIF-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a skill of a source is not installed, in one form whatever left it out."""
+"""Why a skill of a source was not installed."""
 
 from __future__ import annotations
 

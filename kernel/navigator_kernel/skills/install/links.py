@@ -1,4 +1,4 @@
-"""Links in `.agents/skills` to skills that lie in `.claude/skills`, for agents that look only there."""
+"""Links in `.agents/skills` to skills in `.claude/skills`, for agents that read only the former."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _above(place: InstallScope) -> str:
 
 
 def _said(path: Path) -> str:
-    """Empty for what is no link."""
+    """Empty for what is not a link."""
     try:
         return str(path.readlink())
     except OSError:

@@ -1,4 +1,4 @@
-"""The lock file `skills.lock.json`: what is installed, for version control (X-38)."""
+"""The lock file `skills.lock.json`, for version control (X-38)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_lock(path: Path) -> Entries:
         raise _damaged(path, "cannot be read") from error
     entries = data.get("skills") if isinstance(data, dict) else None
     if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
-        raise _damaged(path, "is no lock of skills")
+        raise _damaged(path, "is not a lock of skills")
     if data.get("version") != VERSION:
         raise _damaged(path, f"has the version {data.get('version')!r}, not {VERSION}")
     return entries

@@ -1,4 +1,4 @@
-"""Goes back to where an installed skill came from."""
+"""Opens the source of an installed skill again."""
 
 from __future__ import annotations
 

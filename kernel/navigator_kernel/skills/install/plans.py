@@ -1,4 +1,4 @@
-"""What skills are to be on disk: their checked files, their receipts, and what scanners found."""
+"""Prepares skills for installation: checked files, receipts, and findings."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _plan(
 def _renamed(
     manifest: SkillDef, contents: Mapping[str, bytes], found: Found, name: str
 ) -> tuple[SkillDef, Mapping[str, bytes]]:
-    """The skill under another name: the one line that says it is written anew, nothing else."""
+    """The skill under another name: the one line that says it is written again, nothing else."""
     path = found.inner(found.manifest)
     line = re.compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
     data, count = line.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)

@@ -1,4 +1,4 @@
-"""The rows of skills.db: an index derived from folders and receipts (LIF-13; part 3, item 4; X-38)."""
+"""The rows of skills.db, an index derived from folders and receipts (LIF-13; part 3, item 4; X-38)."""
 
 from __future__ import annotations
 

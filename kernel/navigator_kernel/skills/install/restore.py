@@ -1,4 +1,4 @@
-"""Brings back exactly what a lock file says, byte for byte, or nothing."""
+"""Restores exactly what a lock file lists, byte for byte, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which skills of a source are to be installed, under which names, and which are not, for what reason."""
+"""Selects the skills of a source to install, with their names, and the reason for each one left out."""
 
 from __future__ import annotations
 

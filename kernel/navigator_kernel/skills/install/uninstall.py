@@ -1,4 +1,4 @@
-"""How skills get out: folder, receipt and records go together (LIF-5)."""
+"""Removes skills: folder, receipt and records together (LIF-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows the sources of installed skills: what is new there, and how it gets here."""
+"""Checks the sources of installed skills for updates, and installs them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is looked for in a skill before it is trusted."""
+"""Scanning skills before they are trusted."""

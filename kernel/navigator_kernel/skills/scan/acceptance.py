@@ -1,4 +1,4 @@
-"""What the person accepts in spite of a block: one rule of one skill, for as long as the finding is the same."""
+"""Blocks that the person accepted: one rule of one skill, while the finding stays the same."""
 
 from __future__ import annotations
 

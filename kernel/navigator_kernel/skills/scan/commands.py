@@ -1,4 +1,4 @@
-"""What the command of a skill says that cannot work, or reaches further than its own folder."""
+"""Checks the command of a skill for what cannot work or reaches beyond the skill's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at the content of a skill's files, and says what an installer should know before it trusts them.
+"""Scans the content of a skill's files, and reports what an installer should know before trusting them.
 
 It reads text by rules and runs nothing; what it does not find is not thereby safe. What it may miss is contained by the
 sandbox. Rules are in `rules.yaml`; what can only be seen in bytes is in `hidden` and
@@ -130,7 +130,7 @@ def _line(text: str, at: int) -> tuple[str, int]:
 
 
 def _text(path: str, data: bytes) -> str | None:
-    """None for what is no text: bytes with zeros under a name that promises none."""
+    """None for what is not text: bytes with zeros under a name that promises none."""
     if b"\x00" in data[:4096] and not (data.startswith(_WIDE) or _is_text(path, data)):
         return None
     return data.decode(_encoding(data), "replace").replace("\r\n", "\n")

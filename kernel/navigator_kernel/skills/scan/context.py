@@ -1,4 +1,4 @@
-"""What stands around a hit and lowers it: a warning of it, a quotation, a condition, a test, a place of nobody.
+"""The context of a hit that lowers its level: a warning, a quotation, a condition, a test, a placeholder address.
 
 Each lowers a level by one step at most once: an error becomes a warning, and a warning a note.
 """

@@ -1,4 +1,4 @@
-"""A finding as every scanner of content makes it: no file, no line or no text, no finding."""
+"""Creates findings: each has a file, a line and the text itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader does not see in a text: invisible characters, reversed order, and terminal sequences.
+"""Finds text that a reader does not see: invisible characters, reversed order, terminal sequences.
 
 Sources: Unicode TR36 and TR39; "Trojan Source", CVE-2021-42574; smuggling by tag characters and variation selectors.
 """
@@ -32,7 +32,7 @@ _STEERS = lazy_compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
 _RECORDED = (".log", ".cast", ".ans", ".typescript")
 _RTL = frozenset({"R", "AL"})
 _MESSAGE = 8  # invisible characters in a row, of which each is a bit, that can hold a letter
-_SPREAD = 40  # places between visible characters from which single ones are no accident of copying
+_SPREAD = 40  # places between visible characters from which single ones are not an accident of copying
 _COLOUR = lazy_compile(r"\x1b\[(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m")
 _EMBEDDED = lazy_compile("^[^\u202d\u202e\u2066-\u2069]*$")
 

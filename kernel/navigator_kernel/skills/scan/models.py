@@ -1,4 +1,4 @@
-"""Model files that run code while they are loaded: pickles, bare or in the archives of torch and joblib."""
+"""Finds model files that run code when they are loaded: pickles, bare or in archives of torch and joblib."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _pickle(data: bytes) -> str:
                 words.append(given)
             if number > _STEPS:
                 break
-    except Exception:  # noqa: BLE001 - what is no pickle fails in many ways
+    except Exception:  # noqa: BLE001 - what is not a pickle fails in many ways
         if not called:
             return ""
     strange = [name for name in called if name.partition(".")[0] not in _DATA]

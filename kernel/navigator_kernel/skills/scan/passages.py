@@ -1,4 +1,4 @@
-"""Cuts a skill's files into the passages that content rules read: code, settings, prose, and what prose hides."""
+"""Cuts a skill's files into passages for content rules: code, settings, prose, and hidden parts of prose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which patterns may match a text: rules and what follows values are asked about in one pass, before any is tried."""
+"""Finds out in one pass which rules may match a text, before any is tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a content rule is: a table of `rules.yaml`, and how it is looked for in a passage.
+"""A content rule: a table of `rules.yaml`, and how it is matched against a passage.
 
 What is read is `rules.json`, made of it by `make docs`, because JSON is read faster.
 """

@@ -1,4 +1,4 @@
-"""The findings of `skill scan` as SARIF 2.1.0, which code hosts and editors show beside the lines (OASIS standard)."""
+"""The findings of `skill scan` as SARIF 2.1.0, for code hosts and editors (OASIS standard)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where other programs keep secrets, and commands that print one, as patterns for code and for the shell."""
+"""Patterns for the places where programs keep secrets, and for commands that print one."""
 
 from __future__ import annotations
 

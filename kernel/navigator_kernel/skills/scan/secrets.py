@@ -1,4 +1,4 @@
-"""Secrets that a skill brings along, told without being shown: a real one is a warning, an example a note."""
+"""Finds secrets in a skill without showing them: a real one is a warning, an example a note."""
 
 from __future__ import annotations
 

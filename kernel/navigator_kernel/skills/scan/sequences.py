@@ -1,4 +1,4 @@
-"""What two places of a passage do together, however far apart: a file that is fetched or decoded, and then run."""
+"""Finds two actions that belong together, however far apart: a file is fetched or decoded, and then run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a skill has no business to bring: what hosts start by themselves, and programs that nobody can read."""
+"""Finds files that a skill should not contain: files that hosts start by themselves, and binary programs."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _starts_something(path: str, data: bytes) -> bool:
 
 
 def _json(data: bytes) -> object:
-    """None for what is no JSON."""
+    """None for what is not JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Reads what a person writes for a source of skills, and refuses what could start anything else."""
+"""Parses the source of a skill as a person types it, and refuses addresses that could start something else."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _parsed(text: str, base: Path) -> Source:
     if hit := _SHORT.fullmatch(text):
         owner, name, below, ref = hit.groups(default="")
         return _on_github(owner, name, ref, subpath=below.strip("/"))
-    raise UsageProblem(f"{text!r} is no source", hint=FORMS)
+    raise UsageProblem(f"{text!r} is not a source", hint=FORMS)
 
 
 def _is_repository(path: Path) -> bool:
@@ -109,10 +109,10 @@ def _is_repository(path: Path) -> bool:
 def _from_url(text: str) -> Source:
     hit = _URL.fullmatch(text)
     if not hit:
-        raise UsageProblem(f"{_shown(text)!r} is no URL", hint=FORMS)
+        raise UsageProblem(f"{_shown(text)!r} is not a URL", hint=FORMS)
     scheme, host, path, ref = hit.group(1).lower(), hit.group(2), hit.group(3), hit.group(4) or ""
     if scheme not in {"https", "ssh", "file"}:
-        raise Refused(f"{scheme!r} is no transport that is allowed", hint="https, ssh or file")
+        raise Refused(f"{scheme!r} is not a transport that is allowed", hint="https, ssh or file")
     _refuse_climbing(path)
     if scheme == "file":
         return _local(host, path, ref)
@@ -152,14 +152,14 @@ def _refuse_host(scheme: str, host: str) -> None:
         hint = "leave the user and password out; git's own means hold secrets"
         raise Refused("the URL carries a user or password", hint=hint)
     if at and not _USER.fullmatch(user):
-        raise Refused(f"{clean(user, lines=False)!r} is no plain user name", hint="ssh://git@host/path")
+        raise Refused(f"{clean(user, lines=False)!r} is not a plain user name", hint="ssh://git@host/path")
     _refuse_plain_host(name)
 
 
 def _refuse_plain_host(host: str) -> None:
     """Letters of other scripts look like Latin ones, also where they are encoded."""
     if not _HOST.fullmatch(host) or any(part.startswith("xn--") for part in host.lower().split(".")):
-        raise Refused(f"{clean(host, lines=False)!r} is no plain host name", hint="only plain ASCII names are read")
+        raise Refused(f"{clean(host, lines=False)!r} is not a plain host name", hint="only plain ASCII names are read")
 
 
 def _refuse_climbing(path: str) -> None:
@@ -173,7 +173,7 @@ def _github_page(path: str, ref: str) -> Source:
     if page is None:
         parts = [part for part in path.split("/") if part]
         if len(parts) != 2:
-            raise UsageProblem(f"{GITHUB + path.strip('/')!r} is no repository", hint=FORMS)
+            raise UsageProblem(f"{GITHUB + path.strip('/')!r} is not a repository", hint=FORMS)
         return _on_github(parts[0], parts[1].removesuffix(".git"), ref)
     owner, name, kind, rest = page.groups()
     return _with_page(_on_github(owner, name, ref), kind, rest)
@@ -197,18 +197,18 @@ def _at_page(source: Source, ref: str) -> Source:
 
 def _on_github(owner: str, name: str, ref: str, subpath: str = "") -> Source:
     if not _NAME.fullmatch(f"{owner}/{name}") or name in {".", ".."}:
-        raise UsageProblem(f"{owner + '/' + name!r} is no repository", hint=FORMS)
+        raise UsageProblem(f"{owner + '/' + name!r} is not a repository", hint=FORMS)
     return Source(kind="git", url=f"{GITHUB}{owner}/{name}.git", label=f"{owner}/{name}", ref=ref, subpath=subpath)
 
 
 def _refuse_odd(source: Source) -> None:
     for ref in (source.ref, source.page.partition("/")[0]):
         if ref and not is_ref(ref):
-            raise Refused(f"{clean(ref, lines=False)!r} is no ref", hint="a branch, a tag or a commit id")
+            raise Refused(f"{clean(ref, lines=False)!r} is not a ref", hint="a branch, a tag or a commit id")
     path = source.subpath or source.page
     parts = path.split("/") if path else []
     if any(part in {"", ".", ".."} for part in parts) or clean(path, lines=False) != path:
-        raise Refused(f"{clean(path, lines=False)!r} is no path inside a repository", hint="a/b/c")
+        raise Refused(f"{clean(path, lines=False)!r} is not a path inside a repository", hint="a/b/c")
 
 
 def _shown(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Decides whether a skill's files may lie on this disk at all, before any of them is written."""
+"""Decides whether a skill's files may be written to this disk, before any of them is."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def admit(skill: Found, links: Mapping[str, bytes], tree: Tree | None = None) ->
 
 
 def unread_links(skills: Iterable[Found], links: Mapping[str, bytes], tree: Tree) -> tuple[str, ...]:
-    """The ids of links that must be read before `passed` can tell where they lead; asked again after reading them,
+    """The ids of links that must be read before `passed` can show where they lead; asked again after reading them,
     because what they lead to may be a link too."""
     ids: dict[str, None] = {}
     for skill in skills:
@@ -153,7 +153,7 @@ def _repositories(paths: Iterable[str]) -> list[_Problem]:
 
 def _path_problem(path: str) -> _Problem | None:
     if path.startswith("/") or clean(path, lines=False) != path or "\t" in path or "\\" in path:
-        return _Problem("path-odd", "is no plain path")
+        return _Problem("path-odd", "is not a plain path")
     return next(filter(None, map(_part_problem, path.split("/"))), None)
 
 
@@ -176,4 +176,4 @@ def _kind_problem(item: TreeEntry | BrokenPath) -> _Problem | None:
         return _Problem(item.code, str(item))
     if item.kind == "commit":
         return _Problem("submodule", "is a submodule")
-    return None if item.mode in REGULAR else _Problem("special-file", "is no regular file")
+    return None if item.mode in REGULAR else _Problem("special-file", "is not a regular file")

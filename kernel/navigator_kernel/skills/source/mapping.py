@@ -1,4 +1,4 @@
-"""The catalogue of known repositories and their sub-skills (LIF-14, X-35, X-42)."""
+"""The catalogue of known repositories and their skills (LIF-14, X-35, X-42)."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _text(path: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except (UnicodeDecodeError, KernelError) as error:
-        raise Damaged(f"{str(path)!r} cannot be read: {error}", hint="mend or remove the file") from error
+        raise Damaged(f"{str(path)!r} cannot be read: {error}", hint="fix or remove the file") from error
 
 
 def _regions(text: str, path: Path) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""Opens a source as a tree, and reads the manifests of the skills found in it."""
+"""Opens a source as a tree, and reads the manifests of its skills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds skills that are not installed: in catalogues that a person configured, and in the mapping (LIF-16, X-35)."""
+"""Finds skills that are not installed, in configured catalogues and in the mapping (LIF-16, X-35)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def search_remote(
     """`[{name, description, repo, subpath, score, reason, catalogue, install}]`, best first, each skill once.
 
     `catalogues` are https or file URLs, or paths seen from `base`. UsageProblem where there is none, Refused for any
-    other scheme, FetchFailed where one cannot be read or is no catalogue.
+    other scheme, FetchFailed where one cannot be read or is not a catalogue.
     """
     if not catalogues:
         hint = 'name one in your own settings: catalogues = ["https://…"]'
@@ -111,7 +111,7 @@ def fetched(catalogue: str, *, base: Path, offline: bool = False, seconds: float
             raise FetchFailed(f"{catalogue!r} {why}", hint="leave --offline out" if offline else "https://host/path")
         return fetch(seconds, catalogue, SIZE_LIMIT)
     if "://" in catalogue and (url.scheme != "file" or url.netloc not in {"", "localhost"}):
-        raise Refused(f"{catalogue!r} is no catalogue's address", hint="https://…, file:///… or a path")
+        raise Refused(f"{catalogue!r} is not a catalogue's address", hint="https://…, file:///… or a path")
     try:
         path = Path(unquote(url.path)) if url.scheme == "file" else base / Path(catalogue).expanduser()
         return read_bounded(path, SIZE_LIMIT)
@@ -125,16 +125,16 @@ def offers(data: bytes, catalogue: str) -> list[RemoteSkill]:
     try:
         whole = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise FetchFailed(f"{catalogue!r} is no JSON: {str(error)[:80]}", hint=f"it should hold {_WANTED}") from error
+        raise FetchFailed(f"{catalogue!r} is not JSON: {str(error)[:80]}", hint=f"it should hold {_WANTED}") from error
     entries = whole.get("skills") if isinstance(whole, dict) else whole
     if not isinstance(entries, list):
-        raise FetchFailed(f"{catalogue!r} is no catalogue of skills", hint=f"it should hold {_WANTED}")
+        raise FetchFailed(f"{catalogue!r} is not a catalogue of skills", hint=f"it should hold {_WANTED}")
     return [_offer(entry, f"entry {at} of {catalogue!r}") for at, entry in enumerate(entries)]
 
 
 def _offer(entry: object, where: str) -> RemoteSkill:
     if not isinstance(entry, dict):
-        raise FetchFailed(f"{where} is no object", hint=f"it should be {_WANTED}")
+        raise FetchFailed(f"{where} is not an object", hint=f"it should be {_WANTED}")
     name, repo = _word(entry.get("name"), "name", where), _word(entry.get("repo"), "repo", where)
     description = _word(entry.get("description", ""), "description", where)
     subpath = _word(entry.get("subpath", ""), "subpath", where).strip("/")
@@ -142,7 +142,7 @@ def _offer(entry: object, where: str) -> RemoteSkill:
         raise FetchFailed(f"{where} names nothing that can be installed: {name!r} of {repo!r}", hint="tell its owner")
     tags = entry.get("tags") or []
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        raise FetchFailed(f"{where} has tags that are no list of words", hint=f"it should be {_WANTED}")
+        raise FetchFailed(f"{where} has tags that are not a list of words", hint=f"it should be {_WANTED}")
     tags = tuple(clean(tag, lines=False) for tag in tags)
     return RemoteSkill(name, shorten(description, DESCRIPTION_LIMIT), repo, subpath, tags)
 

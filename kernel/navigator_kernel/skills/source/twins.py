@@ -1,4 +1,4 @@
-"""Tells skills of one name apart: which are copies of one, and what each of the others is called."""
+"""Handles skills of one name: which are copies, and what the others are called."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def nearness(skill: Found) -> tuple[bool, bool, bool, int, str]:
 
 
 def originals(skills: Iterable[Found], contents: Contents) -> list[Found]:
-    """Those of `skills` that are no copies of another one in a folder of the same name, in their order."""
+    """Those of `skills` that are not copies of another one in a folder of the same name, in their order."""
     held = list(skills)
     copies: dict[str, Found] = {}
     for group in _by_name((skill, skill.name) for skill in held):

@@ -1,1 +1,1 @@
-"""Following values through code."""
+"""Data flow analysis of code."""

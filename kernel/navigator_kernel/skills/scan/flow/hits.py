@@ -1,4 +1,4 @@
-"""What a passage of code does with what it holds: chooses how values are followed, and what takes the edge off."""
+"""Chooses the data flow analysis for a passage of code, and lowers findings by their context."""
 
 from __future__ import annotations
 

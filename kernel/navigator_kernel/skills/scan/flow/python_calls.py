@@ -1,4 +1,4 @@
-"""Which calls of Python decode, fetch, run, send or look up: by their full names, `.x` for a method of something."""
+"""Python functions that decode, fetch, run, send or look up, by full name; `.x` is a method of any object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows values through a module of Python: what is decoded or fetched and then run, and secrets that are sent away.
+"""Follows values through a Python module: decoded or fetched code that is run, and secrets that are sent.
 
 Names are followed without regard to order, and through the functions of the module: what a name may hold at any time is
 what it holds. Whatever else a call does to a value, the result is still that value.
@@ -41,7 +41,7 @@ Marks = frozenset[
 NONE: Marks = frozenset()
 ROUNDS = 4  # times that the module is gone through; what takes longer ways is not followed
 MOST = 400_000  # nodes of one module
-LONG = 300  # characters from which a text is no path
+LONG = 300  # characters from which a text is not a path
 _BREAK = lazy_compile(r"\r\n?|\n")
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -1,4 +1,4 @@
-"""What an expression of Python says, as far as its constants say it."""
+"""Evaluates the text of a Python expression as far as its constants say it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 DEEP = 12  # expressions within each other that are looked through
 MANY = 300  # expressions that one text is made of
 _NO_NODES = frozenset({int, str, type(None)})  # what most fields of a node hold, such as its places
-LONG, LARGE = 2_000, 10**12  # characters of one constant, and a number that is no character
+LONG, LARGE = 2_000, 10**12  # characters of one constant, and a number that is not a character
 
 
 def nodes_of(tree: ast.AST) -> list[ast.AST]:

@@ -1,4 +1,4 @@
-"""Follows names through scripts in other languages than Python: shell, JavaScript and others, statement by statement.
+"""Follows names through scripts in shell, JavaScript and other languages, statement by statement.
 
 A statement is a line, or what its brackets hold together. A name that is set from a secret or from something decoded
 carries it; a statement that sends or runs such a name, or does both at once, is found.
