@@ -171,7 +171,7 @@ def test_a_tar_member_that_is_no_file_is_refused(tmp_path: Path, kind: bytes) ->
     path = tmp_path / "a.tar"
     with tarfile.open(path, "w") as tar:
         tar.addfile(tar_info("a", type=kind, linkname="b"))
-    with pytest.raises(Refused, match=r"hard link|no regular file"), ArchiveSource(path):
+    with pytest.raises(Refused, match=r"hard link|not a regular file"), ArchiveSource(path):
         pass
 
 
@@ -180,7 +180,7 @@ def test_a_zip_member_that_is_no_file_is_refused(tmp_path: Path, kind: int) -> N
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as pack:
         pack.writestr(zip_info("a", kind | 0o644), b"")
-    with pytest.raises(Refused, match="no regular file"), ArchiveSource(path):
+    with pytest.raises(Refused, match="not a regular file"), ArchiveSource(path):
         pass
 
 
@@ -198,7 +198,7 @@ def test_an_encrypted_member_is_refused(tmp_path: Path, flag: int) -> None:
 def test_a_name_with_a_hidden_end_is_refused(tmp_path: Path) -> None:
     path = pack_zip(tmp_path / "a.zip", {"SKILL.mdX.exe": b"1"})
     path.write_bytes(path.read_bytes().replace(b"SKILL.mdX.exe", b"SKILL.md\0.exe"))
-    with pytest.raises(Refused, match="no plain path"), ArchiveSource(path):
+    with pytest.raises(Refused, match="not a plain path"), ArchiveSource(path):
         pass
 
 

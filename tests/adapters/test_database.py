@@ -56,8 +56,8 @@ HOLDER = """
 import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from navigator_kernel.adapters.files.database import locked
-with locked(Path(sys.argv[2])):
+from navigator_kernel.adapters.files.database import file_lock
+with file_lock(Path(sys.argv[2])):
     print("held", flush=True)
     time.sleep(60)
 """

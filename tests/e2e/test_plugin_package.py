@@ -57,19 +57,19 @@ from pathlib import Path
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.stages.deliver import Delivery, deliver
+from navigator_kernel.stages.deliver import DispatchDeps, deliver
 from navigator_kernel.values.packet import Context, Packet, TaskSpec
-from navigator_kernel.values.plan import Plan, Step
+from navigator_kernel.values.plan import DispatchPlan, DispatchStep
 
 kernel = assemble(Path.cwd(), load_settings(Path.cwd()))
 stream = EventStream(run="driver", turn=0, log=kernel.run_log, clock=kernel.clock)
 def order(intent, key):
     spec = TaskSpec(intent=intent, operation="run", target="echo")
     place = Context(run="driver", step=0, idempotency_key=key)
-    return Step(packets=(Packet(agent="echo", task_spec=spec, context=place),))
-delivery = Delivery(dispatcher=kernel.dispatcher, clock=kernel.clock, offload=lambda packet, text: "", describe=lambda name: ("", ""))
-said = asyncio.run(deliver(Plan(steps=(order("hello 你好", "1"),)), delivery, stream))
-failed = asyncio.run(deliver(Plan(steps=(order("please raise", "2"),)), delivery, stream))
+    return DispatchStep(packets=(Packet(agent="echo", task_spec=spec, context=place),))
+delivery = DispatchDeps(dispatcher=kernel.dispatcher, clock=kernel.clock, offload=lambda packet, text: "", describe=lambda name: ("", ""))
+said = asyncio.run(deliver(DispatchPlan(steps=(order("hello 你好", "1"),)), delivery, stream))
+failed = asyncio.run(deliver(DispatchPlan(steps=(order("please raise", "2"),)), delivery, stream))
 kernel.precheck_hook(3)
 log = [event.to_dict() for event in kernel.run_log.read("driver")]
 reports = {"said": said[0].to_dict(), "failed": failed[0].to_dict()}

@@ -84,8 +84,8 @@ TARS = (
         GOOD, special("notes", tarfile.LNKTYPE, "../../../../outside/secret")], "hard link", leaked),
     packed("hard-link-written-through", lambda ground: [
         GOOD, special("p", tarfile.LNKTYPE, "../../../../outside/precious"), ("p", "pwned")], "hard link", escaped),
-    packed("pipe", lambda _: [GOOD, special("p", tarfile.FIFOTYPE)], "no regular file", piped),
-    packed("device", lambda _: [GOOD, special("d", tarfile.CHRTYPE)], "no regular file", None),
+    packed("pipe", lambda _: [GOOD, special("p", tarfile.FIFOTYPE)], "not a regular file", piped),
+    packed("device", lambda _: [GOOD, special("d", tarfile.CHRTYPE)], "not a regular file", None),
     packed("setuid", lambda _: [GOOD, special("run", tarfile.REGTYPE, mode=0o4755)], "", has_mode(0o4000), code=0),
     packed("writable-for-all", lambda _: [GOOD, special("run", tarfile.REGTYPE, mode=0o777)], "", has_mode(2), code=0),
     packed("twice", lambda _: [GOOD, ("SKILL.md", skill_text("packed", "the second"))], "there twice", exchanged),
@@ -93,7 +93,7 @@ TARS = (
            leaked),
     packed("manifest-is-a-folder", lambda _: [special("SKILL.md", tarfile.DIRTYPE), ("SKILL.md/a", "x")], "no SKILL.md",
            broke("IsADirectory"), code=MISSING),
-    packed("manifest-is-a-pipe", lambda _: [special("SKILL.md", tarfile.FIFOTYPE)], "no regular file", None),
+    packed("manifest-is-a-pipe", lambda _: [special("SKILL.md", tarfile.FIFOTYPE)], "not a regular file", None),
     packed("file-and-folder", lambda _: [GOOD, ("a", "x"), ("a/b", "y")], "below a file", broke("Errno")),
     packed("far-larger-than-itself", lambda _: [
         GOOD, special("zeros", tarfile.REGTYPE, size=11 * MEGA)], "over", bytes_over(10 * MEGA)),
@@ -176,8 +176,8 @@ ZIPS = (
            bytes_over(10 * MEGA)),
     member("setuid", zipped(lambda _: [GOOD, (moded("run", stat.S_IFREG | 0o4755), "x")]), "", has_mode(0o4000),
            code=0),
-    member("pipe", zipped(lambda _: [GOOD, (moded("p", stat.S_IFIFO | 0o644), "x")]), "no regular file", None),
-    member("backslash", zipped(lambda _: [GOOD, ("..\\pwned", "x")]), "no plain path", None),
+    member("pipe", zipped(lambda _: [GOOD, (moded("p", stat.S_IFIFO | 0o644), "x")]), "not a regular file", None),
+    member("backslash", zipped(lambda _: [GOOD, ("..\\pwned", "x")]), "not a plain path", None),
     member("drive", zipped(lambda _: [GOOD, ("C:/pwned", "x")]), "absolute", None),
 )  # fmt: skip
 

@@ -88,7 +88,7 @@ YAML = (
     broken("yaml-duplicate-key", "name: x\ndescription: d\nname: mine", "twice", named_again),
     broken("yaml-merge-key", "<<: {name: mine}\ndescription: d", "merges", overwritten),
     broken("yaml-escaped-key", 'name: x\ndescription: d\n"\\x6eame": mine', "twice", named_again),
-    broken("yaml-key-no-text", "name: x\ndescription: d\n[a, b]: c", "no text", broke("Constructor")),
+    broken("yaml-key-no-text", "name: x\ndescription: d\n[a, b]: c", "not text", broke("Constructor")),
     lenient("yaml-date-that-is-none", "name: x\ndescription: d\nlicense: 2001-99-99"),
     lenient("yaml-name-a-number", "name: 123\ndescription: d", installed="123"),
     lenient("yaml-name-a-switch", "name: yes\ndescription: d", installed="yes"),

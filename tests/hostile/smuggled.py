@@ -90,7 +90,7 @@ LOCKS = (
         REFUSED,
     ),
     locked(
-        "source-has-a-proxy", lock("x", source="ssh://-oProxyCommand={touch}/x"), "no plain host name", None, REFUSED
+        "source-has-a-proxy", lock("x", source="ssh://-oProxyCommand={touch}/x"), "not a plain host name", None, REFUSED
     ),
     locked("path-climbs", lock("x", path="../mine/SKILL.md"), "not what the lock says", None, DAMAGED),
 )

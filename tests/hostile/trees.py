@@ -126,17 +126,17 @@ NAMES = (
     ),
     listed("name-like-an-option", {"--checkpoint=1": "x", "--checkpoint-action=exec=sh run.sh": "x"}, REFUSED,
            "read as an option", None),
-    listed("name-steering", {"a\x1b[2Jb.md": "x"}, REFUSED, "no plain path", lambda ground, _: any(
+    listed("name-steering", {"a\x1b[2Jb.md": "x"}, REFUSED, "not a plain path", lambda ground, _: any(
         "\x1b" in path.name for path, _ in ground.held(ground.naive)), way="clone"),
-    listed("name-bidi", {"\u202efdp.exe": "x"}, REFUSED, "no plain path", lambda ground, _: any(
+    listed("name-bidi", {"\u202efdp.exe": "x"}, REFUSED, "not a plain path", lambda ground, _: any(
         "\u202e" in path.name for path, _ in ground.held(ground.naive)), way="clone"),
-    listed("name-newline", {"a\nSKILL.md": "x"}, REFUSED, "no plain path", lambda ground, _: any(
+    listed("name-newline", {"a\nSKILL.md": "x"}, REFUSED, "not a plain path", lambda ground, _: any(
         "\n" in path.name for path, _ in ground.held(ground.naive)), way="clone"),
-    listed("name-no-unicode", {"caf\udce9.md": "x"}, REFUSED, "no plain path", lambda ground, _: any(
+    listed("name-no-unicode", {"caf\udce9.md": "x"}, REFUSED, "not a plain path", lambda ground, _: any(
         "\udce9" in path.name for path, _ in ground.held(ground.naive)), way="clone"),
     listed("name-device", {"aux.md": "x", "COM1": "x", "nul": "x"}, REFUSED, "device", None),
     listed("name-trailing-dot", {"SKILL.md.": "x"}, REFUSED, "ends in a dot", None),
-    listed("name-backslash", {"..\\..\\pwned": "x"}, REFUSED, "no plain path", None),
+    listed("name-backslash", {"..\\..\\pwned": "x"}, REFUSED, "not a plain path", None),
     listed("name-too-long", {"n" * 250: "x"}, REFUSED, "too long", None),
     listed("collision-of-case", {"README.md": "shown", "readme.md": "read"}, REFUSED, "one name", None),
     listed("collision-of-forms", {"caf\u00e9": "shown", "cafe\u0301": "read"}, REFUSED, "one name", None),

@@ -129,7 +129,7 @@ def test_at_most_as_many_messages_are_listed_as_are_wanted(place: Place) -> None
 
 @pytest.mark.parametrize("top", ["0", "51", "-1", "x", "٣", "1e1", ""])
 def test_a_number_of_messages_is_1_to_50(place: Place, top: str) -> None:
-    assert "is not a number of messages" in place.script("log-summary", f"--top={top}", place.write("a", "x")).complaint
+    assert "is no number of messages" in place.script("log-summary", f"--top={top}", place.write("a", "x")).complaint
 
 
 @pytest.mark.parametrize(("content", "said"), [(b"", "the file is empty"), (b"\xef\xbb\xbf", "the file is empty")])

@@ -12,7 +12,7 @@ import pytest
 
 from navigator_kernel.cli.main import run
 from navigator_kernel.errors import Damaged
-from navigator_kernel.skills.source.address import mapping as mapping_module
+from navigator_kernel.skills.source import mapping as mapping_module
 from navigator_kernel.skills.source.mapping import BEGIN, END, Row, SkillMapping
 from navigator_kernel.text import fold
 

@@ -16,7 +16,7 @@ READ = """
 import json, resource, sys
 from pathlib import Path
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.skills.formats.layouts import canonical
+from navigator_kernel.skills.formats.layouts import to_canonical
 from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.validate import validate
 data = sys.stdin.buffer.read()
@@ -29,7 +29,7 @@ except NotLoadable as error:
 if sys.argv[1] == "all":
     validate(data, "x", {}, strict=True)
     try:
-        canonical(data, "x")
+        to_canonical(data, "x")
     except NotLoadable:
         pass
 ended = resource.getrusage(resource.RUSAGE_SELF)

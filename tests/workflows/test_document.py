@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from navigator_kernel.text import Language, clean
@@ -119,7 +119,7 @@ def test_what_the_journal_keeps_reads_back_equal(plan: WorkflowPlan) -> None:
     assert plan_from(json.loads(json.dumps(plan_to_dict(plan)))) == plan
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.filter_too_much])
 @given(plan=plans())
 def test_an_editor_that_ends_lines_with_crlf_changes_nothing(plan: WorkflowPlan) -> None:
     assert loads(dumps(plan, "en").replace("\n", "\r\n"), plan.name, LIMIT) == plan

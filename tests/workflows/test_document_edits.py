@@ -234,11 +234,11 @@ def test_any_order_of_a_files_lines_is_a_workflow_or_a_list_of_problems(lines: l
 HOSTILE = """
 import sys, time
 from navigator_kernel.errors import NotLoadable
-from navigator_kernel.workflows.markdown import parsed
+from navigator_kernel.workflows.markdown import loads
 piece, times, tail = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 began = time.process_time()
 try:
-    parsed("---\\nx: " + chr(10) * (piece[0] in "-?") + piece * times + tail * times + "\\n---\\n", "n", 3)
+    loads("---\\nx: " + chr(10) * (piece[0] in "-?") + piece * times + tail * times + "\\n---\\n", "n", 3)
 except NotLoadable:
     print("told", time.process_time() - began < 3)
 """

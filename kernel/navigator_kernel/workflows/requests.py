@@ -127,7 +127,7 @@ def orchestrate(
     found = plan_workflow(asked, need, _ground(kernel, context), alone=True)
     if isinstance(found, NeedClarification) and found.missing == ("skill",):
         return None
-    return _proposed(found, kernel, context.run, session, "orchestrate")
+    return _proposed(found, kernel, context.run, session, "orchestrated")
 
 
 def attach_answer(reply: Reply, request: PreprocessingResult) -> Reply:

@@ -108,7 +108,7 @@ def _doors(ground: Lifecycle, params: Params) -> InstallDeps:
 
 
 VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {
-    "install_frozen": _frozen,
+    "frozen": _frozen,
     "install": _install,
     "outdated": _outdated,
     "repair": _repair,

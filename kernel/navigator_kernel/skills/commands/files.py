@@ -54,7 +54,7 @@ def _convert(ground: Lifecycle, params: Params) -> Answer:
     data = read_bounded(path, FILE_LIMIT)
     written = to_canonical(data, name)
     own = read_manifest(written, path=path, folder=None).name
-    head = {"path": str(path), "detect_format": detect_format(data, name), "name": own, "dry_run": dry_run}
+    head = {"path": str(path), "layout": detect_format(data, name), "name": own, "dry_run": dry_run}
     if not params.get("out"):
         return {**head, "out": "", "changed": False, "text": written.decode()}
     out = _path(ground, str(params["out"]))

@@ -129,8 +129,8 @@ def _refuse_taken(paths: Iterable[Path], *, force: bool, archives: bool) -> None
         raise Refused(f"there already: {shown}", hint="--force replaces it", paths=[str(path) for path in taken])
     for path in taken:
         if not (_is_file(path) if archives else _is_skill(path)):
-            what = "archive" if archives else "skill"
-            raise Refused(f"{str(path)!r} is there and is no {what}", hint="move it away, or name another place")
+            what = "an archive" if archives else "a skill"
+            raise Refused(f"{str(path)!r} exists and is not {what}", hint="move it away, or name another place")
 
 
 def _is_file(path: Path) -> bool:
