@@ -110,6 +110,13 @@ def suggestions(word: str, names: Iterable[str], k: int = 3, cutoff: float = 0.5
     return [folded[near] for near in difflib.get_close_matches(fold(word), list(folded), k, cutoff)]
 
 
+def numbered(count: int, noun: str) -> str:
+    """`1 skill`, `2 skills`, `2 entries`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
+
+
 def shorten(text: str, limit: int) -> str:
     """`text` on one line, at most `limit` characters, cut with an ellipsis."""
     line = " ".join(text.split())

@@ -210,5 +210,5 @@ def test_the_command_line_takes_the_target(tmp_path: Path, repo: Path) -> None:
     place.said("skill", "export", "alpha", "out", "--target", "agents")
     assert (place.root / "out" / "alpha" / "SKILL.md").is_file()
     assert place.said("skill", "uninstall", "alpha", "--target", "agents") == "uninstalled alpha\n"
-    assert "project, .agents: 1 skills" in place.said("skill", "repair")
+    assert "project, .agents: 1 skill," in place.said("skill", "repair")
     assert place.run("skill", "list", "--target", "cursor").code == 2

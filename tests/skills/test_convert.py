@@ -211,7 +211,7 @@ def test_validate_prints_file_line_level_and_code(here: Path, capsys: pytest.Cap
     assert run(["skill", "validate", "a", "--strict"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith(f"{here / 'a' / 'SKILL.md'}:2: error: name-folder: ")
-    assert err == "1 skills, 1 errors\n"
+    assert err == "1 skill, 1 error\n"
 
 
 def test_a_folder_is_seen_from_where_the_person_is(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from navigator_kernel.text import clean
+from navigator_kernel.text import clean, numbered
 
 STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -78,3 +78,10 @@ def test_each_kind_of_control_is_removed(text: str, cleaned: str) -> None:
 @pytest.mark.parametrize("mark", IGNORABLE, ids=lambda mark: f"U+{ord(mark):04X}")
 def test_a_character_that_nobody_sees_is_removed(mark: str) -> None:
     assert clean(f"a{mark}b") == "ab"
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "text"), [(0, "skill", "0 skills"), (1, "skill", "1 skill"), (1, "entry", "1 entry"), (2, "entry", "2 entries")]
+)
+def test_a_count_of_one_has_a_singular(count: int, noun: str, text: str) -> None:
+    assert numbered(count, noun) == text

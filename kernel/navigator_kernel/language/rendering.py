@@ -27,7 +27,8 @@ _PLAIN_KEY = lazy_compile(r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z_
 def render_report(report: Report, format: Format, style: Style) -> str:
     """The report as text without a newline at its end; foreign text cleaned.
 
-    `summary` is the status line, `detail` adds state, data and meta as document 002 §4.2 prints them,
+    `summary` is the status line, `detail` adds state, data and meta as document 002 §4.2 prints them, and a prompt of
+    several lines as a block of YAML;
     `raw` is the output as it came (or the detail, where there is none). `json` is one document.
     """
     if style == "json":
@@ -40,10 +41,15 @@ def render_report(report: Report, format: Format, style: Style) -> str:
         return line
     meta = report.meta
     lines = [line, f"  state: {report.state}"]
-    if report.data:
-        lines.append(f"  data: {flow(report.data)}")
+    prompt = report.data.get("prompt")
+    block = isinstance(prompt, str) and "\n" in prompt
+    data = {key: value for key, value in report.data.items() if not (block and key == "prompt")}
+    if data:
+        lines.append(f"  data: {flow(data)}")
     cached = ", cached: true" if meta.cached else ""
     lines.append(f"  meta: {{agent: {meta.agent}, time: {_number(meta.time)}, ts: {flow(meta.ts)}{cached}}}")
+    if block:
+        lines += ["  prompt: |2-", *(f"    {one}".rstrip() for one in clean(str(prompt)).splitlines())]
     return "\n".join(lines)
 
 

@@ -80,7 +80,7 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
     "uninstall.done": ("uninstalled {name}", "已卸载 {name}"),
     "uninstall.would": ("would uninstall {name}", "将卸载 {name}"),
     "uninstall.link": (" and {link}", " 及 {link}"),
-    "verify.same": ("{count} skills are as they were installed", "{count} 个技能与安装时一致"),
+    "verify.same": ("{count} skills unchanged since they were installed", "{count} 个技能与安装时一致"),
     "verify.others": (
         "not installed by you, so only their own receipts say so: {names}",
         "并非由你安装，仅有其自带的安装记录为证：{names}",

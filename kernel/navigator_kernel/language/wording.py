@@ -368,8 +368,11 @@ COLON: Mapping[Language, str] = {"en": ": ", "zh": "："}
 
 
 def say(key: str, language: Language, **values: Any) -> str:
-    """The sentence `key` in `language`, filled once."""
-    return SENTENCES[key][language == "zh"].format(**values)
+    """The sentence `key` in `language`, filled once; a `count` of one has a singular."""
+    sentence = SENTENCES[key][language == "zh"]
+    if values.get("count") == 1:
+        sentence = sentence.replace("{count} skills", "{count} skill")
+    return sentence.format(**values)
 
 
 def worded(kind: str, code: str, language: Language) -> str:

@@ -13,6 +13,7 @@ from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.cli.project import App
+from navigator_kernel.text import numbered
 
 _PAGES = ("commands.md", "filesystem.md", "skills-mapping.md")
 
@@ -38,7 +39,7 @@ def command(app: App, *, workstation: bool, dry_run: bool, as_json: bool) -> Non
     if as_json:
         document({"root": str(root), "written": names, "dry_run": dry_run, "exit_code": 0})
     else:
-        lines([*names, f"{len(names)} files {'would be ' if dry_run else ''}written"])
+        lines([*names, f"{numbered(len(names), 'file')} {'would be ' if dry_run else ''}written"])
 
 
 def _plain(page: str) -> bytes:

@@ -10,7 +10,7 @@ import click
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
-from navigator_kernel.text import escape_controls
+from navigator_kernel.text import escape_controls, numbered
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.audit import Entry
@@ -37,7 +37,7 @@ def command(app: App, *, run: str | None, event: str | None, about: str | None, 
         document({"count": len(found), "whole": True, "entries": [one.to_dict() for one in shown]})
         return
     lines(_line(one) for one in shown)
-    note(f"{len(found)} of {len(every)} entries; none was changed or removed")
+    note(f"{len(found)} of {numbered(len(every), 'entry')}; none was changed or removed")
 
 
 def _line(one: Entry) -> str:

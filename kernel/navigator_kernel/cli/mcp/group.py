@@ -17,6 +17,7 @@ from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import NotLoadable, UsageProblem
+from navigator_kernel.text import numbered
 
 if TYPE_CHECKING:
     from typing import Any
@@ -81,7 +82,7 @@ def _check(app: App, *, as_json: bool) -> None:
     if as_json:
         document({"served": served, "left_out": left_out})
         return
-    lines(f"{len(served)} skills are served as resources; route finds {len(every)}")
+    lines(f"{numbered(len(served), 'skill')} served as resources; route finds {len(every)}")
     if left_out:
         lines(f"left out: {', '.join(left_out)}")
         note("navigator skill validate --strict says why")

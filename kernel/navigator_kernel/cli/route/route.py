@@ -15,6 +15,7 @@ from navigator_kernel.cli.project import App
 from navigator_kernel.cli.route.lessons import taught
 from navigator_kernel.cli.route.routed import SHOWN, routed, show
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.text import numbered
 
 
 @click.command("route")
@@ -91,7 +92,7 @@ def _index(app: App, text: str, *, as_json: bool) -> None:
     if as_json:
         document({"skills": count, "exit_code": 0})
     else:
-        note(f"{count} skills are in the index")
+        note(f"{numbered(count, 'skill')} in the index")
 
 
 def _stay(app: App, text: str, idle: int, *, as_json: bool) -> None:

@@ -27,7 +27,7 @@ from navigator_kernel.cli.skill.work import (
 )
 from navigator_kernel.errors import FetchFailed, Interrupted, UsageProblem
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, numbered
 
 
 @click.command("install")
@@ -189,7 +189,8 @@ def repair(app: App, /, *, as_json: bool, **given: Any) -> None:
         return
     for one in found["levels"]:
         which = one["level"] if one["target"] == "claude" else f"{one['level']}, .agents"
-        lines(f"{which}: {one['skills']} skills, {len(one['rewritten'])} files rewritten, {one['swept']} swept")
+        skills, files = numbered(one["skills"], "skill"), numbered(len(one["rewritten"]), "file")
+        lines(f"{which}: {skills}, {files} rewritten, {one['swept']} swept")
         lines([f"  missing: {name}" for name in one["missing"]])
         done = "would remove" if found["dry_run"] else "removed"
         lines([f"  {done} {link}, which leads to nothing" for link in one["unlinked"]])

@@ -14,6 +14,7 @@ from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, dry_option, filter_options, place_options, reach_options
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.text import numbered
 
 
 @click.command("export")
@@ -154,7 +155,7 @@ def validate(app: App, *, path: str, strict: bool, as_json: bool) -> int:
         return int(found["exit_code"])
     for one in found["skills"]:
         lines([f"{one['path']}{_line(finding)}" for finding in one["findings"]])
-    note(f"{found['count']} skills, {found['errors']} errors")
+    note(f"{numbered(found['count'], 'skill')}, {numbered(found['errors'], 'error')}")
     return int(found["exit_code"])
 
 

@@ -14,7 +14,7 @@ from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options
 from navigator_kernel.language.wording import BETWEEN, say, worded
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, numbered
 
 
 @click.command("list")
@@ -148,7 +148,7 @@ def _offered(found: Mapping[str, Any], source: str) -> None:
     for problem in found["problems"]:
         note(_finding(problem))
     at = f" at {found['ref']}" if found["ref"] else ""
-    note(f"{len(skills)} skills{at}; install one with: navigator skill install {source} --skill NAME")
+    note(f"{numbered(len(skills), 'skill')}{at}; install one with: navigator skill install {source} --skill NAME")
     if any(one["findings"] is None for one in skills):
         note("bytes and findings are told of skills that --skill names")
 

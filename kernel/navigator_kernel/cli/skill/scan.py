@@ -12,6 +12,7 @@ from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.findings import shown
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options, verbose_option
+from navigator_kernel.text import numbered
 
 
 @click.command("scan")
@@ -51,7 +52,7 @@ def scan(
         for one in found["skills"]:
             lines(f"{one['name']}: {one['verdict'].replace('_', ' ')}")
             lines([f"  {line}" for line in shown(one["name"], one["findings"], notes=verbose)])
-        note(f"{found['count']} skills, {found['blocked']} that would not be installed")
+        note(f"{numbered(found['count'], 'skill')}, {found['blocked']} that would not be installed")
     return int(found["exit_code"])
 
 
