@@ -1,7 +1,7 @@
-"""The hooks that a plugin may implement; each takes one value, and each says who wins.
+"""The hooks that a plugin may implement. Each takes one argument and states which result wins.
 
-A hook returns values, or objects with async methods: never a coroutine. The kernel calls each implementation by
-itself, so one that raises is named and left out while the others go on.
+A hook returns values or objects with async methods, never a coroutine. The kernel calls each implementation
+separately: one that raises is reported and left out, and the others still run.
 """
 
 from __future__ import annotations
@@ -27,58 +27,58 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def kernel_register_agents(ports: AgentPorts) -> Iterable[Agent]:
-    """Subagents to add, looked up by name. All are taken; of one name, the first registered wins."""
+    """Returns subagents. All are used; if two have the same name, the first registered wins."""
     return ()
 
 
 @hookspec
 def kernel_register_sources(root: Path) -> Iterable[Path]:
-    """Folders of skills that the plugin brings, for the project at `root`. All are taken."""
+    """Returns folders of skills for the project at `root`. All are used."""
     return ()
 
 
 @hookspec
 def kernel_register_tools(root: Path) -> Iterable[Tool]:
-    """Tools that models may call for skills which declare them, for the project at `root`. All are taken; of one name,
-    the first registered wins."""
+    """Returns tools for the project at `root`, which models may call for skills that declare them. All are used; if two
+    have the same name, the first registered wins."""
     return ()
 
 
 @hookspec(firstresult=True)
 def kernel_register_routers(catalogue: Catalogue) -> Router | None:
-    """A router to use in place of the kernel's. The first that is not None wins."""
+    """Returns a router that replaces the kernel's. The first result that is not None wins."""
 
 
 @hookspec(firstresult=True)
 def kernel_register_encoders(root: Path) -> Encoder | None:
-    """An encoder to use in place of the shipped one: an `id`, `dimensions`, and `encode(texts, kind)` with kind query,
-    document or word. The first that is not None wins; one that fails is left out, and words decide."""
+    """Returns an encoder that replaces the shipped one: `id`, `dimensions`, and `encode(texts, kind)` with the kinds
+    query, document and word. The first result that is not None wins; if it fails, the router works by words."""
 
 
 @hookspec(firstresult=True)
 def kernel_register_dispatchers(agents: Mapping[str, Agent]) -> Dispatcher | None:
-    """A dispatcher to use in place of the one in this process. The first that is not None wins."""
+    """Returns a dispatcher that replaces the in-process one. The first result that is not None wins."""
 
 
 @hookspec
 def kernel_register_commands(root: Path) -> Iterable[Any]:
-    """click commands for the command line. All are taken; the kernel's own names cannot be replaced."""
+    """Returns click commands for the command line. All are used; the kernel's own commands cannot be replaced."""
     return ()
 
 
 @hookspec
 def kernel_scan_skill(skill: Mapping[str, bytes]) -> Iterable[Diagnostic]:
-    """Findings about a skill that is about to be installed, given as path → content; one of level `error` blocks it.
-    All are taken; a scanner that fails means "not scanned", never "clean"."""
+    """Returns findings about a skill before it is installed, given as path → content. A finding of level `error` blocks
+    it. All are used; if a scanner fails, the skill counts as not scanned, never as clean."""
     return ()
 
 
 @hookspec(firstresult=True)
 def kernel_precheck(count: int) -> Notice | None:
-    """A notice for the first turn of a session, given how many skills the person installed. The first that is not None
-    wins."""
+    """Returns a notice for the first turn of a session, given the number of installed skills. The first result that is
+    not None wins."""
 
 
 @hookspec
 def kernel_finish_turn(reply: Reply) -> None:
-    """Told of every finished turn; what is returned is not used."""
+    """Called after every turn; the result is ignored."""

@@ -25,36 +25,35 @@ class ChatModel(Protocol):
         """`provider:model`."""
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
-        """One answer; with `told`, which is given each piece of its text as it comes, it is streamed. ModelFailed or
-        TimedOut within the request's limit, NotFound for no key, NotLoadable for no package."""
+        """Returns one answer. With `told`, the answer is streamed, and `told` receives each piece of text. Raises
+        ModelFailed or TimedOut within the request's limit, NotFound without a key, NotLoadable without the package."""
 
     async def close(self) -> None: ...
 
 
 class ModelRegistry(Protocol):
-    """The models that are set."""
+    """The configured models."""
 
     def knows(self, name: str) -> bool:
         """Whether `name` is an alias or `provider:model`."""
 
     def chain(self, name: str = "") -> ChatModel:
-        """The model of that name with what stands in for it; the default for none, and for one that is not known
-        (X-32)."""
+        """The model `name` with its fallbacks; the default model if `name` is empty or not known (X-32)."""
 
     async def close(self) -> None: ...
 
 
 class Judge(Protocol):
     def is_wanted(self, found: Retrieval) -> bool:
-        """Whether what retrieval found leaves enough doubt to ask a model (X-1)."""
+        """Whether the result of retrieval is uncertain enough to ask a model (X-1)."""
 
     async def judge(self, text: str, found: Retrieval, said: Sequence[Said], language: Language) -> Judged:
-        """Tier 3: which of the skills found are meant, if any, by a model that also sees what was `said` before."""
+        """Tier 3: asks a model which of the found skills the message needs, if any; `said` is the history."""
 
 
 @runtime_checkable
 class Tool(Protocol):
-    """One thing that a model may have done."""
+    """A tool that a model may call."""
 
     @property
     def name(self) -> str: ...
@@ -64,44 +63,44 @@ class Tool(Protocol):
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """What is different once it has succeeded (see `values.tool.ToolDef`)."""
+        """What a successful call changes (see `values.tool.ToolDef`)."""
 
     @property
     def confirm(self) -> str:
-        """What is asked before each call; empty for nothing."""
+        """The question before each call, or empty."""
 
     async def run(self, arguments: Mapping[str, Any]) -> Result:
-        """Whatever happens is a result."""
+        """Runs the tool; errors are results, too."""
 
 
 class Tools(Protocol):
-    """What a model may have done, and nothing else is done (JIT-5)."""
+    """The tools that a model may call; no other call is carried out (JIT-5)."""
 
     def admit(self, work: AgentTask) -> None:
-        """ConsentNeeded where the skill's standing gives it no tools yet, and the person can give it some."""
+        """ConsentNeeded if the skill is not trusted enough to use tools, and the person can change that."""
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]: ...
 
     async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """ConsentNeeded where the person has to agree first; whatever else happens is an answer."""
+        """Carries out a call. ConsentNeeded if the person must agree first; other errors are answers."""
 
 
 class BuiltIn(Tools, Protocol):
-    """Those for files, commands and pages of the web."""
+    """The built-in tools for files, commands and web pages."""
 
     def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
-        """What the call would do where it reaches the network, which is asked about as such tools are; None for all
-        other calls. KernelErrors where it may not be done at all."""
+        """The call as a tool that reaches the network, so that it is asked about like one, or None for other calls.
+        KernelError if the call is not allowed at all."""
 
 
 class Specialist(Protocol):
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
-        """Phase 2: a model works on the prompt of a skill that is ready, or on a message without one; `wrong` says what
-        was not accepted when it did so before."""
+        """Phase 2: a model works on a skill's prepared prompt, or on a message without a skill. `wrong` says why the
+        earlier answer was not accepted."""
 
 
 class Underway(Protocol):
-    """Keeps orders that models work on, so that those of a killed process go on without a call being made twice."""
+    """Records the calls of a turn, so that a killed turn can be resumed without repeating a call."""
 
     def kept(
         self, run: str, session: Session, agreed: Sequence[str], expected: int | None = None
@@ -123,7 +122,7 @@ TextKind = Literal["query", "document", "word"]
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Turns texts into vectors. `id` names the encoder with its version: vectors of another one are never mixed in."""
+    """Turns texts into vectors. `id` names encoder and version; vectors of different encoders are never mixed."""
 
     @property
     def id(self) -> str: ...
@@ -132,6 +131,6 @@ class Encoder(Protocol):
     def dimensions(self) -> int: ...
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
-        """A numpy array of float32, a row of length 1 for each text. Whoever implements it may tell questions,
-        documents and single words apart by `kind`. One that also has `message(text, words)` is asked for the vector of
-        a question and the rows of its words in one go."""
+        """Returns a float32 array with one row of length 1 for each text. An implementation may treat questions,
+        documents and single words differently. If it also has `message(text, words)`, that is called for a question's
+        vector and its words' rows together."""

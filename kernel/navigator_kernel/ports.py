@@ -30,13 +30,13 @@ if TYPE_CHECKING:  # for start-up time: modules that only name types are not imp
 
 class Audit(Protocol):
     def record(self, event: str, /, **facts: Any) -> None:
-        """Adds one entry for good: `authorised`, `refused`, `trusted`, `distrusted`, `started`, `ended`, `changed` (of
-        skills), `accepted` (what a scanner blocked) or `wrote`. KernelError where it cannot be kept: then what it tells
-        of does not happen."""
+        """Appends an entry: `authorised`, `refused`, `trusted`, `distrusted`, `started`, `ended`, `changed` (skills),
+        `accepted` (a scanner's block) or `wrote`. KernelError if it cannot be stored; the caller then must not carry
+        out the action."""
 
 
 class NullAudit:
-    """Implements `Audit` where nothing is kept."""
+    """Implements `Audit` and stores nothing."""
 
     def record(self, _event: str, /, **_facts: Any) -> None:
         return
@@ -44,34 +44,34 @@ class NullAudit:
 
 class Clock(Protocol):
     def now(self) -> str:
-        """ISO 8601 in UTC, to the millisecond, ending in `Z`."""
+        """The time in ISO 8601, UTC, with milliseconds and a final `Z`."""
 
     def monotonic(self) -> float:
-        """Seconds from any fixed point."""
+        """Seconds since an arbitrary fixed point."""
 
 
 class Ids(Protocol):
     def new(self) -> str:
-        """A name that is new here and sorts by time: lower-case letters, digits and `-`."""
+        """A unique name that sorts by time: lower-case letters, digits and `-`."""
 
 
 class Writer(Protocol):
-    """The one way to write. Every path is checked against the roots it was made with; `Refused` outside them."""
+    """The only way to write files. Refused for a path outside the roots that the writer was created with."""
 
     def together(self) -> AbstractContextManager[None]:
-        """What is done within is durable when it ends, and not before: the disk is waited for once."""
+        """A batch: writes inside it become durable together when it ends, with one wait for the disk."""
 
     def write(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:
-        """Replaces the file as a whole or not at all, durable on return."""
+        """Replaces the file atomically; durable on return."""
 
     def write_new(self, folder: Path, files: Mapping[str, tuple[bytes, int]]) -> None:
-        """A new folder with these files by their paths in it, each with its mode; durable on return."""
+        """Creates a folder with files, given as path in it → (content, mode); durable on return."""
 
     def sweep(self, path: Path) -> int:
-        """Removes what a killed process left half-written beside `path`; how many files."""
+        """Removes files that a killed process left half-written beside `path`, and returns how many."""
 
     def append(self, path: Path, data: bytes) -> None:
-        """Adds one record in one system call."""
+        """Appends a record with one system call."""
 
     def overwrite(self, path: Path, data: bytes) -> None: ...
     def create(self, path: Path, data: bytes, *, mode: int) -> bool: ...
@@ -79,60 +79,60 @@ class Writer(Protocol):
     def make_folder(self, path: Path) -> None: ...
 
     def move(self, source: Path, target: Path) -> None:
-        """Renames; the target must not exist."""
+        """Renames `source`; `target` must not exist."""
 
     def link(self, path: Path, text: str) -> None:
-        """A link that says `text`, seen from its folder; Refused where it would lead out of the roots, or where
-        anything lies at `path`."""
+        """Creates a symbolic link with the relative target `text`. Refused if it would lead out of the roots or if
+        `path` exists."""
 
     def remove(self, path: Path) -> None:
-        """Removes a file, a link itself, or a folder with all that is in it; nothing where it is gone."""
+        """Removes a file, a link, or a folder with its content; does nothing if `path` does not exist."""
 
 
 class FileReader(Protocol):
     def read(self, written: str) -> tuple[Path, str]:
-        """The real path and text behind an `@path`; a KernelError that names what is wrong (PRE-8)."""
+        """The real path and the text of an `@path`; KernelError if it cannot be read (PRE-8)."""
 
 
 class RunLog(Protocol):
     def append(self, event: Event) -> None: ...
 
     def read(self, run: str) -> Sequence[Event]:
-        """The events of one run in order; NotFound for none."""
+        """The events of a run in order; NotFound if there is no such run."""
 
     def runs(self) -> Sequence[str]:
         """Run ids, newest first."""
 
 
 class Executor(Protocol):
-    """A resource made ready: how its text or its command becomes an order (REG-6)."""
+    """A resource that is ready to be used, as a prompt or as a command (REG-6)."""
 
     @property
     def skill(self) -> SkillDef: ...
 
     @property
     def digest(self) -> str:
-        """Digest of the folder's bytes, to which consent is bound."""
+        """The digest of the resource's folder, to which consent is bound."""
 
     @property
     def origin(self) -> str:
-        """Source, commit and folder, where an install command of this person recorded them; else empty."""
+        """Source, commit and folder, as this person's install command recorded them, or empty."""
 
     @property
     def claimed(self) -> str:
-        """Source, commit and folder as the receipt beside the skill says: data, and never proof (X-43)."""
+        """Source, commit and folder as the receipt beside the skill says: data, never proof (X-43)."""
 
     @property
     def standing(self) -> Standing:
-        """How far the person accepts these bytes."""
+        """How far the person trusts the resource as it is now."""
 
     @property
     def is_changed(self) -> bool:
-        """Whether its bytes are not those that were installed."""
+        """Whether the resource differs from what was installed."""
 
     @property
     def wants(self) -> tuple[Want, ...]:
-        """What it asks for beside its own folder and the files that it is given."""
+        """Permissions that it needs besides its own folder and the files that it is given."""
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -140,11 +140,11 @@ class Executor(Protocol):
 
     @property
     def consent(self) -> str:
-        """The subject of a yes to its command: these bytes, from there, with what it wants."""
+        """The subject of consent to its command: digest, origin and wanted permissions."""
 
     @property
     def dynamic(self) -> tuple[str, ...]:
-        """Commands in its text whose output belongs there (X-4)."""
+        """Commands in its text whose output is inserted (X-4)."""
 
     def prompt(
         self,
@@ -153,7 +153,7 @@ class Executor(Protocol):
         params: Mapping[str, Any],
         outputs: Mapping[str, str] | None = None,
     ) -> str:
-        """The two `parts` in one text."""
+        """Both `parts` as one text."""
 
     def parts(
         self,
@@ -162,31 +162,31 @@ class Executor(Protocol):
         params: Mapping[str, Any],
         outputs: Mapping[str, str] | None = None,
     ) -> tuple[str, str]:
-        """The system text, and the request in its template, substituted once (FMT-3, FMT-4, X-26)."""
+        """The system text and the filled request template, each substituted once (FMT-3, FMT-4, X-26)."""
 
     def argv(self, request: str, arguments: Sequence[str], params: Mapping[str, Any]) -> tuple[str, ...]:
-        """The command with each placeholder filled by one whole argument."""
+        """The command; each placeholder becomes one argument."""
 
     def backend(self, asked: str = "") -> str:
-        """The alias of the model that the prompt is for: asked for, else the file's, else `default` (FMT-5)."""
+        """The model's alias: `asked`, else the one in the file, else `default` (FMT-5)."""
 
 
 class Catalogue(Protocol):
-    """All resources, seen again when their files change (REG-1..9)."""
+    """All resources; changed files are read again (REG-1..9)."""
 
     def glance(self) -> AbstractContextManager[None]:
-        """Within it what was read last of a large catalogue is believed, unless a skill came or went."""
+        """Inside it, a large catalogue is not checked for changed files, only for added and removed ones."""
 
     def once(self) -> AbstractContextManager[None]:
-        """Within it each file is looked at once, at its beginning: one message sees one state."""
+        """Inside it, each file is checked once, at the beginning, so that a message sees one state."""
 
     def exists(self, namespace: str) -> bool:
-        """Whether `type:name` is there and enabled."""
+        """Whether `type:name` exists and is enabled."""
 
     def list_resources(self, *, enabled_only: bool = True) -> Sequence[SkillDef]: ...
 
     def find(self, name: str, type: ResourceType = "skill") -> SkillDef | None:
-        """The resource called `name`, by name, alias or folded name; disabled ones never."""
+        """The enabled resource with this name, alias or case-folded name."""
 
     def suggest(self, name: str, k: int = 3) -> tuple[str, ...]: ...
 
@@ -194,22 +194,22 @@ class Catalogue(Protocol):
         """SkillNotFound or NotLoadable."""
 
     def count(self) -> int:
-        """How many skills there are, by directory state only, under 5 ms (STA-2, X-13)."""
+        """The number of skills, from directory entries only, in under 5 ms (STA-2, X-13)."""
 
     def count_own(self) -> int:
-        """The same for those that the person installed and has switched on (X-44)."""
+        """The number of skills that the person installed and has enabled (X-44)."""
 
     def diagnostics(self) -> Sequence[Diagnostic]: ...
 
     def is_shipped(self, skill: SkillDef) -> bool: ...
 
     def standing(self, skill: SkillDef) -> Standing:
-        """How far the person accepts the skill, by its bytes as they are now."""
+        """How far the person trusts the skill as it is now."""
 
 
 class KnownSkills(Protocol):
     def find(self, name: str) -> tuple[str, str] | None:
-        """`(repository, sub-skill)` for a skill that is not installed (SEN-6, X-35)."""
+        """`(repository, sub-skill)` of a known skill that is not installed, or None (SEN-6, X-35)."""
 
 
 class Router(Protocol):
@@ -217,77 +217,77 @@ class Router(Protocol):
         """Tier 1: an exact name, or a protocol verb with its object (X-28)."""
 
     def retrieve(self, text: str, k: int = 12) -> Retrieval:
-        """Tier 2: the resources nearest to `text`, calibrated."""
+        """Tier 2: the best resources for `text`, with calibrated probabilities."""
 
 
 class Lessons(Protocol):
     def learn(self, name: str, text: str) -> bool:
-        """From now on `text` is an example of the skill `name`, and of no other; whether that is new."""
+        """Makes `text` an example of the skill `name` only, and returns whether it was not one before."""
 
 
 class Sandbox(Protocol):
     async def run(self, job: Job) -> Outcome:
-        """Runs it to its end, its whole process tree dead on return. ConsentNeeded, Refused or NoSandbox
-        where it must not or cannot run."""
+        """Runs the job to its end; its whole process tree has ended on return. ConsentNeeded, Refused or NoSandbox if
+        it must not or cannot run."""
 
 
 class Consents(Protocol):
     def allow(self, run: str, subject: str) -> None:
-        """The person agreed to `subject`, for this run; `*` counts for nothing, for it may come out of a file."""
+        """Records consent to `subject` for this run. `*` has no meaning, as it may come from a file."""
 
     def allow_orders(self, run: str) -> None:
-        """The person typed `--yes`: all that the run's own orders ask for, but for what must be agreed to by name."""
+        """Records `--yes`: consent to everything that the run asks for, except what needs consent by name."""
 
     def require(
         self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any
     ) -> None:
-        """ConsentNeeded, with `facts`, unless the person agreed to it for this run or trusts its digest. With
-        `by_name`, `allow_orders` does not count. Consent to any subject in `unless` also covers `subject`."""
+        """ConsentNeeded, with `facts`, unless the person agreed to `subject` for this run or trusts its digest. With
+        `by_name`, `allow_orders` does not count. Consent to a subject in `unless` also covers `subject`."""
 
     def trusted(self, subject: str) -> bool: ...
 
     def subjects(self) -> tuple[str, ...]:
-        """All that are trusted, in order."""
+        """All trusted subjects, sorted."""
 
     def trust(self, *subjects: str, note: str) -> None:
-        """For good; `note` says how that came to be."""
+        """Trusts subjects permanently; `note` says why."""
 
     def distrust(self, *subjects: str) -> None: ...
 
 
 class LifecyclePort(Protocol):
     def perform(self, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A skill command with its answer as JSON values. Writes only through the lifecycle's own writer."""
+        """Carries out a skill command and returns JSON values. It writes only through the lifecycle's writer."""
 
     def writes(self, operation: str) -> bool: ...
 
 
 class Journal(Protocol):
-    """What became of workflow runs. Every entry is durable when its call returns; NotFound for an unknown token."""
+    """The records of workflow runs. Each call is durable on return; NotFound for an unknown token."""
 
     def propose(self, token: str, session: str, plan: WorkflowPlan, granted: Sequence[str] = ()) -> None:
-        """A run that has not begun; `granted` is what a yes to its plan covers."""
+        """Adds a run that has not started; `granted` is what approval of its plan covers."""
 
     def load(self, token: str) -> WorkflowRun: ...
 
     def listed(self) -> Sequence[WorkflowRun]:
-        """Newest first."""
+        """All runs, newest first."""
 
     def mark(self, token: str, state: RunState, granted: Sequence[str] = (), plan: WorkflowPlan | None = None) -> None:
-        """The run's state; `granted` is added to what the person agreed to; `plan` is its plan under its last name."""
+        """Sets the run's state, adds `granted` to its consents, and replaces its plan if `plan` is given."""
 
     def begin(self, token: str, step: int, attempt: int, digest: str) -> None:
-        """A try of `step` is about to start, with `digest` of its order."""
+        """Records that an attempt of `step` is about to start, with the digest of its packet."""
 
     def end(self, token: str, step: int, attempt: int, report: Report) -> None: ...
 
     def hold(self, token: str) -> AbstractContextManager[None]:
-        """One process at a time runs a workflow; Busy for the others."""
+        """A lock: one process at a time runs a workflow; Busy for others."""
 
 
 class MemorySearch(Protocol):
     def recall(self, message: str) -> tuple[Memory, ...]:
-        """What is worth knowing for `message`, best first, 1,000 tokens at most (X-30)."""
+        """Memories that are relevant to `message`, best first, at most 1,000 tokens (X-30)."""
 
 
 class McpServers(Protocol):
@@ -302,7 +302,7 @@ class McpServers(Protocol):
 
 @runtime_checkable
 class Agent(Protocol):
-    """A subagent. It is given a packet's YAML and nothing else (PKT-1)."""
+    """A subagent. It receives a packet as YAML and nothing else (PKT-1)."""
 
     @property
     def name(self) -> str: ...
@@ -314,13 +314,13 @@ class Agent(Protocol):
     def description(self) -> str: ...
 
     async def handle(self, prompt: str) -> object:
-        """Anything; the kernel makes one valid report of it. KernelErrors become typed reports."""
+        """Carries out a packet. The kernel turns any result into a valid report, KernelErrors into typed ones."""
 
 
 class AgentPorts(Struct, frozen=True, kw_only=True):
-    """What an agent may be built with. `shipped` maps `bin/<name>.py` to the digest that this release ships, and
-    `release` is the folder in which its scripts lie; `answers` are those that the kernel itself answers, each with its
-    exit code and its text. `workspace` makes and returns a run's own folder."""
+    """The services that an agent may use. `shipped` maps `bin/<name>.py` to the digest of this release, `release` is
+    the folder of its scripts; `answers` are scripts that the kernel answers itself, each with exit code and text.
+    `workspace` creates a run's folder."""
 
     root: Path
     catalogue: Catalogue
@@ -337,26 +337,26 @@ class AgentPorts(Struct, frozen=True, kw_only=True):
 
 
 class Dispatcher(Protocol):
-    """Carries packets to agents, here or on another machine; at least once, so packets have a key."""
+    """Sends packets to agents, here or on another machine, at least once; packets have an idempotency key."""
 
     async def submit(self, packet: Packet) -> str:
-        """A task id; the task is under way or queued."""
+        """Starts or queues a task and returns its id."""
 
     def events(self, task: str) -> AsyncIterator[Event]: ...
 
     async def result(self, task: str) -> Report:
-        """One valid report, whatever happened."""
+        """The report of the task, always a valid one."""
 
     async def cancel(self, task: str) -> None: ...
 
     def heartbeat(self, task: str) -> float:
-        """Seconds since the task was last known to live; NotFound for an unknown task."""
+        """Seconds since the task last gave a sign of life; NotFound for an unknown task."""
 
 
 class Kernel(Struct, frozen=True, kw_only=True):
-    """Every part that a turn needs, put together once by `assemble`. `files` reads paths from where the person is,
-    `root_files` from the project's root; `keep(run, name, data)` puts a file beside what a run leaves and gives its
-    place. `tools` are for a model that is not the kernel's, new for each call."""
+    """All services that a turn needs, created by `assemble`. `files` resolves paths from the current folder,
+    `root_files` from the project's root. `keep(run, name, data)` stores a file of a run and returns its path. `tools`
+    returns new tools for another agent's model."""
 
     root: Path
     settings: Settings

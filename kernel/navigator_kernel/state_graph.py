@@ -26,7 +26,7 @@ from navigator_kernel.stages.deliver import KERNEL, DispatchDeps, StartedStep, b
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.resume import is_yes, resume
 from navigator_kernel.text import language_of
-from navigator_kernel.turn import chosen, context_of, delivery_of
+from navigator_kernel.turn import context_of, dispatch_deps, route_request
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import Report, report_of, report_to_dict
@@ -91,7 +91,7 @@ class Nodes(Struct):
         resumed = resume(message, session, kernel.clock.now())
         request = preprocess(resumed.message, kernel.files)
         context = context_of(resumed, request, kernel, held.emit.run)
-        routed = await chosen(request, resumed.session, context, kernel, held.emit)
+        routed = await route_request(request, resumed.session, context, kernel, held.emit)
         if held.specialist is not None:
             held.specialist.spent += routed.spent
         new = State(run=held.emit.run, steps=[[one.to_dict() for one in step.packets] for step in routed.orders.steps])
@@ -209,7 +209,7 @@ class Nodes(Struct):
             emit = EventStream(run, 0, kernel.run_log, kernel.clock, [_hear], seq, kernel.redact)
             self._runs[run] = _Run(
                 emit=emit,
-                delivery=delivery_of(kernel, working),
+                delivery=dispatch_deps(kernel, working),
                 specialist=working if isinstance(working, Specialist) else None,
                 began=kernel.clock.monotonic(),
             )

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 
 
 class TurnPlan(Struct, frozen=True, kw_only=True):
-    """What the turn will do: orders of its own, or a workflow. `before` is the session whose history models may see."""
+    """What the turn will do: dispatch steps, or run a workflow. `before` is the session whose history models may see,
+    `spent` what routing cost."""
 
     decision: RouteDecision
     orders: DispatchPlan = field(default_factory=lambda: DispatchPlan(steps=()))
@@ -64,9 +65,9 @@ class TurnPlan(Struct, frozen=True, kw_only=True):
 
 
 async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emit) -> Reply:
-    """The reply, which carries the session that follows. Each stage is one module of `stages/`.
+    """Takes one turn and returns the reply, with the session for the next turn. Each stage is one module of `stages/`.
 
-    Every way out is an event: RunCompleted, RunCancelled when the task is cancelled, RunError for a surprise.
+    Every outcome is an event: RunCompleted, RunCancelled if the task is cancelled, RunError for an unexpected error.
     """
     began = kernel.clock.monotonic()
     message = replace(message, text=message.text.encode("utf-8", "replace").decode("utf-8"))
@@ -75,29 +76,29 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     run = emit(RunStarted(session=session.id, message=message.text, language=language)).run
     try:
         notice = precheck(kernel.catalogue, session, kernel.precheck_hook)  # every turn, shown once a session
-        resumed = resume(message, session, kernel.clock.now())  # a yes, an answer, or something new
-        _grant(resumed, run, kernel)  # what the person agrees to by it, or has for the whole session
+        resumed = resume(message, session, kernel.clock.now())  # an approval, an answer, or a new message
+        _grant(resumed, run, kernel)  # consents: from this message, or for the whole session
         request = preprocess(resumed.message, kernel.files)  # /skill !cmd @file @@skill #workflow
-        context = context_of(resumed, request, kernel, run)  # made again, handed to all that follows
-        routed = await _route(resumed, request, context, kernel, emit)
-        _learn(request, kernel)  # a choice among several skills is an example of the one that was chosen
-        course = await _execute(routed, message, context, kernel, emit)  # serial, stops at a failure
+        context = context_of(resumed, request, kernel, run)  # the same for all packets of this turn
+        turn_plan = await _route(resumed, request, context, kernel, emit)
+        _learn(request, kernel)  # the chosen skill gets the message as an example
+        outcome = await _execute(turn_plan, message, context, kernel, emit)  # in order, up to the first failure
         elapsed = kernel.clock.monotonic() - began
-        told = TurnSummary(
+        summary = TurnSummary(
             run=run,
             request=request,
-            asked=_asked(resumed, request, course),
+            asked=_asked(resumed, request, outcome),
             session=resumed.session,
             notice=notice if message.attended else None,
             elapsed=elapsed,
             rounds=resumed.rounds,
-            workflow=course.view,
-            waits_for=course.waits_for,
-            question=course.question,
-            agreed=_agreed_to(resumed),
+            workflow=outcome.view,
+            waits_for=outcome.waits_for,
+            question=outcome.question,
+            agreed=_consents_of(resumed),
         )
-        reply = compose(routed.decision, course.orders, course.reports, told, kernel.clock)
-        reply = attach_answer(reply, request)  # /master-orchestrator answers in a form of its own
+        reply = compose(turn_plan.decision, outcome.orders, outcome.reports, summary, kernel.clock)
+        reply = attach_answer(reply, request)  # /master-orchestrator has its own form of answer
         reply = replace(reply, usage=counted.spent, models=tuple(counted.models))
     except BaseException as error:
         emit(_ending(error))
@@ -112,13 +113,13 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
 async def _route(
     resumed: Resumed, request: PreprocessingResult, context: TurnContext, kernel: Kernel, emit: Emit
 ) -> TurnPlan:
-    """What to do: what was just agreed to, a workflow, or what the message is understood to want."""
+    """Decides what to do: the approved packets, a workflow, or what the message asks for."""
     if resumed.declined:
         emit(ApprovalResolved(subject=resumed.subject, granted=False))
         if resumed.workflow:
             decline_run(resumed.workflow, resumed.subject, kernel)
         if resumed.approved is None:
-            return TurnPlan(decision=_agreed(Direct(topic="declined"), "declined"))
+            return TurnPlan(decision=_session_decision(Direct(topic="declined"), "declined"))
     elif resumed.approved is not None:
         emit(ApprovalResolved(subject=resumed.approved.subject, granted=True))
     work = resolve_workflow(resumed, request, kernel, context)  # several steps, #name, or a yes to a plan
@@ -126,13 +127,13 @@ async def _route(
         emit(RouteDecided(decision=work.decision.to_dict(), trace=(work.decision.tier, work.decision.reason)))
         return TurnPlan(decision=work.decision, work=work)
     if resumed.approved is not None:
-        steps = tuple(DispatchStep(packets=(_again(packet, context.run),)) for packet in resumed.approved.packets)
-        decision = _agreed(Direct(), "declined" if resumed.declined else "approved")
+        steps = tuple(DispatchStep(packets=(_in_run(packet, context.run),)) for packet in resumed.approved.packets)
+        decision = _session_decision(Direct(), "declined" if resumed.declined else "approved")
         return TurnPlan(decision=decision, orders=DispatchPlan(steps=steps), before=resumed.session)
-    return await chosen(without_flag(request), resumed.session, context, kernel, emit, work)
+    return await route_request(without_flag(request), resumed.session, context, kernel, emit, work)
 
 
-async def chosen(
+async def route_request(
     request: PreprocessingResult,
     session: Session,
     context: TurnContext,
@@ -140,7 +141,7 @@ async def chosen(
     emit: Emit,
     decision: RouteDecision | None = None,
 ) -> TurnPlan:
-    """Phase 1: what the message is understood to want, as orders; none where there is a question first."""
+    """Phase 1: finds out what the message asks for, and plans the packets; none if a question comes first."""
     intent = await understand(request, session, kernel.router, kernel.judge)  # syntax, name, retrieval, model
     decision = decision or decide(intent, request, kernel.catalogue)
     orders = plan(decision, request, kernel.catalogue, context)
@@ -153,35 +154,35 @@ async def chosen(
 
 
 async def _execute(
-    routed: TurnPlan, message: Message, context: TurnContext, kernel: Kernel, emit: Emit
+    turn_plan: TurnPlan, message: Message, context: TurnContext, kernel: Kernel, emit: Emit
 ) -> WorkflowOutcome:
-    """The reports of what was ordered; none of a plan that nobody agreed to yet."""
-    delivery, work = delivery_of(kernel, kernel.specialist(routed.before, routed.spent)), routed.work
-    if kernel.underway is not None and (work is not None or len(routed.orders.steps) > 1):
-        kernel.underway.leave(context.run)  # a workflow has its journal; of several orders some need no model
+    """Carries out the plan and returns its reports; a workflow that is not approved yet is only proposed."""
+    deps, work = dispatch_deps(kernel, kernel.specialist(turn_plan.before, turn_plan.spent)), turn_plan.work
+    if kernel.underway is not None and (work is not None or len(turn_plan.orders.steps) > 1):
+        kernel.underway.leave(context.run)  # workflows have a journal; several packets are not resumed
     if work is None:
         if message.consent:
             kernel.consents.allow_orders(context.run)
-        return WorkflowOutcome(view=None, orders=routed.orders, reports=await deliver(routed.orders, delivery, emit))
+        return WorkflowOutcome(view=None, orders=turn_plan.orders, reports=await deliver(turn_plan.orders, deps, emit))
     if work.agreed is None and not message.consent:
         return WorkflowOutcome(view=work.view, orders=DispatchPlan(steps=()), reports=(), waits_for=PLAN)
     if message.consent:
         kernel.consents.allow_orders(work.view.token)
-    follower = WorkflowRunner(kernel=kernel, delivery=delivery, context=context, emit=emit)
+    runner = WorkflowRunner(kernel=kernel, delivery=deps, context=context, emit=emit)
     agreed = PLAN if work.agreed is None else work.agreed
-    return await follower.follow(work.view.token, agreed, left=work.view.left, plan=work.view.plan)
+    return await runner.follow(work.view.token, agreed, left=work.view.left, plan=work.view.plan)
 
 
 def _grant(resumed: Resumed, run: str, kernel: Kernel) -> None:
     approved = resumed.approved
-    for subject in (*resumed.session.grants, *_agreed_to(resumed)):
+    for subject in (*resumed.session.grants, *_consents_of(resumed)):
         kernel.consents.allow(run, subject)
     if approved and resumed.lasting == "always" and is_lasting(approved.subject):
         kernel.consents.trust(approved.subject, note=f"always, said in session {resumed.session.id}")
 
 
-def _agreed_to(resumed: Resumed) -> tuple[str, ...]:
-    """What the orders that go on now have a yes to."""
+def _consents_of(resumed: Resumed) -> tuple[str, ...]:
+    """The consents of the packets that continue now."""
     approved = resumed.approved
     if approved is None:
         return ()
@@ -189,26 +190,26 @@ def _agreed_to(resumed: Resumed) -> tuple[str, ...]:
 
 
 def _learn(request: PreprocessingResult, kernel: Kernel) -> None:
-    """A lesson that cannot be kept stops no turn."""
+    """Stores the message as an example of the chosen skill; a failure does not stop the turn."""
     if not request.chosen or not kernel.catalogue.exists(f"skill:{request.target}"):
         return
     try:
         kernel.lessons.learn(request.target, matter(request))
     except KernelError as error:
-        logging.getLogger("navigator").warning("what was chosen is not learned: %s", error.message)
+        logging.getLogger("navigator").warning("the choice was not stored as an example: %s", error.message)
 
 
-def _asked(resumed: Resumed, request: PreprocessingResult, course: WorkflowOutcome) -> str:
-    """X-11: what the history keeps as the person's part."""
+def _asked(resumed: Resumed, request: PreprocessingResult, outcome: WorkflowOutcome) -> str:
+    """The person's message for the history (X-11)."""
     if resumed.approved is None:
         return request.original
-    if course.view is not None:
-        return course.view.plan.description
+    if outcome.view is not None:
+        return outcome.view.plan.description
     return resumed.approved.packets[0].task_spec.intent if resumed.approved.packets else request.original
 
 
 def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, run: str) -> TurnContext:
-    """What the orders of this turn have in common."""
+    """The data that all packets of this turn share."""
     message = resumed.message
     return TurnContext(
         run=run,
@@ -222,26 +223,26 @@ def context_of(resumed: Resumed, request: PreprocessingResult, kernel: Kernel, r
     )
 
 
-def _agreed(result: Direct, reason: str) -> RouteDecision:
+def _session_decision(result: Direct, reason: str) -> RouteDecision:
     return RouteDecision(result=result, tier="session", confidence=1.0, reason=reason)
 
 
-def _again(packet: Packet, run: str) -> Packet:
-    """The same order under the run that the agreement belongs to."""
+def _in_run(packet: Packet, run: str) -> Packet:
+    """The same packet in the run that the consent is for."""
     key = f"{run}/{packet.context.step}/{packet.agent}/{packet.task_spec.target}"
     return replace(packet, context=replace(packet.context, run=run, idempotency_key=key))
 
 
-def delivery_of(kernel: Kernel, specialist: Specialist | None) -> DispatchDeps:
+def dispatch_deps(kernel: Kernel, specialist: Specialist | None) -> DispatchDeps:
     """The services that dispatching needs."""
 
     def offload(packet: Packet, text: str) -> str:
-        """Where the whole output of a step is kept."""
+        """Stores the whole output of a step and returns its path."""
         name = f"step-{packet.context.step}.json"
         return kernel.keep(packet.context.run, name, text.encode("utf-8", "replace"))
 
     def describe(namespace: str) -> tuple[str, str]:
-        """Kind and digest of what is about to be used; the agent says what is wrong with one that is not there."""
+        """The kind and the digest of a resource, or empty; the agent reports a missing one."""
         try:
             executor = kernel.catalogue.create_executor(namespace)
             return executor.skill.kind, executor.digest
@@ -259,7 +260,7 @@ def delivery_of(kernel: Kernel, specialist: Specialist | None) -> DispatchDeps:
 
 
 class _Counted:
-    """Emits, and adds up what requests to models took."""
+    """Emits events, and adds up the usage of models."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit, self.spent, self.models = emit, Spent(), dict[str, None]()
@@ -274,7 +275,7 @@ class _Counted:
 def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
     if reply.session.approval is not None:
         emit(ApprovalRequested(subject=reply.session.approval.subject, detail=reply.question or reply.report.summary))
-    if not reply.report.by_model:  # what a model says is told as it comes
+    if not reply.report.by_model:  # a model's text was streamed already
         emit(RunContent(text=reply.report.summary))
     sections = {name: held for name, held in reply.sections.to_dict().items() if held}
     emit(RunCompleted(state=reply.report.state, summary=reply.report.summary, sections=sections))
