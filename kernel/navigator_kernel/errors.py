@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 
 class KernelError(Exception):
-    """What happened, a hint that can be acted on, and facts for `--json`.
+    """An error that the kernel raises on purpose: a message, a hint what to do, and facts for `--json`.
 
-    `code` is the stable word for programs, `exit_code` what the process ends with
-    (requirements, part 3, item 8). `recoverable` says that trying something else may work (X-6).
+    `code` is a stable word for programs, `exit_code` the exit code of the process (requirements, part 3, item 8).
+    `recoverable` says that another candidate may work (X-6).
     """
 
     code: ClassVar[str] = "error"
@@ -30,49 +30,49 @@ class KernelError(Exception):
 
 
 class UsageProblem(KernelError):
-    """The words of a command do not fit."""
+    """The arguments of a command are wrong."""
 
     code, exit_code = "usage", 2
 
 
 class Refused(KernelError):
-    """Policy says no."""
+    """The policy forbids it."""
 
     code, exit_code = "refused", 3
 
 
 class NotFound(KernelError):
-    """A name that stands for nothing here."""
+    """There is nothing with this name."""
 
     code, exit_code, recoverable = "not_found", 4, True
 
 
 class SkillNotFound(NotFound):
-    """A skill was named and is not there; carries up to three suggestions (X-7, X-29)."""
+    """There is no skill with this name; carries up to three suggestions (X-7, X-29)."""
 
     code = "skill_not_found"
 
 
 class NotLoadable(KernelError):
-    """A resource is there and cannot be used (CAN-3)."""
+    """A resource exists but cannot be used (CAN-3)."""
 
     code, recoverable = "not_loadable", True
 
 
 class Busy(KernelError):
-    """Another process holds what is needed."""
+    """Another process holds the lock."""
 
     code, exit_code = "busy", 5
 
 
 class IntegrityMismatch(KernelError):
-    """Bytes are not what their record says."""
+    """A file differs from its record."""
 
     code, exit_code = "integrity", 6
 
 
 class Damaged(KernelError):
-    """A file of ours cannot be read; it is reported and never overwritten (X-38)."""
+    """A file of the kernel cannot be read; it is reported and never overwritten (X-38)."""
 
     code, exit_code = "damaged", 6
 
@@ -96,13 +96,13 @@ class ResourceNotFound(NotFound):
 
 
 class PermissionDenied(Refused):
-    """An MCP server, or what guards it, does not let this be done (AGT-9)."""
+    """An MCP server or its policy forbids the operation (AGT-9)."""
 
     code = "permission_denied"
 
 
 class InvalidURI(UsageProblem):
-    """What is to be read is not a URI (AGT-9)."""
+    """The address is not a URI (AGT-9)."""
 
     code = "invalid_uri"
 
@@ -114,19 +114,19 @@ class InputNeeded(KernelError):
 
 
 class NoSandbox(KernelError):
-    """Nothing here can contain a process."""
+    """No sandbox works on this machine."""
 
     code, exit_code = "no_sandbox", 8
 
 
 class ConsentNeeded(KernelError):
-    """Nothing was done: the person has to agree first. `data["subject"]` is what to agree to."""
+    """The person must agree first; nothing was done. `data["subject"]` is what to agree to."""
 
     code, exit_code = "consent", 9
 
 
 class ModelFailed(KernelError):
-    """A model gave no answer that can be used. `data["kind"]` is one word for why, `data["model"]` which it was."""
+    """A model gave no usable answer. `data["kind"]` is one word for the cause, `data["model"]` the model."""
 
     code = "model_failed"
 

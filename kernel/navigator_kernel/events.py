@@ -14,35 +14,45 @@ Json = Any  # a value that json.dumps takes
 
 
 class RunStarted(Struct, frozen=True, kw_only=True):
+    """A turn began."""
+
     session: str
     message: str
     language: str
 
 
 class SkillActivated(Struct, frozen=True, kw_only=True):
+    """A skill is about to be used; emitted before the first request to a model."""
+
     skill: str
     agent: str
     digest: str = ""
 
 
 class ToolsLeftOut(Struct, frozen=True, kw_only=True):
-    """`tools` are those that `allowed-tools` of the skill names and that are not offered to the model."""
+    """Tools that the skill's `allowed-tools` names and that are not offered to the model."""
 
     skill: str
     tools: tuple[str, ...]
 
 
 class RunContent(Struct, frozen=True, kw_only=True):
+    """A piece of the reply's text."""
+
     text: str
 
 
 class ToolCallStarted(Struct, frozen=True, kw_only=True):
+    """A model's tool call is about to be carried out; `call` identifies it."""
+
     call: str
     tool: str
     args: Mapping[str, Json] = field(default_factory=dict)
 
 
 class ToolCallCompleted(Struct, frozen=True, kw_only=True):
+    """A tool call has ended; `elapsed` in seconds."""
+
     call: str
     tool: str
     state: str
@@ -50,14 +60,14 @@ class ToolCallCompleted(Struct, frozen=True, kw_only=True):
 
 
 class UICommand(Struct, frozen=True, kw_only=True):
-    """EVT-2. Derived from a tool's declared effects, never from text (X-17)."""
+    """A command for a user interface, derived from a tool's declared effects, never from text (EVT-2, X-17)."""
 
     type: Literal["toast", "refresh", "navigate", "modal"]
     payload: Mapping[str, Json]
 
 
 class RunCompleted(Struct, frozen=True, kw_only=True):
-    """`sections` are the reply's in full, by name (X-41)."""
+    """The turn ended with a reply; `sections` are its sections by name (X-41)."""
 
     state: str
     summary: str
@@ -65,54 +75,69 @@ class RunCompleted(Struct, frozen=True, kw_only=True):
 
 
 class RunError(Struct, frozen=True, kw_only=True):
+    """The turn ended with an unexpected error."""
+
     error: Mapping[str, Json]
 
 
 class RunCancelled(Struct, frozen=True, kw_only=True):
+    """The turn was cancelled."""
+
     reason: str
 
 
 class RouteDecided(Struct, frozen=True, kw_only=True):
-    """What was decided: X-8's decision plus the trace that [Logic Trace] prints (OUT-1)."""
+    """The decision about the message, with the trace that [Logic Trace] prints (X-8, OUT-1)."""
 
     decision: Mapping[str, Json]
     trace: tuple[str, ...] = ()
 
 
 class StepStarted(Struct, frozen=True, kw_only=True):
+    """A packet was sent to an agent."""
+
     agent: str
     packet: Mapping[str, Json]
 
 
 class StepCompleted(Struct, frozen=True, kw_only=True):
+    """An agent has answered."""
+
     agent: str
     report: Mapping[str, Json]
 
 
 class ApprovalRequested(Struct, frozen=True, kw_only=True):
+    """The turn ended with a question that needs the person's approval."""
+
     subject: str
     detail: str
 
 
 class ApprovalResolved(Struct, frozen=True, kw_only=True):
+    """The person approved or declined."""
+
     subject: str
     granted: bool
 
 
 class ClarificationAsked(Struct, frozen=True, kw_only=True):
+    """The turn ended with a question about missing information."""
+
     question: str
     missing: tuple[str, ...] = ()
 
 
 class Progress(Struct, frozen=True, kw_only=True):
+    """A sign of life; `done` is a fraction from 0 to 1, None if unknown."""
+
     text: str
     done: float | None = None
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """What requests to a model took, mostly one; `cost` in US dollars, None where the price is not known. Of `unknown`
-    requests, which broke off, the provider did not say, or not to the end, what they took. Phase 1 chooses, phase 2
-    works, for `skill` where there is one."""
+    """The usage of one or more requests to a model; `cost` in US dollars, None if the price is not known. `unknown`
+    counts interrupted requests whose usage the provider did not report. Phase 1 chooses a skill, phase 2 works."""
 
     model: str
     input_tokens: int
@@ -126,11 +151,13 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 class SkillsOffered(Struct, frozen=True, kw_only=True):
+    """How many skills the router could choose from."""
+
     count: int
 
 
 class SkillsShortlisted(Struct, frozen=True, kw_only=True):
-    """`candidates`: `[{name, score, confidence, parts}]`, best first."""
+    """The best candidates of the router, `[{name, score, confidence, parts}]`, best first."""
 
     candidates: tuple[Mapping[str, Json], ...]
     band: str
@@ -138,24 +165,30 @@ class SkillsShortlisted(Struct, frozen=True, kw_only=True):
 
 
 class SkillChosen(Struct, frozen=True, kw_only=True):
+    """The skill that will be used, and by which tier of the router."""
+
     skill: str
     tier: str
     confidence: float
 
 
 class SkillLoaded(Struct, frozen=True, kw_only=True):
+    """The files of the chosen skill were read."""
+
     skill: str
     kind: str
     digest: str = ""
 
 
 class SkillUsed(Struct, frozen=True, kw_only=True):
+    """The chosen skill has ended, with the state of its report."""
+
     skill: str
     state: str
 
 
 class UnknownBody(Struct, frozen=True, kw_only=True):
-    """An event that a newer version wrote; kept whole."""
+    """An event of a newer version, kept unchanged."""
 
     type: str
     data: Mapping[str, Json]
@@ -192,7 +225,7 @@ BODIES: Mapping[str, type[Any]] = {kind.__name__: kind for kind in Body.__args__
 
 
 class Event(Struct, frozen=True, kw_only=True):
-    """One envelope. `seq` counts from 0 within a run; `parent` is the seq of the event it belongs to."""
+    """An event with its envelope. `seq` counts from 0 within a run; `parent` is the seq of the event it belongs to."""
 
     run: str
     turn: int
@@ -215,7 +248,7 @@ class Event(Struct, frozen=True, kw_only=True):
 
 
 class Emit(Protocol):
-    """Appends one event to the run log, then hands it to every listener; synchronous."""
+    """Appends an event to the run log, then passes it to every listener; synchronous."""
 
     def __call__(self, body: Body, *, step: int | None = None, parent: int | None = None) -> Event: ...
 
