@@ -48,7 +48,7 @@ End = Literal["done", "rounds", "failures", "length"]
 
 
 class ApprovalRequired(Exception):
-    """The person has to agree to a call first; `progress` is how far it came, with the call still open."""
+    """The person must approve a call first; `progress` is the state so far, with the call still open."""
 
     def __init__(self, progress: AgentState, asked: ConsentNeeded) -> None:
         super().__init__(asked.message)
@@ -56,7 +56,7 @@ class ApprovalRequired(Exception):
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """What one turn may take: tokens, US dollars and seconds; 0 for any."""
+    """The limits of one turn: tokens, US dollars and seconds; 0 means no limit."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -64,7 +64,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class AgentLoop(Struct, kw_only=True):
-    """One assignment that is worked on with `model` and `tools`."""
+    """Works on one task with `model` and `tools`."""
 
     work: AgentTask
     model: ChatModel
@@ -92,7 +92,7 @@ class AgentLoop(Struct, kw_only=True):
         return self.progress, end
 
     async def specialist(self, progress: AgentState) -> AgentState:
-        """One round (JIT-7): the call that waited, or a request with all the calls that its answer makes."""
+        """One round: the waiting call, or a request with all calls of its answer (JIT-7)."""
         if not progress.open_calls:
             progress = await self._asked(progress, self._left())
             self.keep(progress)
@@ -101,7 +101,7 @@ class AgentLoop(Struct, kw_only=True):
         return progress
 
     async def continue_check(self, progress: AgentState) -> tuple[AgentState, End | None]:
-        """Why it ends here; None where it goes on, by rule first (X-27)."""
+        """The reason to stop, or None to continue; rules decide first (X-27)."""
         if progress.open_calls:
             return _without(progress, progress.messages[-1]), "rounds"
         if progress.failures >= FAILURES:
@@ -120,7 +120,7 @@ class AgentLoop(Struct, kw_only=True):
         return replace(progress, messages=messages, continuations=continuations), None
 
     def _left(self) -> float:
-        """Seconds of the turn; TimedOut where there are none."""
+        """The seconds that are left for the turn; TimedOut if there are none."""
         if not self.budget.seconds:
             return LONGEST
         now = self.clock.monotonic()
@@ -164,21 +164,21 @@ class AgentLoop(Struct, kw_only=True):
         self.emit(Told(text=text), step=self.work.step)
 
     def _refuse_more(self, spent: Spent) -> None:
-        """A budget stops a turn before the next request, not in the middle of one."""
+        """Stops the turn before a request if its budget is used up."""
         total, limit = self.spent + spent, self.budget
         tokens = total.input + total.output
         if (limit.tokens and tokens >= limit.tokens) or (limit.cost and total.cost >= limit.cost):
             raise _over(ModelFailed, kind="over_budget", tokens=tokens, cost=round(total.cost, 6))
 
     def _tell(self, done: Completion) -> Spent:
-        """What the requests took that led to an answer, each of which is an event."""
+        """Emits the usage of requests that led to an answer."""
         for one in done.tried:
             self._use(one.model, one.spent)
         self._use(done.model, done.spent)
         return done.taken
 
     def _lost(self, error: KernelError) -> None:
-        """What requests took that led to no answer."""
+        """Emits the usage of requests that failed."""
         for one in tried_of(error.data):
             self._use(one.model, one.spent)
             self.progress = replace(self.progress, spent=self.progress.spent + one.spent)
@@ -188,7 +188,7 @@ class AgentLoop(Struct, kw_only=True):
             self.emit(Usage(model=model, skill=self.work.skill, **usage_facts(spent)), step=self.work.step)
 
     async def _called(self, progress: AgentState, calls: tuple[ToolCall, ...]) -> AgentState:
-        """Each call is answered, in order, so that none is left open."""
+        """Carries out the calls in order; every call gets an answer."""
         self.progress = progress  # what is done is kept call by call, whatever ends it
         for at, call in enumerate(calls):
             try:
@@ -206,12 +206,12 @@ class AgentLoop(Struct, kw_only=True):
         return replace(self.progress, rounds=progress.rounds + 1)
 
     def _work_of(self, call: ToolCall) -> AgentTask:
-        """With what is known of a call that was under way when the process ended."""
+        """Adds what is known about a call that was under way when the process ended."""
         held = self.progress
         return replace(self.work, begun=call.id, intent=held.intent) if held.begun == call.id else self.work
 
     def _left_out(self, call: ToolCall) -> ToolAnswer:
-        """Two failures in a row end it, and an answer has its limit; what is left is answered and not done."""
+        """Two failures in a row end the loop, and an answer has a limit of calls; the rest is not carried out."""
         return ToolAnswer(text=say("tool.left_out", self.work.language, tool=call.name), failed=True)
 
     def _declined(self, call: ToolCall) -> ToolAnswer | None:
@@ -259,19 +259,19 @@ class AgentLoop(Struct, kw_only=True):
 
 
 def _over(error: type[KernelError], **facts: Any) -> KernelError:
-    """The error of a limit of the turn."""
+    """The error for an exceeded limit of the turn."""
     message, hint = failure_text(facts)
     return error(message, hint=hint, **facts)
 
 
 def _stood_in(done: Completion, language: Language) -> tuple[str, ...]:
-    """A sentence for each model that failed, where another one answered."""
+    """A sentence for each model that failed before another one answered."""
     failed = (one for one in done.tried if one.why)
     return tuple(say("model.fallback", language, model=done.model, why=one.why) for one in failed)
 
 
 def _key(call: ToolCall) -> str:
-    """The same for the same tool with the same arguments, however they are written."""
+    """A key that is equal for equal calls, however their arguments are written."""
     body = json.dumps([call.name, arguments_of(call) or call.arguments], sort_keys=True)
     return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()
 
@@ -281,7 +281,7 @@ def _never(_value: str) -> None:
 
 
 def arguments_of(call: ToolCall) -> dict[str, object] | None:
-    """None where they are not a JSON object."""
+    """The arguments, or None if they are not a JSON object."""
     try:
         held = json.loads(call.arguments or "{}", parse_constant=_never)
         json.dumps(held, ensure_ascii=False).encode()  # half a character is none
@@ -291,13 +291,13 @@ def arguments_of(call: ToolCall) -> dict[str, object] | None:
 
 
 def _without(progress: AgentState, last: ChatMessage) -> AgentState:
-    """A call that nobody answers is none."""
+    """The state without calls that got no answer."""
     kept = (*progress.messages[:-1], *([replace(last, calls=(), wire="")] if last.text else []))
     return replace(progress, messages=kept)
 
 
 class _Pieces:
-    """Tells pieces of text at the blanks between them, so that what must not be shown can be seen whole."""
+    """Emits text in whole words, so that a secret is never split over two pieces."""
 
     def __init__(self, emit: Emit, step: int) -> None:
         self._emit, self._step, self._held = emit, step, ""

@@ -64,7 +64,7 @@ class TurnSummary(Struct, frozen=True, kw_only=True):
 def compose(
     decision: RouteDecision, plan: DispatchPlan, reports: Sequence[Report], told: TurnSummary, clock: Clock
 ) -> Reply:
-    """One reply. Where no agent ran, the kernel's own report says why."""
+    """Composes the reply. If no agent ran, the kernel's own report says why."""
     report = reports[-1] if reports else own_report(decision, told, clock)
     session = _following(decision, plan, reports, report, told, clock.now())
     return Reply(
@@ -83,12 +83,12 @@ def compose(
 
 
 def _is_answer(reports: Sequence[Report]) -> bool:
-    """Whether nothing was done but to answer (X-24)."""
+    """Whether the turn only answered a question (X-24)."""
     return all(report.target == DIRECT for report in reports)
 
 
 def own_report(decision: RouteDecision, told: TurnSummary, clock: Clock) -> Report:
-    """What the kernel answers itself: a question, a name that is not there, its abilities, or no model (X-33)."""
+    """The kernel's own answer: a question, an unknown name, its abilities, or that there is no model (X-33)."""
     language = told.request.language
     match decision.result:
         case NeedClarification() as asked:
@@ -123,7 +123,7 @@ def own_report(decision: RouteDecision, told: TurnSummary, clock: Clock) -> Repo
 
 
 def _planned(view: WorkflowView, told: TurnSummary, clock: Clock) -> Report:
-    """The plan, and that nothing was done yet (WFL-5, WFL-10)."""
+    """Shows the plan and says that nothing was done yet (WFL-5, WFL-10)."""
     language = told.request.language
     steps = [f"{step.text} → {step.skill} → {step.agent}_agent" for step in view.plan.steps]
     data: dict[str, Any] = {"reason": "plan", "required": ["approval"], "optional": [], "token": view.token}
@@ -178,18 +178,18 @@ def _following(
 
 
 def _written(reports: Sequence[Report], before: Session) -> tuple[str, ...]:
-    """The files that models left in their workspaces, those of this turn first; a skill's own report names none."""
+    """The files that models wrote to their workspaces, newest first. Files of skills with a command are not listed."""
     files = [str(one["path"]) for report in reports if report.by_model for one in report.data.get("written", ())]
     return tuple(dict.fromkeys((*files, *before.written)))[:MOST_FILES]
 
 
 def _tells_private(report: Report) -> bool:
-    """Of an order that only waits nothing was done yet, unless a model had begun with it."""
+    """A packet that only waits has done nothing yet, unless a model had started on it."""
     return report.private and (report.state != "pending" or bool(report.progress))
 
 
 def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]:
-    """SAF-7: the order that failed, with what it said of it, and those behind it."""
+    """The packet that failed, with its report, and the packets after it (SAF-7)."""
     failed = _packet_of(plan, reports)
     told = {**failed.params.optional, "error": reports[-1].summary}
     again = replace(failed, params=replace(failed.params, optional=told))
@@ -197,7 +197,7 @@ def _undone(plan: DispatchPlan, reports: Sequence[Report]) -> tuple[Packet, ...]
 
 
 def _said(report: Report, session: Session, told: TurnSummary, clock: Clock) -> tuple[Said, ...]:
-    """Both sides of a turn that came to something; nothing of one that ended in a question."""
+    """The history entries of a turn: message and answer, or nothing if it ended in a question."""
     if session.approval is not None or session.question is not None:
         return ()
     now = clock.now()
@@ -209,7 +209,7 @@ def _said(report: Report, session: Session, told: TurnSummary, clock: Clock) -> 
 def _approval(
     plan: DispatchPlan, reports: Sequence[Report], report: Report, told: TurnSummary, now: str
 ) -> PendingApproval | None:
-    """Orders that stopped for want of consent go on from where they stopped."""
+    """Packets that stopped for lack of consent continue where they stopped."""
     if report.state != "pending" or not report.subject:
         return None
     rest = (step.packets[0] for step in plan.steps[len(reports) :])
@@ -220,7 +220,7 @@ def _approval(
 
 
 def _workflow(told: TurnSummary, now: str) -> PendingApproval | None:
-    """A workflow that asks goes on from its journal, and needs no orders here."""
+    """A workflow that asks continues from its journal and needs no packets here."""
     if told.workflow is None or not told.waits_for:
         return None
     return PendingApproval(packets=(), subject=told.waits_for, asked_at=now, workflow=told.workflow.token)
@@ -256,14 +256,14 @@ def _question(decision: RouteDecision, report: Report, told: TurnSummary, now: s
 
 
 def _sticky(ran: Packet) -> Sticky | None:
-    """STK-1, STK-3: a skill by its name, an MCP server by its own."""
+    """Where follow-ups go: to a skill or an MCP server, by name (STK-1, STK-3)."""
     if ran.agent == "skills":
         return Sticky(agent="skills", target=ran.task_spec.target.partition(":")[2])
     return Sticky(agent="mcp", target=str(ran.params.value("server", ""))) if ran.agent == "mcp" else None
 
 
 def _packet_of(plan: DispatchPlan, reports: Sequence[Report]) -> Packet:
-    """The packet that the last report answers: the first of its step, or the candidate that stood in."""
+    """The packet of the last report: the first one of its step, or the candidate that replaced it."""
     packets = plan.steps[min(len(reports), len(plan.steps)) - 1].packets  # steps done earlier have none
     return next((packet for packet in packets if packet.task_spec.target == reports[-1].target), packets[0])
 
@@ -285,7 +285,7 @@ def _sections(
 
 
 def _action(packet: Packet) -> str:
-    """PKT-1, PKT-7: the call as document 002 writes it."""
+    """The call in the form of document 002 (PKT-1, PKT-7)."""
     prompt = packet.params.value("prompt") or f"{packet.task_spec.operation} {packet.task_spec.target}"
     return f'Task(subagent_type="{packet.agent}", prompt="{prompt}")'
 

@@ -25,7 +25,7 @@ FALLBACKS = 3  # INT-12
 
 
 def decide(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) -> RouteDecision:
-    """The one decision. A skill that was named and is not there is Unknown, never Direct (X-7, X-29)."""
+    """Makes the decision. A skill that was named and does not exist is Unknown, never Direct (X-7, X-29)."""
     unreadable = [file for file in request.files if file.problem]
     if unreadable:
         result: RouteResult = Unknown(
@@ -62,7 +62,7 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
 
 
 def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:
-    """At most three, each with its number; the answer is a number, a name, or no (X-45)."""
+    """Offers at most three skills with numbers; the answer is a number, a name, or no (X-45)."""
     options = found.offered or tuple(candidate.name for candidate in found.candidates[:FALLBACKS])
     if len(options) == 1:
         question = say("ask.use", request.language, name=options[0])
@@ -74,7 +74,7 @@ def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:
 
 
 def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:
-    """Nothing is dropped in silence: several instructions end in a question."""
+    """Asks which of several instructions to carry out, so that none is dropped silently."""
     options = tuple(command.original_string for command in request.commands)
     return NeedClarification(
         question=say("ask.one_instruction", request.language, options=" | ".join(options)), options=options
@@ -94,6 +94,6 @@ def _named(action: Skills, catalogue: Catalogue) -> RouteResult:
 
 
 def _switched_off(name: str, catalogue: Catalogue) -> str:
-    """The skill of that name that is there and disabled, empty for none."""
+    """The name of the disabled skill with this name, or empty."""
     every = catalogue.list_resources(enabled_only=False)
     return next((one.name for one in every if one.type == "skill" and fold(one.name) == fold(name)), "")

@@ -49,7 +49,7 @@ class DispatchDeps(Struct, frozen=True, kw_only=True):
 
 
 async def deliver(plan: DispatchPlan, delivery: DispatchDeps, emit: Emit) -> tuple[Report, ...]:
-    """One report a step that was started; the last one says how it ended."""
+    """Dispatches the steps in order and returns one report for each started step."""
     reports: list[Report] = []
     for step in plan.steps:
         report = await _step(step, delivery, emit)
@@ -60,7 +60,7 @@ async def deliver(plan: DispatchPlan, delivery: DispatchDeps, emit: Emit) -> tup
 
 
 async def _step(step: DispatchStep, delivery: DispatchDeps, emit: Emit) -> Report:
-    """X-6: the next candidate only where this one was not found, not loadable or recoverable, and changed nothing."""
+    """Tries the next candidate if this one was not found, not loadable or recoverable, and changed nothing (X-6)."""
     if not step.packets:
         return nothing_ready(delivery)
     tried: list[tuple[Packet, Report]] = []
@@ -92,7 +92,7 @@ async def _one(packet: Packet, delivery: DispatchDeps, emit: Emit) -> Report:
 
 
 async def _worked_on(begun: StartedStep, specialist: Specialist, emit: Emit) -> Report:
-    """X-37: with `on_error: fix` what is not accepted is done once more, unless something was changed already."""
+    """With `on_error: fix`, repeats what was not accepted once, unless something was changed already (X-37)."""
     report = await specialist.work(begun.packet, begun.report, emit)
     found = checked(begun.packet, report)
     if begun.packet.return_spec.on_error != "fix" or found.state != "error" or report.effects or report.unanswered:
@@ -101,7 +101,7 @@ async def _worked_on(begun: StartedStep, specialist: Specialist, emit: Emit) -> 
 
 
 async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedStep:
-    """Hands it to its agent, if it has one, and waits."""
+    """Sends the packet to its agent, if it has one, and waits for the answer."""
     started, report = emit(StepStarted(agent=packet.agent, packet=_shown(packet)), step=packet.context.step), None
     _announce(packet, delivery, emit, started.seq)
     if packet.agent != KERNEL:
@@ -115,12 +115,12 @@ async def begin(packet: Packet, delivery: DispatchDeps, emit: Emit) -> StartedSt
 
 
 def wants_model(begun: StartedStep, delivery: DispatchDeps) -> bool:
-    """Whether it is a message without a skill, or a prompt that is ready."""
+    """Whether a model must work on it: a message without a skill, or a prepared prompt."""
     return begun.report is None or _is_ready(begun.packet, begun.report, delivery)
 
 
 def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) -> Report:
-    """The report as the person gets it: checked, without secrets, no longer than it may be, and told."""
+    """The final report: validated, redacted, limited in size, and emitted as an event."""
     packet, number = begun.packet, begun.packet.context.step
     report = _redacted(checked(packet, report), delivery.redact)
     report = _fitted(packet, _failed_as_asked(packet, report, delivery), delivery)
@@ -139,21 +139,21 @@ def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) 
 
 
 def _shown(packet: Packet) -> dict[str, Any]:
-    """Without what it had come to before it waited, which stands in the log already."""
+    """The packet without its earlier progress, which is in the log already."""
     body = packet.to_dict()
     body["params"]["optional"].pop(PROGRESS, None)
     return body
 
 
 def _is_ready(packet: Packet, report: Report, delivery: DispatchDeps) -> bool:
-    """Whether it is a prompt that a model can work on now; what a command prints may look like one and is none."""
+    """Whether the report is a prepared prompt; the output of a command may look like one but is not."""
     if packet.agent != "skills" or report.state != "success" or "prompt" not in report.data:
         return False
     return delivery.describe(packet.task_spec.target)[0] == "B"
 
 
 def _redacted(report: Report, redact: Redact) -> Report:
-    """Before anything of it is kept, shown or handed on."""
+    """The report without secrets, before it is stored, shown or passed on."""
     effects = tuple(redact(list(report.effects)))
     return replace(
         report, summary=redact(report.summary), data=redact(report.data), raw=redact(report.raw), effects=effects
@@ -161,7 +161,7 @@ def _redacted(report: Report, redact: Redact) -> Report:
 
 
 def checked(packet: Packet, report: Report) -> Report:
-    """X-37: the success criterion, then the fields that must be there."""
+    """Checks the success criterion, then the required fields (X-37)."""
     if report.state not in {"success", "partial"}:
         return report
     rule = packet.constraints.validation
@@ -222,7 +222,7 @@ def _matches(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def _announce(packet: Packet, delivery: DispatchDeps, emit: Emit, parent: int) -> None:
-    """The last stages of the funnel: loaded and active; for other agents the tool that is called."""
+    """Emits the last stages of the funnel, loaded and active, or the tool call of another agent."""
     name = _skill_name(packet)
     if name:
         kind, digest = delivery.describe(packet.task_spec.target)
@@ -252,13 +252,13 @@ _KINDS_OF_ERROR = frozenset({"type", "code", "exit_code", "status", "elapsed", "
 
 
 def _offloaded(packet: Packet, report: Report, delivery: DispatchDeps) -> str:
-    """Where the whole of a report is now."""
+    """Stores the whole report in a file and returns its path."""
     whole = json.dumps({"data": dict(report.data), "raw": report.raw}, ensure_ascii=False, indent=1)
     return delivery.offload(packet, whole)
 
 
 def _fitted(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:
-    """RET-8's output in a file where it is too long to carry."""
+    """Moves output that is too long to a file (RET-8)."""
     size = len(report.raw or "") + len(json.dumps(report.data, ensure_ascii=False, default=str))
     if size <= OFFLOAD_AT:
         return report
@@ -276,7 +276,7 @@ def _fitted(packet: Packet, report: Report, delivery: DispatchDeps) -> Report:
 
 
 def _all_failed(tried: Sequence[tuple[Packet, Report]]) -> Report:
-    """CAN-6: the type, the list that was tried, and the reason."""
+    """The report if every candidate failed: type, tried candidates, reason (CAN-6)."""
     packet, last = tried[-1]
     names = [packet.task_spec.target for packet, _ in tried]
     text = say("candidates.failed", packet.context.language, tried=", ".join(names), reason=last.summary)
@@ -291,7 +291,7 @@ def _all_failed(tried: Sequence[tuple[Packet, Report]]) -> Report:
 
 
 def nothing_ready(delivery: DispatchDeps, language: Language = "en") -> Report:
-    """What is told of a step that nothing can do."""
+    """The report of a step that no agent can carry out."""
     text = say("candidates.none", language)
     meta = Meta(agent="kernel", time=0, ts=delivery.clock.now())
     return Report(state="error", summary=text, meta=meta, data={"type": "NoCandidate", "msg": text}, private=False)

@@ -18,7 +18,7 @@ from navigator_kernel.values.route import Intent, NeedClarification, RouteDecisi
 
 
 def narrate(intent: Intent, decision: RouteDecision, offered: int) -> Iterator[Body]:
-    """The events, in order."""
+    """Yields the events in order."""
     yield SkillsOffered(count=offered)
     if intent.retrieval is not None:
         found = intent.retrieval

@@ -33,7 +33,7 @@ SKILL_LIMIT = 90.0  # seconds (AGT-8)
 def plan(
     decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext
 ) -> DispatchPlan | NeedClarification:
-    """The plan, empty where the kernel answers itself; dispatch is forbidden while something is missing (PKT-10)."""
+    """Builds the plan, empty if the kernel answers itself. Nothing is dispatched while a value is missing (PKT-10)."""
     match decision.result:
         case Skills() as skills:
             return _skills(skills, decision, request, catalogue, order)
@@ -73,14 +73,14 @@ def _skills(
 
 
 def _asks_itself(skill: SkillDef | None, order: TurnContext) -> bool:
-    """Whether a model works on it, which reads the message and asks for what is not in it (X-10)."""
+    """Whether a model works on the skill, which asks for missing values itself (X-10)."""
     return order.has_model and skill is not None and skill.kind == "B"
 
 
 def _fallbacks(
     decision: RouteDecision, request: PreprocessingResult, catalogue: Catalogue, order: TurnContext, at: int
 ) -> list[Packet]:
-    """CAN-1: the other candidates, as far as they need nothing that is missing."""
+    """The other candidates, if they need no missing value (CAN-1)."""
     packets: list[Packet] = []
     for name in decision.candidates:
         found = _resource(name, catalogue)
@@ -95,7 +95,7 @@ def _resource(name: str, catalogue: Catalogue) -> SkillDef | None:
 
 
 def _question(name: str, skill: SkillDef | None, held: Parameters, language: Language) -> NeedClarification:
-    """X-10: one question for all of it, in the words that the skill declares."""
+    """One question for all missing values, in the skill's own words (X-10)."""
     what = "; ".join(spec.prompt or spec.name for spec in held.missing)
     optional = tuple(spec.name for spec in (skill.required_params if skill else ()) if not spec.required)
     missing = tuple(spec.name for spec in held.missing)
@@ -133,12 +133,12 @@ def _skill_packet(
 
 
 def _block(handed: Handoff | None) -> list[str]:
-    """What the step before said, marked as such: a prompt has no other way to see it."""
+    """The output of the step before, marked as such, for the prompt."""
     return [f'<step number="{handed.step}">\n{handed.text}\n</step>'] if handed and handed.text else []
 
 
 def _cleaned(request: PreprocessingResult) -> str:
-    """What is left of the message; for files that only arguments named, their text."""
+    """The message without instructions, or the text of files that only arguments named."""
     if request.cleaned_content or not request.files:
         return request.cleaned_content
     return "\n\n".join(
@@ -147,7 +147,7 @@ def _cleaned(request: PreprocessingResult) -> str:
 
 
 def _lifecycle(action: Lifecycle, request: PreprocessingResult, order: TurnContext) -> DispatchPlan | NeedClarification:
-    """AGT-6: every skill command goes to the worker; one without its object is asked for it (PKT-9)."""
+    """Sends a skill command to the worker, or asks for its missing object (AGT-6, PKT-9)."""
     needed: Mapping[str, tuple[str, Any]] = {
         "install": ("source", action.source),
         "info": ("source", action.source),

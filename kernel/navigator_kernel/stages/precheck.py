@@ -15,7 +15,7 @@ ENOUGH = 10  # STA-3
 
 
 def precheck(catalogue: Catalogue, session: Session, hook: Callable[[int], object]) -> Notice | None:
-    """The reminder that is due, or None. A plugin's own notice goes first."""
+    """The notice to show, or None. A plugin's notice takes precedence."""
     if session.notice_shown:
         return None
     count = catalogue.count_own()

@@ -49,7 +49,7 @@ TOGETHER = 4 * 1024 * 1024  # characters of files that one message may take in, 
 
 
 class Preprocessor(Struct, frozen=True):
-    """PRE-2: the documents' interface, for callers outside a turn."""
+    """The interface of the source documents, for callers outside a turn (PRE-2)."""
 
     files: FileReader
 
@@ -58,12 +58,12 @@ class Preprocessor(Struct, frozen=True):
 
 
 def without_prefix(text: str) -> str:
-    """PRE-19: the message without 需求理解：."""
+    """The message without the prefix 需求理解： (PRE-19)."""
     return _PREFIX.sub("", text) if "需求理解" in text else text
 
 
 def preprocess(message: Message, files: FileReader) -> PreprocessingResult:
-    """The message taken apart. Files that cannot be read are kept with their problem, for a later stage to name."""
+    """Parses the message. Files that cannot be read are kept with their problem, for a later stage to report."""
     text = without_prefix(message.text)
     found = _Found(files)
     lines = [found.take_line(line) for line in text.split("\n")]
@@ -94,7 +94,7 @@ class _Found(Struct):
     _room: int = TOGETHER
 
     def take_line(self, line: str) -> str | None:
-        """The line, or None where it was an instruction as a whole."""
+        """The rest of the line, or None if the whole line was an instruction."""
         if line.lstrip(" \t").startswith("```"):
             self.fenced = not self.fenced
             return line
@@ -109,7 +109,7 @@ class _Found(Struct):
         return line
 
     def take_inline(self, text: str) -> tuple[str, str]:
-        """What is left for routing, and the same with files in place; neither is looked at again."""
+        """The text for routing, and the same text with files inserted; neither is parsed again."""
         bare: list[str] = []
         full: list[str] = []
         for index, part in enumerate(_FENCED.split(text) if "```" in text else [text]):

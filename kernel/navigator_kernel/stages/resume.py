@@ -112,7 +112,7 @@ def resume(message: Message, session: Session, now: str = "") -> Resumed:
 
 
 def _answered(message: Message, asked: PendingQuestion, free: Session) -> Resumed:
-    """The message that was asked about, with this answer."""
+    """The message that the question was about, with this answer added."""
     if asked.options and _NO.match(message.text):  # the message stays what it was, and no skill works on it
         plain = replace(message, text=asked.original, answers=asked.answers, plain=True)
         return Resumed(message=plain, session=free, rounds=asked.rounds)
@@ -133,12 +133,12 @@ def _answered(message: Message, asked: PendingQuestion, free: Session) -> Resume
 
 
 def is_interrupted(held: PendingApproval | None) -> bool:
-    """Whether a killed process left it."""
+    """Whether it comes from a killed process."""
     return held is not None and held.subject.startswith(INTERRUPTED)
 
 
 def _is_same(message: Message, held: PendingApproval) -> bool:
-    """Whether a message that was being worked on when the process was killed is sent once more."""
+    """Whether the message is the one that a killed process was working on."""
     return is_interrupted(held) and message.text.strip() == held.packets[0].task_spec.intent.strip()
 
 
@@ -147,7 +147,7 @@ def is_yes(text: str) -> bool:
 
 
 def asks_for_model(held: PendingApproval) -> bool:
-    """Whether a call of a model's waits, to which a person can also say why not."""
+    """Whether a model's call waits, which a person can also decline with a reason."""
     return bool(held.packets) and not is_interrupted(held) and with_refusal(held.packets[0], "") is not None
 
 
@@ -175,12 +175,12 @@ def _lasting(message: Message, held: PendingApproval) -> Lasting | None:
 
 
 def _with(grants: tuple[str, ...], *subjects: str) -> tuple[str, ...]:
-    """Agreements to bytes or to words can last; one to a plan or to a repetition is for that alone."""
+    """Adds consents that can last; consent to a plan or a repetition is for that alone."""
     return tuple(dict.fromkeys((*grants, *filter(is_lasting, subjects))))
 
 
 def _choice(text: str, options: Sequence[str]) -> str:
-    """The one of `options` that is meant by its name, by its place, or by a part of its name that no other has."""
+    """The option that the answer means: by name, by number, or by a unique part of its name."""
     if not options or len(text) > SAID:
         return ""
     hit = _PICK.match(text)

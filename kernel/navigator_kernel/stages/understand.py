@@ -56,7 +56,7 @@ _FOLLOW = lazy_compile(
 async def understand(
     request: PreprocessingResult, session: Session, router: Router, judge: Judge | None = None
 ) -> Intent:
-    """The intent. A model is asked only where retrieval leaves doubt, or where it is always to be (X-1)."""
+    """Finds the intent. Asks a model only if retrieval is uncertain, or if the settings say always (X-1)."""
     intent = understand_locally(request, session, router)
     found = intent.retrieval
     sure = intent.tier != "retrieval" or intent.action is not None
@@ -69,7 +69,7 @@ async def understand(
 
 
 def understand_locally(request: PreprocessingResult, session: Session, router: Router) -> Intent:
-    """Syntax, then exact names and verbs, then the conversation, then retrieval; synchronous to its core."""
+    """Finds the intent without a model: by syntax, names and verbs, the conversation, then retrieval."""
     if request.commands:
         return _intent(_spelled_out(request.commands[0]), "syntax", "instruction")
     if request.plain:
@@ -97,7 +97,7 @@ def understand_locally(request: PreprocessingResult, session: Session, router: R
 
 
 def matter(request: PreprocessingResult) -> str:
-    """What is wanted, with each file as its kind only: the names of folders say nothing of it."""
+    """The text for routing, in which only the type of each file is kept."""
     text = request.need
     for file in sorted(request.files, key=lambda file: -len(file.written)):
         text = text.replace(file.written, file.path.suffix.lstrip("."))
@@ -147,12 +147,12 @@ def _side_by_side(leaders: Sequence[Candidate], found: Retrieval) -> Intent:
 
 
 def _changes_nothing(text: str, session: Session) -> bool:
-    """Whether the message asks for what failed once more; anything else says what to change, or is a new matter."""
+    """Whether the message only repeats what failed; anything else is a change or a new request."""
     return is_retry(text) or mark(text) == session.failed
 
 
 def is_release(text: str) -> bool:
-    """Whether the message frees the session (STK-2)."""
+    """Whether the message ends the session's follow-ups (STK-2)."""
     return text.lstrip().lower().startswith(_RELEASED) and _RELEASE.match(text) is not None
 
 
@@ -175,12 +175,12 @@ def _follows(text: str, found: Retrieval, target: str) -> bool:
 
 
 def _another(found: Retrieval, target: str) -> bool:
-    """Whether another skill than `target` is clearly meant."""
+    """Whether the message clearly means another skill than `target`."""
     return found.band == "route" and found.candidates[0].name != target
 
 
 def _followed(text: str, sticky: Sticky, router: Router) -> Action:
-    """The same skill, or the same MCP server with what is now wanted of it."""
+    """The same skill or MCP server with the new message."""
     if sticky.agent != "mcp":
         return Skills(names=(sticky.target,))
     action = router.recognise(f"mcp {_FOLLOW.sub('', text).strip()} {sticky.target}")
@@ -203,7 +203,7 @@ def _intent(action: Action, tier: Tier, reason: str) -> Intent:
 
 
 def _judged(intent: Intent, judged: Judged) -> Intent:
-    """What a model chose; what it did not choose stands behind it."""
+    """The intent that a model chose; the other candidates come after it."""
     others = intent.retrieval.candidates if intent.retrieval else ()
     names = tuple(one.name for one in others if one.name not in judged.skills)[:3]
     if judged.skills:
