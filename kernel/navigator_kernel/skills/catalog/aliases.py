@@ -41,7 +41,7 @@ def sidecar_path(inner: Path, name: str) -> Path:
 
 
 def skill_folder(sidecar: str) -> str:
-    """The folder of the skill that the file at `sidecar` is of."""
+    """The skill's folder for the sidecar file `sidecar`."""
     folder, name = os.path.split(sidecar)
     return os.path.join(os.path.dirname(folder), name.removesuffix(SIDECAR))  # noqa: PTH118, PTH120 - of a thousand, in a fifth of the time
 
@@ -61,13 +61,13 @@ def sidecar_bytes(skill: SkillDef, name: str, held: bytes | None) -> bytes | Non
 
 
 def with_examples(held: bytes | None, examples: Sequence[str]) -> bytes:
-    """What the file is to hold with these examples in place of those that it had. Damaged where it cannot be read."""
+    """The file's new content with these examples. Damaged if it cannot be read."""
     read = _read(held)
     return _written(_listed(read, "aliases"), _listed(read, "words"), list(examples))
 
 
 def kept_examples(held: bytes | None) -> list[str]:
-    """Damaged where the file cannot be read."""
+    """Reads the file; Damaged if that fails."""
     return _listed(_read(held), "examples", EXAMPLE)
 
 
@@ -86,7 +86,7 @@ def _written(aliases: Sequence[str], words: Sequence[str], examples: Sequence[st
 
 
 def with_sidecar(skill: SkillDef, path: Path) -> SkillDef:
-    """`skill` as it is found with what the file at `path` says; as it is where that cannot be read."""
+    """`skill` with the words and examples of the file at `path`; unchanged if it cannot be read."""
     try:
         held = json.loads(read_bounded(path, SIZE_LIMIT))
         aliases, words = _listed(held, "aliases"), _listed(held, "words")
@@ -104,7 +104,7 @@ def with_sidecar(skill: SkillDef, path: Path) -> SkillDef:
 
 
 def other_words(texts: Sequence[str]) -> list[str]:
-    """The words of `texts` in the other language, each once: of the first text, a name, also all of them together."""
+    """The words of `texts` in the other language, each once; of the first text, a name, also the whole."""
     found: list[str] = []
     for at, text in enumerate(texts):
         told = [_chinese(run) if isinstance(run, list) else _english(run) for run in _runs(text)]
@@ -123,7 +123,7 @@ def other_words(texts: Sequence[str]) -> list[str]:
 
 
 def _is_kept(word: str) -> bool:
-    """Whether a word that the glossary does not have is one in both languages: `PDF`, `v2`."""
+    """Whether an unknown word is the same in both languages: `PDF`, `v2`."""
     return word.isascii() and len(word) <= 5
 
 
@@ -147,7 +147,7 @@ def _runs(text: str) -> Iterator[list[str] | str]:
 
 
 def _chinese(words: Sequence[str]) -> list[tuple[str, bool]]:
-    """Each word or known phrase of English in Chinese, and whether the glossary has it; the longest phrase first."""
+    """Each English word or phrase in Chinese, longest phrase first, and whether the glossary has it."""
     known, found, at = _glossary()[0], [], 0
     while at < len(words):
         for count in range(min(_LONGEST, len(words) - at), 0, -1):
@@ -160,7 +160,7 @@ def _chinese(words: Sequence[str]) -> list[tuple[str, bool]]:
 
 
 def _english(run: str) -> list[tuple[str, bool]]:
-    """The same of a run of Chinese; what the glossary does not have is passed over, and spoils the whole."""
+    """The same for Chinese; unknown parts are skipped, and the whole then counts as unknown."""
     known, found, at = _glossary()[1], [], 0
     while at < len(run):
         for end in range(min(len(run), at + 8), at, -1):
@@ -176,7 +176,7 @@ def _english(run: str) -> list[tuple[str, bool]]:
 
 @cache
 def _glossary() -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """English to Chinese, and back: of several words for one the first."""
+    """The glossary from English to Chinese and back; the first of several translations."""
     text = Path(__file__).with_name("glossary.tsv").read_text("utf-8")
     pairs = [line.split("\t") for line in text.splitlines()]
     back: dict[str, str] = {}
@@ -186,7 +186,7 @@ def _glossary() -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 def _listed(held: Any, key: str, length: int = LENGTH) -> list[str]:
-    """The strings of a list in `held`, cleaned; ValueError where it is no such thing."""
+    """The strings of a list in `held`, cleaned; ValueError if it is not a list of strings."""
     found = held.get(key, []) if isinstance(held, dict) else None
     if not isinstance(found, list):
         raise ValueError(f"{key} is not a list")  # noqa: TRY004 - as for JSON that is none

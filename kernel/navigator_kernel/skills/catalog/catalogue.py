@@ -74,7 +74,7 @@ class ResourceCatalogue(Struct):
 
     @contextmanager
     def once(self) -> Iterator[None]:
-        """Within it each file is looked at once, at its beginning: one message sees one state."""
+        """Inside it, each file is checked once, at the beginning, so that a message sees one state."""
         self._all()
         with self.glance(0):
             yield
@@ -84,17 +84,17 @@ class ResourceCatalogue(Struct):
         return held is not None and held.enabled
 
     def list_resources(self, *, enabled_only: bool = True) -> tuple[SkillDef, ...]:
-        """Every resource, by name; disabled ones only when asked for (REG-4)."""
+        """All resources by name, disabled ones only on request (REG-4)."""
         held = self._all().values()
         return tuple(sorted((r for r in held if r.enabled or not enabled_only), key=lambda r: (r.type, r.name)))
 
     def find(self, name: str, type: ResourceType = "skill") -> SkillDef | None:
-        """By exact name, folded name, then alias; never a disabled one."""
+        """Finds an enabled resource by name, case-folded name, then alias."""
         exact = self._all().get(f"{type}:{name}")
         return exact if exact is not None and exact.enabled else self._folded.get((type, fold(name)))
 
     def suggest(self, name: str, k: int = 3) -> tuple[str, ...]:
-        """The `k` nearest names, nearest first."""
+        """The `k` most similar names, most similar first."""
         from difflib import SequenceMatcher  # 5 ms, and only for a mistake
 
         wanted = fold(name)
@@ -108,7 +108,7 @@ class ResourceCatalogue(Struct):
         return tuple(other for other in near[:k] if nearness(other)[0] or nearness(other)[1] >= 0.5)
 
     def create_executor(self, namespace: str) -> SkillExecutor:
-        """CAN-2, CAN-3: SkillNotFound where it is not there, NotLoadable where it cannot be used."""
+        """Creates an executor; SkillNotFound or NotLoadable (CAN-2, CAN-3)."""
         held = self._all().get(namespace)
         name = namespace.partition(":")[2]
         if held is None or not held.enabled:
@@ -120,7 +120,7 @@ class ResourceCatalogue(Struct):
         return self._executor(held)
 
     def standing(self, skill: SkillDef) -> Standing:
-        """How far the person accepts `skill` as its bytes are now; one whose bytes cannot be read is unknown."""
+        """How far the person trusts `skill` as it is now; `unknown` if it cannot be read."""
         try:
             return self._executor(skill).standing
         except KernelError:
@@ -132,7 +132,7 @@ class ResourceCatalogue(Struct):
         return SkillExecutor(skill=skill, agreed=self.agreed, shipped=self.is_shipped(skill))
 
     def count(self) -> int:
-        """How many skills there are (STA-2): by the folders' own times, files unread (X-13)."""
+        """The number of skills, from the folders' times without reading files (STA-2, X-13)."""
         listings = [self._listings[root] for root in self.roots if root.type == "skill"]
         return len({name for listing in listings for name in listing.names()})
 
@@ -144,12 +144,12 @@ class ResourceCatalogue(Struct):
         return len(names - self.disabled() - self.shipped.keys())
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What the reader noticed, files that could not be used first."""
+        """The diagnostics of reading, unusable files first."""
         held = self._all().values()
         return tuple(self._notes) + tuple(note for resource in held for note in resource.diagnostics)
 
     def is_shipped(self, skill: SkillDef) -> bool:
-        """Whether its bytes are those that this release ships, wherever they lie."""
+        """Whether the skill's files equal those that this release ships."""
         if skill.folder is None or skill.name not in self.shipped:
             return False
         from navigator_kernel.skills.catalog.digest import shipped_digest
@@ -157,7 +157,7 @@ class ResourceCatalogue(Struct):
         return shipped_digest(skill.folder) == self.shipped[skill.name]
 
     def _all(self) -> dict[str, SkillDef]:
-        """The resources as the files are now: one `stat` a file, and reading only of what changed."""
+        """Reads the resources again: one `stat` a file, and only changed files are read."""
         disabled = self.disabled()
         known = self._glancing and self._key is not None and self._key[2] == disabled
         if known and all(one.is_as_it_was() for one in self._listings.values()):
@@ -223,7 +223,7 @@ class ResourceCatalogue(Struct):
 
 
 def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
-    """REG-9: a file that cannot be used is a coded diagnostic, never an exception."""
+    """Reads a file; an unusable one is a diagnostic with a code, never an exception (REG-9)."""
     from navigator_kernel.skills.formats.manifest import read_manifest  # most commands find what another has read
 
     folder = path.parent if path.name.lower() == "skill.md" else None
@@ -256,7 +256,7 @@ def _project(root: Root) -> Path:
 
 
 def _by_folded_name(found: Iterable[SkillDef]) -> dict[tuple[ResourceType, str], SkillDef]:
-    """Enabled resources by their folded names, then by aliases; a name wins over an alias."""
+    """Enabled resources by case-folded name and alias; a name wins over an alias."""
     index: dict[tuple[ResourceType, str], SkillDef] = {}
     enabled = [resource for resource in found if resource.enabled]
     for resource in enabled:

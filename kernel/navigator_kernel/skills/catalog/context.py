@@ -19,16 +19,16 @@ EMPTY = {"en": "no skill available yet", "zh": "暂无可用 skill"}  # RTE-23
 
 
 class SkillsContext(Struct):
-    """CTX-1..3. Loaded once and kept (CTX-5): a context is for one session."""
+    """The skills for a system prompt (CTX-1..3), loaded once for a session (CTX-5)."""
 
     skills: dict[str, SkillDef] = field(default_factory=dict)
 
     def register(self, skill: SkillDef) -> None:
-        """Adds a skill; one of the same name is replaced."""
+        """Adds a skill or replaces the one with its name."""
         self.skills[skill.name] = skill
 
     def load_from_directory(self, folder: Path) -> None:
-        """Adds every usable skill below `folder`; the others are left out (`catalogue.diagnostics` names them)."""
+        """Adds every usable skill below `folder` (see `catalogue.diagnostics` for the others)."""
         for skill in ResourceCatalogue(roots=(Root(path=folder, level="project"),)).list_resources():
             self.register(skill)
 

@@ -29,7 +29,7 @@ def file_digest(path: Path) -> str:
 
 
 def tree_digest(files: Iterable[InstalledFile]) -> str:
-    """The digest of a folder that holds exactly `files`, in any order."""
+    """The digest of a folder with exactly these files, in any order."""
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda file: file.path):
         line = f"{file.path}\0{file.mode:04o}\0{file.sha256}\n"
@@ -38,7 +38,7 @@ def tree_digest(files: Iterable[InstalledFile]) -> str:
 
 
 def folder_files(folder: Path) -> tuple[InstalledFile, ...]:
-    """Every file below `folder`, by path; Refused for links and special files, NotFound where it is not a folder."""
+    """Every file below `folder`, by path; Refused for links and special files, NotFound without a folder."""
     if folder.is_symlink():
         raise Refused(f"{str(folder)!r} is a link", hint="use the folder that it points to")
     if not folder.is_dir():

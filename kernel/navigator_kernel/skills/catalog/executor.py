@@ -42,7 +42,7 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def _receipt(self) -> Receipt | None:
-        """None for what nobody installed; one that is damaged counts as none, and the skill is asked about."""
+        """The receipt, or None for a skill that was not installed or whose receipt is damaged."""
         folder = self.skill.folder
         if folder is None:
             return None
@@ -52,12 +52,12 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def claimed(self) -> str:
-        """Where its receipt says it came from: source, commit and folder (X-38). A clone can bring any receipt."""
+        """Source, commit and folder as the receipt says (X-38). A clone can bring any receipt."""
         return clean(self._receipt.origin, lines=False) if self._receipt else ""
 
     @cached_property
     def origin(self) -> str:
-        """The claimed origin where an install command of this person recorded it for these bytes, else empty (X-43)."""
+        """The claimed origin if this person's install command recorded it for these files, else empty (X-43)."""
         if not self.claimed:
             return ""
         recorded = install_subject(self.skill.name, self.claimed, self.digest) in self.agreed()
@@ -65,19 +65,19 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def standing(self) -> Standing:
-        """What tools, prompts, hooks and MCP answers are checked against."""
+        """How far the person trusts the skill; tools, prompts, hooks and MCP answers depend on it."""
         if self.shipped:
             return "trusted"
         return standing_of(self.skill.name, self.claimed, self.digest, self.agreed())
 
     @property
     def is_changed(self) -> bool:
-        """Whether its bytes are not those that were installed."""
+        """Whether the skill's files differ from what was installed."""
         return self._receipt is not None and self._receipt.digest != self.digest
 
     @cached_property
     def packages(self) -> tuple[str, ...]:
-        """The Python packages that its command needs; Refused or NotLoadable where they cannot be had as packages."""
+        """The packages that the command needs; Refused or NotLoadable for an invalid declaration."""
         from navigator_kernel.skills.formats.dependencies import declared  # only where one runs
 
         return declared(self.skill) if self.skill.kind == "A" else ()
@@ -93,12 +93,12 @@ class SkillExecutor(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def consent(self) -> str:
-        """What a yes to its command is bound to."""
+        """The subject of consent to the command."""
         return consent_subject("type_a", self.skill.name, self.digest, self.origin, self.wants)
 
     @property
     def dynamic(self) -> tuple[str, ...]:
-        """The commands in its text whose output belongs there, where its manifest says that there are any (X-4)."""
+        """The commands in its text whose output is inserted, if its manifest allows that (X-4)."""
         return commands_in(self.skill.sop) if self.skill.dynamic and self.skill.kind == "B" else ()
 
     def prompt(

@@ -27,7 +27,7 @@ class Listing(Struct):
     _chosen: dict[str, str] = field(default_factory=dict)
 
     def files(self) -> list[tuple[str, Stamp]]:
-        """Path and stamp of each file, by name."""
+        """Yields path and stamp of each file, by name."""
         top = f"{self.folder}{os.sep}"
         found: list[tuple[str, Stamp]] = []
         for name in self._names():
@@ -49,7 +49,7 @@ class Listing(Struct):
         return markdown + [name for name in folders if top + name in self._chosen or self._manifest(top + name)]
 
     def is_as_it_was(self) -> bool:
-        """Whether nothing came or went since it was last looked at."""
+        """Whether the folder's entries are the same as at the last check."""
         try:
             return os.stat(self.folder).st_mtime_ns == self._stamp
         except OSError:
@@ -66,7 +66,7 @@ class Listing(Struct):
         return self._entries
 
     def _manifest(self, path: str) -> tuple[str, Stamp] | None:
-        """The one of the two spellings that is there; the one that was there last time is asked first."""
+        """The existing one of two spellings; the one found last time is tried first."""
         known = self._chosen.get(path)
         for name in (known, *_MANIFESTS) if known else _MANIFESTS:
             if name and (stamp := _stamp(f"{path}{os.sep}{name}")):
@@ -76,14 +76,14 @@ class Listing(Struct):
 
 
 class Sidecars(Struct):
-    """The files of aliases in `folder`, a level's own folder beside its receipts."""
+    """The sidecar files in `folder`, beside a level's receipts."""
 
     folder: Path
     _stamp: int = -1
     _names: tuple[str, ...] = ()
 
     def files(self) -> tuple[tuple[str, Stamp], ...]:
-        """Path and stamp of each."""
+        """Yields path and stamp of each file."""
         try:
             changed = os.stat(self.folder).st_mtime_ns
             if changed != self._stamp:
@@ -96,7 +96,7 @@ class Sidecars(Struct):
 
 
 def _scanned(folder: Path, *, folders: bool) -> tuple[str, ...]:
-    """Entries that may be resources: Markdown files, and folders that have a manifest or may still get one."""
+    """Entries that may be resources: Markdown files and folders."""
     with os.scandir(folder) as entries:
         held = [entry for entry in entries if not entry.name.startswith(".")]
         return tuple(sorted(entry.name for entry in held if entry.name.endswith(".md") or (folders and entry.is_dir())))

@@ -59,11 +59,11 @@ class InstallScope(NamedTuple):
 
     @property
     def backups(self) -> Path:
-        """Folders that an update replaced although they had been edited."""
+        """The folder of backups of edited skills that an update replaced."""
         return self.inner / "backups"
 
     def told(self, path: Path) -> str:
-        """`path` relative to `base` with `/`, or whole where it lies elsewhere."""
+        """`path` relative to `base`, or unchanged if it lies elsewhere."""
         return path.relative_to(self.base).as_posix() if path.is_relative_to(self.base) else str(path)
 
 
@@ -92,7 +92,7 @@ def prepare(place: InstallScope, writer: Writer) -> None:
 
 
 def refuse_escape(place: InstallScope) -> None:
-    """Refused where a link leads a level's folder out of its base: a repository must not choose what is written."""
+    """Refused if a link leads a level's folder out of its base: a repository must not choose where to write."""
     real, base = os.path.realpath(place.inner), os.path.realpath(place.base)
     if not Path(real).is_relative_to(base):
         raise Refused(f"{str(place.skills)!r} leads out of {str(place.base)!r}", hint="remove the link")

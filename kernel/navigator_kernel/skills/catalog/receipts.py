@@ -19,7 +19,7 @@ _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
 
 def read_receipts(place: InstallScope, damaged: list[str] | None = None) -> Mapping[str, Receipt]:
-    """Every receipt by name. Damaged at the first that cannot be read, or its name added to `damaged`."""
+    """All receipts by name. An unreadable one raises Damaged, or its name is added to `damaged`."""
     found: dict[str, Receipt] = {}
     for path in sorted(place.inner.glob("*.json")):
         try:
@@ -33,12 +33,12 @@ def read_receipts(place: InstallScope, damaged: list[str] | None = None) -> Mapp
 
 
 def read_receipt(place: InstallScope, name: str) -> Receipt | None:
-    """The receipt of the skill in the folder `name`, None where there is none; Damaged where it cannot be read."""
+    """The receipt of skill `name`, or None; Damaged if it cannot be read."""
     return receipt_in(place.inner, name)
 
 
 def receipt_in(inner: Path, name: str) -> Receipt | None:
-    """The same where only the folder of receipts is known."""
+    """The same, given the folder of receipts."""
     if not NAME.fullmatch(name):
         return None
     path = inner / f"{name}.json"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Root(NamedTuple):
-    """One folder of resources. Skills are folders with a SKILL.md, or single `.md` files; the rest single files."""
+    """A folder of resources. Skills are folders with a SKILL.md or single `.md` files; other resources are files."""
 
     path: Path
     level: Level

@@ -31,7 +31,7 @@ class Hit(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """A keyword as names have it, and as texts do."""
+    """A keyword in the forms of names and of texts."""
 
     folded: str
     plain: str
@@ -66,7 +66,7 @@ def search(
 
 
 def _documented(skill: SkillDef, name: str, words: Sequence[_Word], *, exact: bool) -> tuple[_Match, int]:
-    """The best match of any keyword, 0 for none, and how many match."""
+    """The best match of any keyword, 0 without a match, and how many keywords match."""
     found = [match for word in words if (match := _match(skill, name, word))]
     return max([*found, (100, "exact") if exact else (0, "")]), len(found)
 
@@ -88,7 +88,7 @@ def _match(skill: SkillDef, name: str, word: _Word) -> _Match | None:
 def _other(
     skill: SkillDef, name: str, words: Sequence[_Word], rank: Mapping[str, int], sure: Collection[str]
 ) -> _Match:
-    """What is below the documented steps."""
+    """The score below the documented steps."""
     best = (0, "")
     if skill.name in rank:
         stands = any(_stands(word.plain, skill.sop) for word in words)

@@ -18,7 +18,7 @@ _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
 
 def disabled_names(state: Path) -> frozenset[str]:
-    """The names that are off; Damaged where the file cannot be read."""
+    """The disabled names; Damaged if the file cannot be read."""
     path = switches_path(state)
     try:
         names = json.loads(read_bounded(path, _SIZE_LIMIT))["disabled"]
@@ -31,7 +31,7 @@ def disabled_names(state: Path) -> frozenset[str]:
 
 
 def set_enabled(state: Path, name: str, writer: Writer, *, on: bool) -> bool:
-    """Whether anything changed."""
+    """Enables or disables a skill, and returns whether that was a change."""
     writer.make_folder(state)
     with file_lock(state / "disabled.lock"):
         before = disabled_names(state)

@@ -18,7 +18,7 @@ _SIZE_LIMIT = 4 * 1024 * 1024  # bytes
 
 
 def use_counts(state: Path) -> Mapping[str, int]:
-    """Uses by folded name; none where nothing was counted or the file cannot be read: a bonus is no reason to fail."""
+    """Uses by case-folded name; empty if the file cannot be read, as a bonus must not fail a search."""
     return _read(state / "usage.json") or {}
 
 
@@ -40,7 +40,7 @@ def add_use(state: Path, name: str, writer: Writer) -> int:
 
 
 def _read(path: Path) -> dict[str, int] | None:
-    """None for a file that cannot be read."""
+    """Reads the file, or returns None."""
     try:
         uses = json.loads(read_bounded(path, _SIZE_LIMIT))["uses"].items()
     except FileNotFoundError:

@@ -31,7 +31,7 @@ MANY = 16  # skills from which threads are worth their start
 
 
 def refuse_damage(place: InstallScope) -> None:
-    """Damaged where a record that a change would rewrite cannot be read."""
+    """Damaged if a record cannot be read that a change would rewrite."""
     read_rows(place.database)
     read_lock(place.lock)
     read_receipts(place)
@@ -90,7 +90,7 @@ def commit_changes(
 
 
 def _recorded(place: InstallScope, coming: Sequence[PlannedSkill], going: Sequence[str], doors: InstallDeps) -> None:
-    """Before it happens: what cannot be recorded does not."""
+    """Records the change before it happens; if that fails, it does not happen."""
     if coming or going:
         came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
         for plan in coming:
@@ -102,7 +102,7 @@ def _recorded(place: InstallScope, coming: Sequence[PlannedSkill], going: Sequen
 
 
 def _agreed(subjects: Sequence[str], coming: Sequence[PlannedSkill], doors: InstallDeps) -> None:
-    """A record of consents that cannot be written undoes no change: what is not in it is asked about."""
+    """Stores the consents of the command. A failure does not undo the change: the person is asked later."""
     granted = [subject for plan in coming for subject in plan.granted]
     consents = doors.consents() if subjects or granted else None
     with suppress(KernelError):
@@ -113,7 +113,7 @@ def _agreed(subjects: Sequence[str], coming: Sequence[PlannedSkill], doors: Inst
 
 
 def check_changes(place: InstallScope, decide: Callable[[Mapping[str, Receipt]], object]) -> None:
-    """All the checks of `apply`, and nothing else."""
+    """Runs all checks of `commit_changes` and changes nothing."""
     refuse_escape(place)
     refuse_damage(place)
     decide(read_receipts(place))
@@ -127,7 +127,7 @@ def _derive(
     gone: Sequence[str],
     doors: InstallDeps,
 ) -> None:
-    """The lock and the database are written again from the receipts; the lock as it was is kept for `rollback`."""
+    """Writes the lock and the database from the receipts; the old lock is kept for `rollback`."""
     lock = lock_bytes(read_lock(place.lock), receipts.values(), gone)
     change.write("lock", lock)
     change.write("database", records_bytes(place, receipts, coming=coming))
@@ -161,7 +161,7 @@ def _stage(plans: Sequence[PlannedSkill], folders: Sequence[Path], writer: Write
 
 
 def _stage_one(plan: PlannedSkill, folder: Path, writer: Writer) -> None:
-    """Proved to be what was read."""
+    """Writes the files of a skill and checks their digest."""
     writer.write_new(folder, {file.path: (plan.contents[file.path], file.mode) for file in plan.receipt.files})
     if folder_digest(folder) != plan.receipt.digest:
         raise IntegrityMismatch(f"skill {plan.receipt.name!r} was not written as it was read", hint="check the disk")

@@ -71,13 +71,13 @@ class InstallTransaction:
         )
 
     def folder(self, name: str, *, keep: str = "") -> Path:
-        """Where the new folder of skill `name` is to be made; its old one is kept as `keep` below `backups`."""
+        """The path for the new folder of skill `name`; the old folder is kept as `keep` below `backups`."""
         self._intent.folders[name] = keep
         self._intent.put.add(name)
         return self._intent.scratch / "new" / name
 
     def drop(self, name: str, *, keep: str = "") -> None:
-        """The folder of skill `name` leaves."""
+        """Removes the folder of skill `name`."""
         self._intent.folders[name] = keep
 
     def write(self, slot: str, data: bytes | None) -> None:
@@ -86,7 +86,7 @@ class InstallTransaction:
         self._data[slot] = data
 
     def commit(self) -> bool:
-        """Whether anything had to change. On an error everything is as it was, or a later command finishes it."""
+        """Commits; whether anything changed. After an error nothing has, or the next command completes it."""
         if self.is_empty:
             return False
         self._prepare()
@@ -102,7 +102,7 @@ class InstallTransaction:
         return True
 
     def _prepare(self) -> None:
-        """The intent, durable before the first move."""
+        """Writes the intent; it is durable before the first move."""
         scratch = self._intent.scratch
         self._writer.make_folder(scratch)
         for slot, data in self._data.items():
@@ -138,14 +138,14 @@ def _finish(place: InstallScope, writer: Writer) -> bool:
 
 
 def sweep(place: InstallScope, writer: Writer) -> int:
-    """Removes what broken-off changes left, under the lock; how many there were."""
+    """Removes the remains of interrupted changes, under the lock, and returns how many there were."""
     left = os.path.lexists(place.inner / INTENT)
     writer.remove(place.inner / INTENT)
     return int(left) + _tidy(place, writer)
 
 
 def _tidy(place: InstallScope, writer: Writer) -> int:
-    """Removes scratch folders, and the half-written files of a process that was killed; how many."""
+    """Removes scratch folders and half-written files of killed processes, and returns how many there were."""
     left = [path for path in place.inner.glob("change-*") if _SCRATCH.fullmatch(path.name)]
     left += [path for folder in (place.inner, place.locks) for path in folder.glob(HALF_WRITTEN)]
     for path in left:
@@ -155,7 +155,7 @@ def _tidy(place: InstallScope, writer: Writer) -> int:
 
 
 def _apply(intent: _Intent, place: InstallScope, writer: Writer, *, strict: bool) -> None:
-    """Goes on from wherever it was left: a step that is done is seen to be done."""
+    """Applies the intent; steps that are already done are skipped."""
     for name in intent.folders:
         new, old, target = _folders(intent, name, place)
         if name in intent.put and not os.path.lexists(new):
@@ -188,12 +188,12 @@ def _take_back(intent: _Intent, place: InstallScope, writer: Writer) -> None:
 
 
 def _folders(intent: _Intent, name: str, place: InstallScope) -> tuple[Path, Path, Path]:
-    """Where the new one is prepared, where the old one goes, and where both belong."""
+    """The paths of the new folder, of the old folder's backup, and of the skill."""
     return intent.scratch / "new" / name, intent.scratch / "old" / name, place.skills / name
 
 
 def _set(place: InstallScope, slot: str, data: bytes | None, writer: Writer, *, strict: bool) -> None:
-    """Somebody's own in place of a link stays, and is Refused where `strict`."""
+    """Writes or removes a link. A foreign file in its place is kept, and Refused if `strict`."""
     path = _path(place, slot)
     if not _is_link(slot):
         if held_bytes(path) != data:
@@ -208,7 +208,7 @@ def _set(place: InstallScope, slot: str, data: bytes | None, writer: Writer, *, 
 
 
 def _current(place: InstallScope, slot: str) -> bytes | None:
-    """Refused where somebody's own lies in place of a link."""
+    """Refused if a foreign file lies in place of a link."""
     path = _path(place, slot)
     if not _is_link(slot):
         return held_bytes(path)
@@ -228,7 +228,7 @@ def held_bytes(path: Path) -> bytes | None:
 
 
 def _path(place: InstallScope, slot: str) -> Path:
-    """The file of a slot; Refused for what is none, so that an intent can name nothing else."""
+    """The file of a slot; Refused for other names, so that an intent cannot name anything else."""
     kind, _, name = slot.partition("/")
     single = {"lock": place.lock, "database": place.database}
     named: Mapping[str, Callable[[], Path]] = {
@@ -246,7 +246,7 @@ def _path(place: InstallScope, slot: str) -> Path:
 
 
 def _read(place: InstallScope) -> _Intent | None:
-    """The intent on disk. None for one that was made elsewhere: a repository must not bring its own."""
+    """The intent on disk, or None if it was written elsewhere: a repository must not bring one."""
     try:
         raw = json.loads(read_bounded(place.inner / INTENT, _SIZE_LIMIT))
         if not _is_sealed_here(raw, place):
@@ -279,7 +279,7 @@ def _parsed(raw: Mapping[str, Any], place: InstallScope) -> _Intent:
 
 
 def _told(data: bytes | None) -> str | None:
-    """`data` as JSON can hold it; any bytes come back."""
+    """`data` as JSON text, without loss for any bytes."""
     return None if data is None else data.decode("utf-8", errors="surrogateescape")
 
 
@@ -288,7 +288,7 @@ def _bytes(told: str | None) -> bytes | None:
 
 
 def _seal(scratch: Path) -> str:
-    """What ties an intent to this very folder: no copy and no checkout has the same."""
+    """A value that ties an intent to this folder; a copy or checkout has another one."""
     try:
         held = os.lstat(scratch)
     except OSError:

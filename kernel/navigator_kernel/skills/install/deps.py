@@ -23,7 +23,7 @@ Scan: TypeAlias = "Callable[[SkillDef, Mapping[str, bytes]], Sequence[Diagnostic
 
 
 class SearchSpace(NamedTuple):
-    """The `skills` that there are, the names that the router finds for a query, best first, and those it is sure of."""
+    """The `skills`, the names that the router finds for a query, best first, and the certain ones."""
 
     skills: Sequence[SkillDef]
     names: Sequence[str]
@@ -68,7 +68,7 @@ class InstallDeps(NamedTuple):
 
 
 def open_source_tree(source: Source, doors: InstallDeps, options: InstallOptions, *, install: bool = False) -> Tree:
-    """A context over the tree of `source`, of which skills are to be installed, or only looked at."""
+    """Opens the tree of `source` as a context, to install skills or only to list them."""
     from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
 
     if install:

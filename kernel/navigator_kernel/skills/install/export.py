@@ -35,7 +35,7 @@ class _File(NamedTuple):
 
 
 class _Copy(Struct, frozen=True, kw_only=True):
-    """One skill as it goes out: its files by their path in it."""
+    """A skill to export: its files by path."""
 
     name: str
     files: Mapping[str, _File]
@@ -77,7 +77,7 @@ def export(
 
 
 def refuse_kept(paths: Iterable[Path], kept: Iterable[Path]) -> None:
-    """Refused where a path lies in a folder of `kept`, or holds one, as both really lie."""
+    """Refused if a real path lies in a folder of `kept` or contains one."""
     folders = [Path(os.path.realpath(folder)) for folder in kept]
     for path in paths:
         real = Path(os.path.realpath(path.parent), path.name)
@@ -87,7 +87,7 @@ def refuse_kept(paths: Iterable[Path], kept: Iterable[Path]) -> None:
 
 
 def _copied(one: Installed) -> _Copy:
-    """Refused for links and special files, IntegrityMismatch where a file changes under way."""
+    """Reads the files. Refused for links and special files, IntegrityMismatch if a file changes meanwhile."""
     skill = one.skill
     if skill.folder is None:
         data = read_bounded(skill.path, SKILL_LIMIT)
@@ -157,7 +157,7 @@ def _archive(copies: Sequence[_Copy]) -> bytes:
 
 
 def _write_folder(copy: _Copy, path: Path, writer: FolderWriter) -> None:
-    """The folder appears as a whole, or not at all."""
+    """Writes the folder atomically."""
     staged = path.with_name(f".navigator-{secrets.token_hex(8)}.tmp")
     try:
         for name, file in sorted(copy.files.items()):

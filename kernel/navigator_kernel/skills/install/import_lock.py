@@ -39,7 +39,7 @@ Files = Mapping[str, bytes]
 
 
 class _Entry(Struct, frozen=True, kw_only=True):
-    """`wanted` is the skill's path in its source, else its name; `digest` the hash of its files when it was locked."""
+    """`wanted` is the skill's path in its source, or its name; `digest` is the hash of its files in the lock."""
 
     name: str
     source: Source
@@ -48,7 +48,7 @@ class _Entry(Struct, frozen=True, kw_only=True):
 
 
 class _Run:
-    """One import: what came in, what did not, and the files that the installer read."""
+    """One import: installed skills, skipped skills, and the files that were read."""
 
     def __init__(self, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> None:
         self._place, self._options = place, options
@@ -69,7 +69,7 @@ class _Run:
         self.skip(name, error.message, error.hint, error.code)
 
     def take(self, entries: Sequence[_Entry]) -> None:
-        """Installs skills of one source together; one by one where together they cannot be."""
+        """Installs the skills of one source together, or one by one if that fails."""
         try:
             answer = self._install(entries)
         except (Damaged, Busy, Interrupted):
@@ -145,7 +145,7 @@ def import_lock(file: Path, place: InstallScope, doors: InstallDeps, options: In
 
 
 def foreign_hash(files: Files) -> str | None:
-    """SHA-256 over each file's path and bytes, as the npm package sorts them; None where we cannot sort like it."""
+    """SHA-256 over each file's path and content in the npm package's order, or None if that order is not known."""
     kept = {path: data for path, data in files.items() if not {".git", "node_modules"} & set(path.split("/")[:-1])}
     if len(kept) > 1 and any(mark not in _ORDER for path in kept for mark in path.lower()):
         return None

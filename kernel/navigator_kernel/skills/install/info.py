@@ -50,7 +50,7 @@ def _sizes(chosen: Sequence[Found], reader: SourceReader) -> Mapping[str, int]:
 
 
 def judge(chosen: Sequence[Found], reader: SourceReader, doors: InstallDeps) -> Judged:
-    """What an install would say of each: the verdict of the scanners with their findings, or why it is refused."""
+    """The verdict and the findings of the scanners for each skill, or why it would be refused."""
     refused: list[tuple[Found, KernelError]] = []
     judged: dict[str, tuple[Verdict, list[dict[str, Any]]]] = {}
     for plan in drafts(chosen, reader, doors.clock, refused=refused):
@@ -80,7 +80,7 @@ def _told(found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, in
 
 
 def declared(manifest: SkillDef | KernelError) -> dict[str, Any]:
-    """What a manifest says of itself, or why it cannot be used."""
+    """The data of a manifest, or why it cannot be used."""
     if isinstance(manifest, KernelError):
         return {"description": "", "kind": "", "license": "", "tools": [], "problems": [_clean(manifest.message)]}
     return {

@@ -57,7 +57,7 @@ def install(
 def collect(
     reader: SourceReader, wanted: Sequence[str], doors: InstallDeps, options: InstallOptions
 ) -> PreparedInstall:
-    """What an install brings, read to its end."""
+    """Reads and scans the skills of an install."""
     reader.find()
     selection = Selection(reader)
     picked = selection.named(wanted, options.exclude) if wanted else _everything(selection, options)
@@ -93,7 +93,7 @@ def collect(
 def install_prepared(
     coming: PreparedInstall, place: InstallScope, doors: InstallDeps, options: InstallOptions
 ) -> dict[str, Any]:
-    """What `install` tells, once it is done."""
+    """Installs prepared skills and returns the answer of `install`."""
     made, left = list(coming.made), list(coming.left)
     fresh: set[str] = set()
     linked, links = own_links(place), list[str]()
@@ -136,14 +136,14 @@ def install_prepared(
 
 
 def _counts(told: Sequence[Mapping[str, Any]], left: Sequence[LeftOut]) -> dict[str, int]:
-    """`found` is the sum of the others; `there` are those that lay here just so."""
+    """Counts: `found` is the sum of the others; `there` are skills that were installed already."""
     changed, blocked = sum(one["changed"] for one in told), sum(one.state == "blocked" for one in left)
     found, skipped = len(told) + len(left), len(left) - blocked
     return {"found": found, "installed": changed, "there": len(told) - changed, "skipped": skipped, "blocked": blocked}
 
 
 def _none(left: Sequence[LeftOut]) -> KernelError:
-    """What to raise where nothing of what was asked for can be installed."""
+    """The error if nothing can be installed."""
     if len(left) == 1:
         return left[0].error
     errors = [one.error for one in left if one.is_failure] or [UsageProblem("nothing is left to install")]
@@ -163,7 +163,7 @@ def _is_new(
     known: Mapping[str, Sequence[str]],
     options: InstallOptions,
 ) -> bool:
-    """Whether there is anything to do. Refused where something that is here, or comes before, keeps it out."""
+    """Whether the skill must be written. Refused if an installed skill or one of this install prevents it."""
     if _settled(plan, place, receipts, names, options):
         return False
     if plan.receipt.name not in receipts:
@@ -172,7 +172,7 @@ def _is_new(
 
 
 def observe_catalogue(reader: SourceReader) -> tuple[Row, ...]:
-    """A row of the mapping for every skill of the source, described where its manifest was read (X-35)."""
+    """A row of the mapping for every skill of the source, with its description if its manifest was read (X-35)."""
     repository = reader.source.repository
     rows = []
     for found in reader.found if repository else ():
@@ -212,7 +212,7 @@ def _settled(
 
 
 def names_in(place: InstallScope) -> dict[str, list[str]]:
-    """What lies in the place's folder by the form in which names are compared; a page `x.md` is called `x`."""
+    """The entries of the scope's folder by folded name; a file `x.md` is called `x`."""
     found: dict[str, list[str]] = {}
     for path in place.skills.iterdir() if place.skills.is_dir() else ():
         found.setdefault(fold(path.name.removesuffix(".md")), []).append(path.name)
@@ -220,7 +220,7 @@ def names_in(place: InstallScope) -> dict[str, list[str]]:
 
 
 def refuse_taken(name: str, place: InstallScope, names: Mapping[str, Sequence[str]] | None = None) -> None:
-    """Refused where the folder has one that reads like `name` and is written otherwise."""
+    """Refused if the folder has an entry that differs from `name` only in case or form."""
     for other in (names_in(place) if names is None else names).get(fold(name), ()):
         if other != name:
             message = f"{other!r} is there already and reads like {name!r}"
@@ -228,7 +228,7 @@ def refuse_taken(name: str, place: InstallScope, names: Mapping[str, Sequence[st
 
 
 def tell(plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, changed: bool) -> dict[str, Any]:
-    """What the answer says of one skill; `linked` are those that have a link afterwards."""
+    """The answer about one skill; `linked` are the skills with a link."""
     receipt = plan.receipt
     return {
         "name": receipt.name,
@@ -244,7 +244,7 @@ def tell(plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, ch
 
 
 def _everything(selection: Selection, options: InstallOptions) -> Picked:
-    """All skills, where that was said or there is one only; UsageProblem otherwise."""
+    """All skills, if the options say so or there is only one; otherwise UsageProblem."""
     if options.everything or selection.is_lone:
         return selection.everything(options.exclude)
     reader = selection.reader

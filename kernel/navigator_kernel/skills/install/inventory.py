@@ -25,7 +25,7 @@ Status = Literal["managed", "unmanaged", "shipped"]
 
 
 class Installed(NamedTuple):
-    """`receipt` is there exactly for a managed skill; `links` are those of ours that lead to it."""
+    """`receipt` is set for managed skills; `links` are our links to the skill."""
 
     skill: SkillDef
     place: InstallScope
@@ -36,7 +36,7 @@ class Installed(NamedTuple):
 
     @property
     def is_proven(self) -> bool:
-        """Whether an install command of this person recorded what the receipt says: a clone can bring any receipt."""
+        """Whether this person's install command recorded the receipt's origin: a clone can bring any receipt."""
         held = self.receipt
         if held is None:
             return False
@@ -86,7 +86,7 @@ def inventory(
 def recorded(
     skills: Sequence[SkillDef], places: Sequence[InstallScope], shipped: Mapping[str, str], agreed: frozenset[str]
 ) -> tuple[Installed, ...]:
-    """`skills`, which lie in `places`, with what is on record of each; a damaged receipt counts as none."""
+    """Adds the records to the `skills` of `places`; a damaged receipt counts as missing."""
 
     def receipt_of(place: InstallScope, name: str) -> Receipt | None:
         with suppress(Damaged):
@@ -115,7 +115,7 @@ def _installed(
 
 
 def differences(receipt: Receipt, folder: Path) -> dict[str, list[str]]:
-    """What in `folder` is not as `receipt` says: `{modified, missing, extra, mode}`, all empty where nothing is."""
+    """Differences between `folder` and `receipt`: `{modified, missing, extra, mode}`."""
     wanted = {file.path: file for file in receipt.files}
     problems: dict[str, list[str]] = {"modified": [], "missing": [], "extra": [], "mode": []}
     try:

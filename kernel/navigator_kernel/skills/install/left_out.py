@@ -44,7 +44,7 @@ _BY_REASON = {"empty": "no-text", "no-description": "no-text"}
 
 
 class LeftOut(NamedTuple):
-    """A skill, or a word that a person wrote for one; `codes` say more exactly what the reason was."""
+    """A skill or a typed name that was not installed; `codes` give details of the reason."""
 
     name: str
     path: str
@@ -58,7 +58,7 @@ class LeftOut(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Whether it should have been installed."""
+        """Whether the skill should have been installed."""
         return self.reason not in _MEANT
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,12 +70,12 @@ class LeftOut(NamedTuple):
 
 
 def left_out(skill: Found, reason: str, message: str, *, hint: str = "", **facts: Any) -> LeftOut:
-    """For what is seen before anything is tried."""
+    """Creates one for a reason that is known in advance."""
     return LeftOut(skill.name, skill.shown, reason, KernelError(message, hint=hint, **facts))
 
 
 def failed(skill: Found, error: KernelError) -> LeftOut:
-    """For what ended in an error."""
+    """Creates one for an error."""
     return told_of(skill.name, skill.shown, error)
 
 

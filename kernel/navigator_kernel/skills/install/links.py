@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def link_path(place: InstallScope, name: str) -> Path:
-    """Where the link to skill `name` of `place` belongs; Refused for a place without a folder for links."""
+    """The path of the link to skill `name`; Refused for a scope without links."""
     return _shared(place) / name
 
 
 def link_text(place: InstallScope, name: str) -> str:
-    """What it says: `../../.claude/skills/<name>`."""
+    """The link's target: `../../.claude/skills/<name>`."""
     return f"{_above(place)}/{name}"
 
 
 def held_link(place: InstallScope, name: str) -> str | None:
-    """What our link says, None where nothing lies there; Refused for anything else, which is not ours."""
+    """The target of our link, or None if there is no entry; Refused for a foreign entry."""
     path = link_path(place, name)
     if not os.path.lexists(path):
         return None
@@ -37,7 +37,7 @@ def held_link(place: InstallScope, name: str) -> str | None:
 
 
 def own_links(place: InstallScope) -> frozenset[str]:
-    """The names of the skills that a link of ours leads to, whether or not they are there."""
+    """The names of the skills that our links lead to, even if a skill is missing."""
     if place.shared is None or not place.shared.is_dir() or _astray(place):
         return frozenset()
     above = _above(place)
@@ -47,17 +47,17 @@ def own_links(place: InstallScope) -> frozenset[str]:
 
 
 def dangling(place: InstallScope) -> list[str]:
-    """Those of our links that lead to nothing."""
+    """Our links to missing skills."""
     return sorted(name for name in own_links(place) if not os.path.lexists(place.skills / name))
 
 
 def told_links(place: InstallScope, linked: Collection[str], name: str) -> list[str]:
-    """The link to `name` as an answer tells it, where it is one of `linked`."""
+    """The link to `name` for an answer, if it is one of `linked`."""
     return [place.told(link_path(place, name))] if name in linked else []
 
 
 def refuse_unlinkable(place: InstallScope, names: Iterable[str]) -> None:
-    """Refused where a link to one of `names` would lead elsewhere, or something of somebody else's is in its way."""
+    """Refused if a link to one of `names` would lead elsewhere, or if a foreign entry is in its place."""
     for name in names:
         if why := _astray(place):
             hint = "remove the link yourself, or leave --link out"
@@ -69,7 +69,7 @@ def refuse_unlinkable(place: InstallScope, names: Iterable[str]) -> None:
 
 
 def _astray(place: InstallScope) -> str:
-    """Why links in the shared folder would not lead to the skills; empty where they would."""
+    """Why links in the shared folder would not lead to the skills, or empty."""
     shared, skills = os.path.realpath(_shared(place)), os.path.realpath(place.skills)
     if shared == skills:
         return f"is {place.told(place.skills)!r} itself"
@@ -83,12 +83,12 @@ def _shared(place: InstallScope) -> Path:
 
 
 def _above(place: InstallScope) -> str:
-    """The folder of the skills as a link says it."""
+    """The folder of the skills as a link's target."""
     return os.path.relpath(place.skills, _shared(place))
 
 
 def _said(path: Path) -> str:
-    """Empty for what is not a link."""
+    """The target of a link, or empty for other entries."""
     try:
         return str(path.readlink())
     except OSError:

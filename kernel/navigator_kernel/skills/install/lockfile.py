@@ -21,7 +21,7 @@ Entries = Mapping[str, Mapping[str, Any]]
 
 
 def read_lock(path: Path) -> Entries:
-    """The entries by name, none where there is no file; Damaged where it cannot be read."""
+    """The entries by name, empty without a file; Damaged if it cannot be read."""
     try:
         data = json.loads(read_bounded(path, _SIZE_LIMIT))
     except FileNotFoundError:

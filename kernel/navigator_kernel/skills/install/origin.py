@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def source_from_receipt(receipt: Receipt, *, ref: str | None = None) -> Source:
-    """The source of a receipt, at the ref that was asked for unless `ref` names another. Refused as any source is."""
+    """The source of a receipt, at its ref or at `ref`. Refused like any source."""
     return parse_source(receipt.source, base=Path("/"), ref=receipt.ref if ref is None else ref)
 
 
 @contextmanager
 def open_origin(source: Source, doors: InstallDeps, options: InstallOptions) -> Iterator[SourceReader]:
-    """A reader with all skills of the source found."""
+    """Opens the source and finds all its skills."""
     with open_source_tree(source, doors, options) as tree:
         reader = SourceReader(source, tree)
         with suppress(SkillNotFound):
@@ -36,7 +36,7 @@ def open_origin(source: Source, doors: InstallDeps, options: InstallOptions) -> 
 
 
 def locate_again(receipt: Receipt, reader: SourceReader) -> Found | None:
-    """The skill where it was, else the one of its name that lies elsewhere now; None where there is none or several."""
+    """The skill at its old path, else the only one with its name, else None."""
     for found in reader.found:
         if found.folder == receipt.subpath:
             return found
@@ -46,7 +46,7 @@ def locate_again(receipt: Receipt, reader: SourceReader) -> Found | None:
 
 
 def planned(pairs: Sequence[tuple[Receipt, Found]], reader: SourceReader, doors: InstallDeps) -> list[PlannedSkill]:
-    """The plans of skills that are installed, each under the name that it has here."""
+    """Prepares installed skills again, each under its installed name."""
     places = {found.folder: found for _, found in pairs}
     drawn = {plan.receipt.subpath: plan for plan in drafts(list(places.values()), reader, doors.clock)}
     return [

@@ -91,7 +91,7 @@ def drafts(
 def safe_files(
     chosen: Sequence[Found], reader: SourceReader, refused: list[tuple[Found, KernelError]]
 ) -> dict[str, tuple[PlannedFile, ...]]:
-    """What may be written of each skill, by its folder in the tree; `refused` gets the others."""
+    """The safe files of each skill, by its folder in the tree; other skills are added to `refused`."""
     whole, links = Tree(reader.tree.entries), dict(reader.links)
     while ids := unread_links(chosen, links, whole):
         links |= reader.read(ids)
@@ -105,7 +105,7 @@ def safe_files(
 
 
 def titled(plan: PlannedSkill, skill: Found, reader: SourceReader, name: str) -> PlannedSkill:
-    """The plan of the same skill under `name`, as it is where that is empty or its own."""
+    """The same skill under `name`; unchanged if that is empty or its own name."""
     if name in {"", plan.receipt.name}:
         return plan
     manifest, contents = _renamed(plan.skill, plan.contents, skill, name)
@@ -115,7 +115,7 @@ def titled(plan: PlannedSkill, skill: Found, reader: SourceReader, name: str) ->
 
 
 def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
-    """UsageProblem where one of `seen`, to which the plan is added otherwise, has its name."""
+    """UsageProblem if one of `seen` has the same name; otherwise adds the skill to `seen`."""
     first = seen.setdefault(fold(plan.receipt.name), plan)
     if first is not plan:
         paths = [first.receipt.subpath, plan.receipt.subpath]
@@ -124,7 +124,7 @@ def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
 
 
 def scanned(plan: PlannedSkill, doors: InstallDeps, options: InstallOptions | None = None) -> PlannedSkill:
-    """The plan with the verdict of the scanners; Refused where one blocks it and the person did not accept that."""
+    """Adds the verdict of the scanners; Refused for a block that the person did not accept."""
     options = options or InstallOptions()
     seen = None if doors.scan is None else doors.scan(plan.skill, plan.contents)
     if seen is None:
@@ -145,7 +145,7 @@ def scanned(plan: PlannedSkill, doors: InstallDeps, options: InstallOptions | No
 
 
 def verdict_of(findings: Sequence[Diagnostic] | None) -> Verdict:
-    """What scanners' findings come to; None where none of them looked."""
+    """The verdict that follows from the findings; `findings` is None if there was no scan."""
     if findings is None:
         return "not_scanned"
     if any(finding.level == "error" for finding in findings):
@@ -188,7 +188,7 @@ def _plan(
 def _renamed(
     manifest: SkillDef, contents: Mapping[str, bytes], found: Found, name: str
 ) -> tuple[SkillDef, Mapping[str, bytes]]:
-    """The skill under another name: the one line that says it is written again, nothing else."""
+    """The skill under another name: only the line with its name changes."""
     path = found.inner(found.manifest)
     line = re.compile(rb"^(name[ \t]*:[ \t]*)[^\r\n]*", re.MULTILINE)
     data, count = line.subn(lambda hit: hit[1] + name.encode(), contents[path], count=1)

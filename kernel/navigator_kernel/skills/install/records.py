@@ -41,7 +41,7 @@ def records_bytes(
 
 
 def manifest_in(folder: Path) -> SkillDef | None:
-    """The skill in an installed folder, None where its manifest is missing or cannot be used."""
+    """The skill in an installed folder, or None if its manifest is missing or cannot be used."""
     for name in ("SKILL.md", "skill.md"):
         try:
             data = read_bounded(folder / name, _MANIFEST_LIMIT)

@@ -52,7 +52,7 @@ def repair(place: InstallScope, doors: InstallDeps, *, dry_run: bool = False) ->
 
 
 def _rewritten(place: InstallScope) -> dict[str, bytes]:
-    """What the lock and the database are to hold, as far as they do not."""
+    """The contents of the lock and the database that must be rewritten."""
     receipts = read_receipts(place)
     wanted = {
         "lock": (place.lock, lock_bytes(_entries(place), receipts.values())),
@@ -62,7 +62,7 @@ def _rewritten(place: InstallScope) -> dict[str, bytes]:
 
 
 def _entries(place: InstallScope) -> Entries:
-    """What the lock says of skills that are not installed here, where it can be read."""
+    """The lock's entries of skills that are not installed here, if the lock can be read."""
     try:
         return read_lock(place.lock)
     except Damaged:

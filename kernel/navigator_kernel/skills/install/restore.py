@@ -45,7 +45,7 @@ def install_frozen(place: InstallScope, doors: InstallDeps, options: InstallOpti
 
 
 def rollback(to: str, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
-    """The same for an earlier lock file, named by its stamp; what it lacks is uninstalled. NotFound for none."""
+    """Restores an earlier lock file by its stamp; skills that it lacks are uninstalled. NotFound if there is none."""
     stamps = sorted(path.stem for path in place.locks.glob("*.json"))
     chosen = [stamp for stamp in stamps if stamp.startswith(to)] if to else stamps[-1:]
     if len(chosen) != 1:
@@ -57,7 +57,7 @@ def rollback(to: str, place: InstallScope, doors: InstallDeps, options: InstallO
 
 
 def receipts_in(entries: Entries, place: InstallScope, doors: InstallDeps) -> dict[str, Receipt]:
-    """What a lock file's entries say as receipts; Damaged where one is none."""
+    """The entries of a lock file as receipts; Damaged for an invalid entry."""
     now, found = doors.clock.now(), {}
     for name, entry in entries.items():
         try:
@@ -107,7 +107,7 @@ def _returned(
 
 
 def _is_there(wanted: Receipt, held: Receipt | None, place: InstallScope) -> bool:
-    """Whether the skill lies here just so, with a receipt that says the same."""
+    """Whether the skill is installed exactly like this, with an equal receipt."""
     target = place.skills / wanted.name
     if held is None or target.is_symlink() or not target.is_dir():
         return False
@@ -116,7 +116,7 @@ def _is_there(wanted: Receipt, held: Receipt | None, place: InstallScope) -> boo
 
 
 def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope, options: InstallOptions) -> None:
-    """Refused where a folder would be replaced whose bytes nobody has elsewhere."""
+    """Refused if a folder would be replaced of which there is no other copy."""
     target, held = place.skills / name, receipts.get(name)
     if not os.path.lexists(target):
         return
@@ -128,7 +128,7 @@ def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope
 
 
 def _fetched(missing: Sequence[Receipt], doors: InstallDeps, options: InstallOptions) -> list[PlannedSkill]:
-    """The plans of `missing`, each source opened once a commit; IntegrityMismatch where bytes differ."""
+    """Prepares the `missing` skills, opening each source once a commit; IntegrityMismatch if files differ."""
     groups: dict[tuple[str, str], list[Receipt]] = {}
     for receipt in missing:
         groups.setdefault((receipt.source, receipt.commit), []).append(receipt)

@@ -47,13 +47,13 @@ class _Known(NamedTuple):
 
 
 class Selection(Struct, dict=True):
-    """The skills of one source, found before."""
+    """Selects from the skills of one source."""
 
     reader: SourceReader
 
     @property
     def is_lone(self) -> bool:
-        """Whether the source has one skill, so that none need be named."""
+        """Whether the source has exactly one skill."""
         found = self.reader.found
         meant = [skill for skill in found if skill.role == "skill"] or found
         return len({fold(skill.name) for skill in meant}) == 1 and len(originals(meant, self.reader.contents)) == 1
@@ -121,12 +121,12 @@ class Selection(Struct, dict=True):
 
     @cached_property
     def _called(self) -> Counter[str]:
-        """How many folders have a name."""
+        """How many folders have this name."""
         return Counter(fold(skill.name) for skill in self.reader.found)
 
     @cached_property
     def _known(self) -> _Known:
-        """Examples, tests, hidden skills and placeholders count only where there is nothing else."""
+        """The proper skills; examples, tests, hidden skills and placeholders only if there is nothing else."""
         reader = self.reader
         alone = len(reader.found) == 1 or all(skill.role != "skill" for skill in reader.found)
         others: dict[str, LeftOut] = {}
@@ -162,7 +162,7 @@ class Selection(Struct, dict=True):
         return self._known.others.get(skill.folder)
 
     def _meant(self, word: str) -> Sequence[Found]:
-        """The skills that a word means; the second name of one of several of a name counts, too."""
+        """The skills that a word means, by name or qualified name."""
         reader = self.reader
         try:
             return select_skills(reader.found, [word], reader.named, reader.contents, reader.is_usable)
@@ -174,7 +174,7 @@ class Selection(Struct, dict=True):
             return [skill for skill in reader.found if skill.folder == called[fold(word)]]
 
     def _excluded(self, words: Sequence[str]) -> dict[str, LeftOut]:
-        """The skills that `words` exclude, by their folders."""
+        """The folders of the skills that `words` exclude."""
         unwanted: dict[str, LeftOut] = {}
         for word in words:
             hits = [skill for skill in self.reader.found if self._is_called(word, skill)]
@@ -195,7 +195,7 @@ def _lies_at(skill: Found, word: str) -> bool:
 
 
 def _no_skill(skill: Found, reader: SourceReader, *, any_role: bool) -> LeftOut | None:
-    """Why what lies in a folder with a manifest is not meant as a skill, or cannot be one."""
+    """Why a folder with a manifest is not a skill."""
     if skill.role != "skill" and not any_role:
         return left_out(skill, skill.role, _ROLES[skill.role])
     manifest = reader.manifest(skill)

@@ -62,7 +62,7 @@ def uninstall(
 
 
 def owned(name: str, place: InstallScope) -> str:
-    """The name of the installed skill that `name` means."""
+    """The installed skill that `name` means."""
     receipts = read_receipts(place)
     folded = {fold(known): known for known in receipts}
     if known := folded.get(fold(name)):

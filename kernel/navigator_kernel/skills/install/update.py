@@ -29,7 +29,7 @@ State = Literal["current", "changed", "moved", "deleted", "unreachable"]
 
 
 class OutdatedEntry(Struct, frozen=True, kw_only=True):
-    """What the source of one installed skill has now; `plan` where it differs, `edited` the files that differ here."""
+    """An installed skill compared with its source: `plan` if the source has changes, `edited` local changes."""
 
     receipt: Receipt
     state: State
@@ -119,7 +119,7 @@ def _backup(one: OutdatedEntry, keep: Mapping[str, str], place: InstallScope) ->
 def _news(
     names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions
 ) -> list[OutdatedEntry]:
-    """One a receipt, by name; each source is opened once a ref."""
+    """One entry for each receipt, by name; each source is opened once a ref."""
     held = read_receipts(place)
     wanted = [owned(name, place) for name in names] or list(held)
     groups: dict[tuple[str, str], list[Receipt]] = {}

@@ -46,12 +46,12 @@ class Source(Struct, frozen=True, kw_only=True):
 
     @property
     def repository(self) -> str:
-        """What the mapping calls it (X-35); empty for what lies on this machine only."""
+        """The source's name in the mapping (X-35), or empty for a local source."""
         return self.label if self.kind == "git" else ""
 
     @property
     def base_name(self) -> str:
-        """The last part of its path: the folder name of a skill that lies at the top."""
+        """The last part of the source's path, which names a skill at its top."""
         name = self.url.rstrip("/").rpartition("/")[2].rpartition(":")[2]
         ending = next((end for end in ARCHIVES if self.kind == "archive" and name.lower().endswith(end)), ".git")
         return name[: -len(ending)] if name.lower().endswith(ending) and name != ending else name or "skill"
@@ -157,7 +157,7 @@ def _refuse_host(scheme: str, host: str) -> None:
 
 
 def _refuse_plain_host(host: str) -> None:
-    """Letters of other scripts look like Latin ones, also where they are encoded."""
+    """Refused for letters of other scripts, which look like Latin ones."""
     if not _HOST.fullmatch(host) or any(part.startswith("xn--") for part in host.lower().split(".")):
         raise Refused(f"{clean(host, lines=False)!r} is not a plain host name", hint="only plain ASCII names are read")
 
@@ -168,7 +168,7 @@ def _refuse_climbing(path: str) -> None:
 
 
 def _github_page(path: str, ref: str) -> Source:
-    """A repository's URL, or its tree or blob page."""
+    """Parses a repository's URL, or the URL of its tree or blob page."""
     page = _GITHUB_PAGE.fullmatch(path.rstrip("/"))
     if page is None:
         parts = [part for part in path.split("/") if part]
@@ -189,7 +189,7 @@ def _with_page(source: Source, kind: str, rest: str) -> Source:
 
 
 def _at_page(source: Source, ref: str) -> Source:
-    """The page told apart by `ref`, or where nothing but the ref is there."""
+    """The source with ref and path of the page separated."""
     if ref and f"{source.page}/".startswith(f"{ref}/"):
         return replace(source, ref=ref, subpath=source.page[len(ref) + 1 :], page="")
     return source if "/" in source.page else replace(source, ref=source.page, page="")

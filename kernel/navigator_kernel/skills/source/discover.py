@@ -31,7 +31,7 @@ _ROLES: Mapping[str, Role] = {
 
 
 class BrokenPath(Exception):
-    """A path that ends nowhere in its tree: `code` names how, `oid` the link that nobody has read, if that is why."""
+    """A path that leads nowhere in its tree: `code` says why; `oid` is a link that must be read first."""
 
     def __init__(self, code: str, text: str, oid: str = "") -> None:
         super().__init__(text)
@@ -39,7 +39,7 @@ class BrokenPath(Exception):
 
 
 class Tree:
-    """The entries of one tree by their paths; folders are there even where the listing leaves them out."""
+    """The entries of a tree by path, including folders that the listing leaves out."""
 
     def __init__(self, entries: Iterable[TreeEntry]) -> None:
         self._by_path = {entry.path: entry for entry in entries}
@@ -49,18 +49,18 @@ class Tree:
         self._parts = [entry.path.split("/") for entry in self._files]
 
     def at(self, path: str) -> TreeEntry | None:
-        """A folder that no entry names has an empty id; None where nothing lies there."""
+        """The entry at a path, or None. A folder without an entry has an empty id."""
         found = self._by_path.get(path)
         if found is None and (path == "" or self._span(path) != (0, 0)):
             return TreeEntry(path=path, mode="040000", kind="tree", oid="")
         return found
 
     def below(self, folder: str) -> Sequence[TreeEntry]:
-        """What lies in `folder` at any depth, by path, folders themselves left out."""
+        """The files in `folder` at any depth, by path."""
         return self._files[slice(*self._span(folder))]
 
     def real(self, path: str, links: Mapping[str, bytes]) -> str:
-        """`path` with every link on its way followed; `links` holds their texts by id. Astray where it leads out."""
+        """`path` with all links resolved; `links` holds their targets by id. BrokenPath if it leads out of the tree."""
         ahead = path.split("/")[::-1]
         done: list[str] = []
         hops = 0
@@ -111,7 +111,7 @@ Named = Callable[[Found], str]  # the name that its manifest declares; empty whe
 
 
 def candidate_manifests(entries: Iterable[TreeEntry]) -> tuple[str, ...]:
-    """The ids of the small files that `find_skills` and `read_plugins` make use of where they have been read."""
+    """The ids of small files that `find_skills` and `read_plugins` can use."""
     held = tuple(entries)
     links = [entry.oid for entry in held if entry.mode == LINK and _may_lead(entry.path.rpartition("/")[2])]
     return tuple(dict.fromkeys([*(entry.oid for entry in plugin_files(held)), *links[:LINK_LIMIT]]))
@@ -181,7 +181,7 @@ def select_skills(
 
 
 def _may_lead(name: str) -> bool:
-    """Whether a link of that name may stand for a manifest or for a folder."""
+    """Whether a link with this name may stand for a manifest or a folder."""
     return name.lower() == "skill.md" or "." not in name.lstrip(".")
 
 
@@ -193,7 +193,7 @@ def _scope(whole: Tree, subpath: str, links: Mapping[str, bytes] | None) -> str:
 
 
 def _manifests(whole: Tree, links: Mapping[str, bytes] | None) -> dict[str, TreeEntry]:
-    """The manifest of each folder. A link that cannot be followed stays one: that skill is refused, not overlooked."""
+    """The manifest of each folder. A broken link is kept, so that its skill is refused and not overlooked."""
     manifests: dict[str, TreeEntry] = {}
     for entry in whole.below(""):
         folder, _, name = entry.path.rpartition("/")
@@ -217,7 +217,7 @@ def _followed(whole: Tree, entry: TreeEntry, links: Mapping[str, bytes]) -> Tree
 def _linked(
     whole: Tree, scope: str, manifests: Mapping[str, TreeEntry], links: Mapping[str, bytes]
 ) -> dict[str, list[str]]:
-    """The links below `scope` that lead to a folder with a manifest, by that folder."""
+    """The links below `scope` to folders with a manifest, by folder."""
     also: dict[str, list[str]] = {}
     for entry in whole.below(scope) if links else ():
         if entry.mode != LINK or entry.oid not in links:
@@ -245,7 +245,7 @@ def _standing(places: Sequence[str], scope: str, plugins: Plugins) -> tuple[str,
 
 
 def _role(path: str) -> Role:
-    """What the names of the folders on its way say. A skill may itself be called `test` where skills lie."""
+    """The role that the path's folder names suggest. A skill itself may be called `test`."""
     parts = [part for part in path.lower().split("/") if part]
     if len(parts) > 1 and parts[-2:] in (["skills", "test"], ["skills", "tests"]):
         parts.pop()
@@ -279,7 +279,7 @@ def _meant(word: str, found: Sequence[Found], named: Named) -> Sequence[Found]:
 
 
 def inner_path(word: str) -> str:
-    """The folder in the tree that `word` names, if it names one by its path."""
+    """The folder that `word` names by its path, if any."""
     path = re.sub(r"(?i)(^|/)skill\.md$", "", word.strip("/").removeprefix("./"))
     return "" if word in {".", "./"} else path
 
@@ -293,7 +293,7 @@ def _is_glob(word: str) -> bool:
 
 
 def _globbed(path: str, word: str, found: Sequence[Found]) -> list[Found]:
-    """Skills that the pattern covers; examples, tests and hidden ones only where it covers nothing else."""
+    """The skills that match the pattern; examples, tests and hidden ones only if nothing else matches."""
     hits = [
         skill
         for skill in found
@@ -318,7 +318,7 @@ def _only(word: str, hits: Sequence[Found], contents: Contents, usable: Callable
 
 
 def unknown(word: str, names: Sequence[str]) -> SkillNotFound:
-    """What to raise for a name that none of `names` is."""
+    """The error for a name that is not one of `names`."""
     near = suggestions(word, names)
     hint = f"did you mean {', '.join(near)}?" if near else "navigator skill info lists what is there"
     return SkillNotFound(f"no skill here is called {clean(word, lines=False)!r}", hint=hint, suggestions=near)

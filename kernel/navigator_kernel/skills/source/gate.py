@@ -27,7 +27,7 @@ _GIT = frozenset({".git", "git~1", ".git::$index_allocation"})
 
 
 class PlannedFile(NamedTuple):
-    """A file that is to be written: where, what, and how."""
+    """A file to write: its path, content and mode."""
 
     path: str
     oid: str
@@ -86,7 +86,7 @@ def _files(
 def _led(
     inner: str, entry: TreeEntry, through: tuple[str, ...], links: Mapping[str, bytes], tree: Tree
 ) -> Iterator[tuple[str, TreeEntry | BrokenPath]]:
-    """The entry by its path in the skill, or what its link leads to; `through` are the folders that led here."""
+    """The entries of a folder by path in the skill, with links resolved; `through` are the folders on the way."""
     if entry.mode != LINK:
         yield inner, entry
         return
@@ -122,7 +122,7 @@ def _amounts(items: Sequence[tuple[str, object]]) -> list[_Problem]:
 
 
 def _collisions(paths: Sequence[str]) -> list[_Problem]:
-    """Names that some file systems take for one: they differ in case or in Unicode form only."""
+    """Names that some file systems do not distinguish: they differ only in case or Unicode form."""
     spelled: dict[str, str] = {}
     files = set(paths)
     problems: dict[str, None] = {}
@@ -140,7 +140,7 @@ def _collisions(paths: Sequence[str]) -> list[_Problem]:
 
 
 def _repositories(paths: Iterable[str]) -> list[_Problem]:
-    """Folders that git takes for repositories without a `.git`: they could bring hooks of their own."""
+    """Folders that git takes for bare repositories, which could contain hooks."""
     held: dict[str, set[str]] = {}
     for path in paths:
         parts = path.casefold().split("/")

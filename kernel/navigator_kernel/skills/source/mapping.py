@@ -42,7 +42,7 @@ _Key = tuple[str, str, str]  # repo, subpath, folded name
 
 
 class Row(NamedTuple):
-    """`repo` is owner/repo or a URL, `subpath` the skill's folder in it where that is known."""
+    """`repo` is owner/repo or a URL, `subpath` the skill's folder in it, if known."""
 
     name: str
     description: str
@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 
 class Known(Struct, frozen=True):
-    """A row with its page, and whether it was seen there rather than written by people."""
+    """A row with its page, and whether it was observed or written by people."""
 
     row: Row
     page: Path
@@ -69,7 +69,7 @@ class SkillMapping:
         self._index: dict[str, tuple[str, str]] = {}
 
     def find(self, name: str) -> tuple[str, str] | None:
-        """`(repository, sub-skill)`; rows kept by hand win over observed ones, and upper ones over lower ones."""
+        """`(repository, sub-skill)`; rows of people win over observed ones, upper rows over lower ones."""
         return self._indexed().get(fold(name))
 
     def named(self, name: str) -> tuple[str, str] | None:
@@ -83,7 +83,7 @@ class SkillMapping:
         return None
 
     def observe(self, rows: Iterable[Row], writer: Writer) -> None:
-        """Adds `rows` to the person's page, unless it has them."""
+        """Adds new `rows` to the person's page."""
         rows = tuple(rows)
         if not rows or self.knows(rows):
             return
@@ -98,7 +98,7 @@ class SkillMapping:
         return tuple(sub for _, sub in self._indexed().values())
 
     def rows(self) -> Iterator[Known]:
-        """Every row of every page once, in their order."""
+        """All rows of all pages without duplicates, in order."""
         seen: set[_Key] = set()
         for page in (*([self._named] if self._named is not None else []), *self._paths):
             for known in self._page(page):
@@ -117,7 +117,7 @@ class SkillMapping:
             yield from (Known(row, page, seen) for row in _rows(text))
 
     def grown(self, rows: Iterable[Row]) -> bytes | None:
-        """The file with `rows` in its observed region, None where it knows them all; Damaged without both marks."""
+        """The file with `rows` in its observed region, or None if it has them all; Damaged without both marks."""
         head, held, tail = _regions(_text(self.path) or _NEW, self.path)
         known = _keyed(_rows(held))
         if not list(_learned(known, rows)):
@@ -127,7 +127,7 @@ class SkillMapping:
         return f"{head}{BEGIN}\n{_HEAD}{region}{END}{tail}".encode()
 
     def knows(self, rows: Iterable[Row]) -> bool:
-        """Whether none of `rows` would change the observed region; Damaged without both marks."""
+        """Whether the observed region has all `rows`; Damaged without both marks."""
         _, held, _ = _regions(_text(self.path) or _NEW, self.path)
         return next(_learned(_keyed(_rows(held)), rows), None) is None
 
@@ -153,7 +153,7 @@ def _key(row: Row) -> _Key:
 
 
 def _learned(known: dict[_Key, Row], rows: Iterable[Row]) -> Iterator[Row]:
-    """Adds to `known` those of `rows` that say more than it does; each as it is kept."""
+    """Adds `rows` with more information to `known`."""
     for row in rows:
         key = _key(row)
         if NAME.fullmatch(row.name) and (row.description or key not in known):
@@ -173,7 +173,7 @@ def _text(path: Path) -> str:
 
 
 def _regions(text: str, path: Path) -> tuple[str, str, str]:
-    """What stands before the observed region, in it, and after it."""
+    """The text before, in and after the observed region."""
     if BEGIN not in text and END not in text:
         return text.rstrip("\n") + "\n\n", "", "\n"
     head, begun, rest = text.partition(BEGIN)

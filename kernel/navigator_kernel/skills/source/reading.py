@@ -89,7 +89,7 @@ class SourceReader(Struct):
             self.source = replace(self.source, page="", ref=self.tree.ref, subpath=self.tree.subpath)
 
     def find(self) -> Sequence[Found]:
-        """SkillNotFound where the tree holds none."""
+        """Finds the skills of the tree; SkillNotFound if there are none."""
         top, subpath = self.source.base_name, self.source.subpath
         entries = self.tree.entries
         with suppress(Refused):  # one that is too large leads nowhere
@@ -121,7 +121,7 @@ class SourceReader(Struct):
         return self._held[skill.folder]
 
     def manifest_from(self, skill: Found, data: bytes) -> SkillDef:
-        """The manifest in `data`; NotLoadable where it cannot be used."""
+        """Parses the manifest in `data`; NotLoadable if it cannot be used."""
         if skill.folder not in self._held:
             self._held[skill.folder] = _read(skill, data)
         held = self._held[skill.folder]
@@ -130,12 +130,12 @@ class SourceReader(Struct):
         return held
 
     def named(self, skill: Found) -> str:
-        """The declared name; the folder's own where the manifest cannot be used."""
+        """The declared name, or the folder's name if the manifest cannot be used."""
         manifest = self.manifest(skill)
         return skill.name if isinstance(manifest, KernelError) else manifest.name
 
     def known(self, skill: Found) -> SkillDef | None:
-        """The manifest where it has been read already and can be used."""
+        """The manifest, if it has been read and can be used."""
         held = self._held.get(skill.folder)
         return None if isinstance(held, KernelError) else held
 
@@ -143,12 +143,12 @@ class SourceReader(Struct):
         return not isinstance(self.manifest(skill), KernelError)
 
     def contents(self, skill: Found) -> frozenset[object]:
-        """The paths, modes and bytes of its files in a form that is equal where they are."""
+        """A value that is equal for skills with equal paths, modes and contents."""
         files = (skill.manifest if entry.path == skill.manifest.path else entry for entry in skill.entries)
         return frozenset((skill.inner(entry), entry.mode, self.tree.fingerprint(entry)) for entry in files)
 
     def fingerprint(self, oid: str) -> str:
-        """A word that is equal for equal bytes of a file."""
+        """A value that is equal for files with equal content."""
         return self.tree.fingerprint(TreeEntry(oid, "100644", "blob", oid))
 
     def read(self, oids: Iterable[str]) -> Mapping[str, bytes]:

@@ -73,7 +73,7 @@ def known_skills(word: str, mapping: SkillMapping) -> list[dict[str, Any]]:
 
 
 def _once(rows: Sequence[Known]) -> Iterator[Known]:
-    """Without the copies that a repository has of a skill in agents' own folders, or under the same description."""
+    """Removes copies of a skill: in folders of other agents, or with the same description."""
     plain = {(known.row.repo, fold(known.row.name)) for known in rows if not _is_hidden(known.row.subpath)}
     seen: set[tuple[str, str, str]] = set()
     for known in rows:
@@ -90,7 +90,7 @@ def _is_hidden(subpath: str) -> bool:
 
 
 def install_command(repo: str, subpath: str, name: str) -> str:
-    """What installs a skill, safe to paste into a shell; empty where the repository could not be installed from."""
+    """The install command of a skill, safe to paste into a shell, or empty."""
     wanted = name if subpath in {"", "."} else subpath
     try:
         kind = parse_source(repo, base=Path("/")).kind
@@ -121,7 +121,7 @@ def fetched(catalogue: str, *, base: Path, offline: bool = False, seconds: float
 
 
 def offers(data: bytes, catalogue: str) -> list[RemoteSkill]:
-    """What a catalogue offers, foreign text cleaned; FetchFailed with the entry that is wrong."""
+    """The skills of a catalogue, cleaned; FetchFailed names an invalid entry."""
     try:
         whole = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -154,7 +154,7 @@ def _word(value: object, key: str, where: str) -> str:
 
 
 def _skill(at: int, offer: RemoteSkill) -> SkillDef:
-    """The offer as something that can be searched; its path is its place in the list."""
+    """The remote skill in a form that can be searched; its path is its index in the list."""
     return SkillDef(name=offer.name, description=offer.description, path=Path(str(at)), folder=None, tags=offer.tags)
 
 

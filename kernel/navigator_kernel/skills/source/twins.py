@@ -33,7 +33,7 @@ def nearness(skill: Found) -> tuple[bool, bool, bool, int, str]:
 
 
 def originals(skills: Iterable[Found], contents: Contents) -> list[Found]:
-    """Those of `skills` that are not copies of another one in a folder of the same name, in their order."""
+    """The `skills` without copies in other folders of the same name, in order."""
     held = list(skills)
     copies: dict[str, Found] = {}
     for group in _by_name((skill, skill.name) for skill in held):
@@ -61,7 +61,7 @@ def copies_in(group: Sequence[Found], contents: Contents) -> dict[str, Found]:
 
 
 def all_copies(skills: Sequence[Found], named: Callable[[Found], str], contents: Contents) -> dict[str, Found]:
-    """The same among skills of any names."""
+    """The same among skills of all names."""
     copies: dict[str, Found] = {}
     for group in _by_name((skill, named(skill)) for skill in skills):
         copies |= copies_in(group, contents)
@@ -89,7 +89,7 @@ def labels(skills: Sequence[Found], named: Callable[[Found], str], top: str) -> 
 
 
 def _rank(skill: Found, name: str) -> tuple[bool, bool, bool, tuple[bool, bool, bool, int, str]]:
-    """Who keeps `name`, which is folded: after what a plugin's manifest names, the skill whose folder is called so."""
+    """Which skill keeps `name`: the one that a plugin's manifest names, then the one whose folder has the name."""
     return skill.role != "skill", not skill.declared, fold(skill.name) != name, nearness(skill)
 
 
@@ -114,12 +114,12 @@ def _qualified(skill: Found, name: str, top: str) -> Iterator[Label]:
 
 
 def _joined(owner: str, name: str) -> Label | None:
-    """None where the two are too long together, or the owner has no letter that a folder's name may have."""
+    """The qualified name, or None if it would be too long or the owner has no usable letter."""
     word = _plain(owner)
     joined = f"{word}-{_plain(name) if name.isascii() else name}"
     return Label(joined, f"{owner}/{name}") if word and NAME.fullmatch(joined) else None
 
 
 def _plain(name: str) -> str:
-    """`name` in the letters that the specification has for names."""
+    """`name` in the letters that the specification allows."""
     return re.sub(r"[^a-z0-9]+", "-", fold(name)).strip("-")
