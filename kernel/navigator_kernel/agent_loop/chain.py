@@ -59,6 +59,6 @@ class ModelChain(Struct, frozen=True):
 
 
 def _is_own_fault(error: KernelError, asked: Asked) -> bool:
-    """Whether another model would be asked in vain; a shape that is not known there is left out first."""
+    """Whether another model would fail in the same way."""
     kind = error.data.get("kind") if isinstance(error, ModelFailed) else None
     return kind in OWN_FAULT or (kind == "rejected" and asked.shape is not None)

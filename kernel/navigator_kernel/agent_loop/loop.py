@@ -215,7 +215,7 @@ class AgentLoop(Struct, kw_only=True):
         return ToolAnswer(text=say("tool.left_out", self.work.language, tool=call.name), failed=True)
 
     def _declined(self, call: ToolCall) -> ToolAnswer | None:
-        """What the person said no to, with the reason; the same call is asked about once in a turn."""
+        """Adds a refused call with its reason; it is not asked about again in the turn."""
         held, key, language = self.progress, _key(call), self.work.language
         if held.refusal is None and key not in held.refused:
             return None

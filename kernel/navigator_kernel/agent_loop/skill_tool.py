@@ -31,7 +31,7 @@ class SkillTool(Struct, frozen=True):
     catalogue: Catalogue
 
     def admit(self, _work: AgentTask) -> None:
-        """Texts of skills that the person accepts need nothing more."""
+        """Allows the call; texts of trusted skills need no more consent."""
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         return (ToolSpec(name=NAME, description=say("tool.skill", work.language), schema=_SCHEMA),)

@@ -60,7 +60,7 @@ class Specialist(Struct, kw_only=True):
     underway: Underway | None = None
 
     async def work(self, packet: Packet, prepared: Report | None, emit: Emit, wrong: str = "") -> Report:
-        """`prepared` is the report of a skill whose prompt is ready; None for a message that needs no skill."""
+        """Runs phase 2; `prepared` is the report with a skill's prompt, or None for a message without a skill."""
         began, loop = self.clock.monotonic(), None
         work = self.assigned(packet, None)
         try:
@@ -78,7 +78,7 @@ class Specialist(Struct, kw_only=True):
         return report if loop is None else self.closed(loop, report, emit)
 
     def _kept(self, loop: AgentLoop, packet: Packet) -> AgentState | None:
-        """How far it had come before; from here on each call is kept."""
+        """The earlier state; from here on each call is recorded."""
         before = _before(packet)
         if self.underway is not None:
             self.underway.start(packet, len(before.messages) if before else 0)
@@ -86,18 +86,18 @@ class Specialist(Struct, kw_only=True):
         return before
 
     def assigned(self, packet: Packet, prepared: Report | None) -> AgentTask:
-        """What is to be worked on; KernelErrors where the skill is not there any more."""
+        """The task; KernelError if the skill no longer exists."""
         plain = self._plain(packet)
         if prepared is None:
             return replace(plain, private=plain.private or self._recalls(plain.history))
         return self._of_skill(plain, packet, prepared)
 
     def _recalls(self, history: Sequence[ChatMessage]) -> bool:
-        """Whether what was said before holds answers of a session in which private data was read."""
+        """Whether the history contains answers from after private data was read."""
         return self.private and any(one.role == "assistant" for one in history)
 
     def loop(self, work: AgentTask, emit: Emit) -> AgentLoop:
-        """What works on it, within what is left of the turn's budget; NotFound for no model."""
+        """The agent loop with the rest of the turn's budget; NotFound without a model."""
         model, left = self.models.chain(work.model), self.budget
         if left.seconds:
             self.began = self.clock.monotonic() if self.began is None else self.began
@@ -109,7 +109,7 @@ class Specialist(Struct, kw_only=True):
         )
 
     def closed(self, loop: AgentLoop, report: Report, emit: Emit) -> Report:
-        """What came of it beside the words: what it took, commands for user interfaces, what was changed."""
+        """The other results: usage, user interface commands, changes."""
         self.spent += loop.progress.spent
         for command in (one for commands in loop.commands.values() for one in commands):
             emit(command, step=loop.work.step)
@@ -154,20 +154,20 @@ class Specialist(Struct, kw_only=True):
         return {**held, "earlier": self._earlier(held["workspace"])} if held else {}
 
     def _earlier(self, workspace: str) -> tuple[str, ...]:
-        """The files of earlier turns that are still there; not those of the workspace that is gone on with."""
+        """Existing files of earlier turns, except those of the continued workspace."""
         found = (Path(one) for one in self.written)
         inside = (one for one in found if one.is_relative_to(self.box) and ".." not in one.parts)
         return tuple(str(one) for one in inside if not one.is_relative_to(workspace) and one.is_file())
 
     def _workspace(self, packet: Packet) -> Path:
-        """A folder of its own for each step; an order that goes on has the one that it began with."""
+        """A folder for each step; a packet that continues keeps its folder."""
         before, context = _before(packet), packet.context
         own = self.box / context.run / (f"step-{context.step}" if context.step else "")
         held = Path(before.workspace) if before and before.workspace else own
         return held if held.is_relative_to(self.box) and ".." not in held.parts else own
 
     def told(self, work: AgentTask, progress: AgentState, end: End, began: float) -> Report:
-        """`partial` where a limit ended it, with what there is."""
+        """The report; `partial` if a limit ended the loop."""
         data: dict[str, Any] = {**({"skill": work.skill} if work.skill else {}), **progress.to_dict()}
         if work.unknown:  # X-32
             said = say("backend.unknown", work.language, backend=escape_controls(work.unknown), model=progress.model)
@@ -185,7 +185,7 @@ class Specialist(Struct, kw_only=True):
         return Report(state=state, summary=why, meta=meta, data=data, raw=text or None, by_model=bool(text))
 
     def waiting(self, waits: ApprovalRequired, work: AgentTask, began: float) -> Report:
-        """JIT-12: what is asked, with the arguments; the rest of it waits with the orders of the session."""
+        """Asks for approval of a call with its arguments (JIT-12)."""
         asked = waits.asked
         facts = {name: held for name, held in asked.data.items() if name != "wider"}
         data: dict[str, Any] = {"required": ["consent"], "optional": [], "reason": "consent", **facts}
@@ -197,7 +197,7 @@ class Specialist(Struct, kw_only=True):
         return replace(held, wider=wider)
 
     def failed(self, error: KernelError, work: AgentTask, progress: AgentState, began: float) -> Report:
-        """With how far it came, so that trying again does nothing twice, and with the part of the answer that came."""
+        """The report of a failed loop, with its state and partial answer, so that a retry repeats nothing."""
         state: State = "timeout" if isinstance(error, TimedOut) else "error"
         told = {key: value for key, value in error.to_dict().items() if value is not None and key != "begun"}
         if len(told.get("tried", ())) < 2:  # one model, which the message names
@@ -234,7 +234,7 @@ def work_of(executor: Executor, workspace: Path, project: Path, named: Iterable[
 
 
 def _told_what_is_wrong(work: AgentTask, wrong: str) -> AgentTask:
-    """X-37: what was not accepted is done once more, with the reason."""
+    """Repeats the work once with the reason why it was not accepted (X-37)."""
     return (
         replace(work, request=f"{work.request}\n\n{say('specialist.fix', work.language, wrong=wrong)}")
         if wrong
@@ -243,7 +243,7 @@ def _told_what_is_wrong(work: AgentTask, wrong: str) -> AgentTask:
 
 
 def _before(packet: Packet) -> AgentState | None:
-    """Where an order that waited for the person had come to."""
+    """The state of a packet that waited for the person."""
     kept = packet.params.optional.get(PROGRESS)  # a parameter of a skill is never it
     if not kept:
         return None
@@ -287,7 +287,7 @@ def _files(work: AgentTask) -> dict[str, Any]:
 
 
 def _first(text: str) -> str:
-    """The first paragraph, which stands for the whole where there is room for one line only."""
+    """The first paragraph of a text."""
     return text.partition("\n")[0].strip() or text
 
 

@@ -37,7 +37,7 @@ class TextCalls(Struct, frozen=True):
         return self.inner.name
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
-        """ModelFailed where the answer has neither form."""
+        """ModelFailed if the answer has neither form."""
         if not asked.tools:
             return await self.inner.complete(asked, told)
         wanted = replace(asked, messages=as_text(asked.messages, asked.tools), tools=(), shape=shape_of(asked.tools))
@@ -70,7 +70,7 @@ class WithoutTools(Struct, frozen=True):
         return self.inner.name
 
     async def complete(self, asked: Asked, told: Callable[[str], None] | None = None) -> Completion:
-        """ModelFailed where there are tools that the work cannot spare."""
+        """ModelFailed if the task needs tools."""
         if asked.tools and not asked.spare:
             hint = "ask another model: navigator model use NAME; or try this one again: navigator model test"
             why = "it does not call them, and its server does not enforce a JSON schema"
@@ -103,7 +103,7 @@ def prompt(tools: Sequence[ToolSpec]) -> str:
 
 
 def read(text: str) -> ChatMessage | None:
-    """None for what has neither form. The whole text is read, so that JSON which is quoted in it is not a call."""
+    """Parses the answer, or returns None. The whole text must be JSON, so that quoted JSON is not a call."""
     try:
         held = json.loads(text)
     except (ValueError, RecursionError):
@@ -118,7 +118,7 @@ def read(text: str) -> ChatMessage | None:
 
 
 def _arguments(tool: ToolSpec) -> dict[str, Any]:
-    """A reference leads nowhere within another schema; a tool checks its arguments itself."""
+    """Inlines references, which do not resolve inside another schema; a tool checks its arguments itself."""
     schema = dict(tool.schema)
     return {"type": "object"} if '"$ref"' in json.dumps(schema) else schema
 
@@ -150,7 +150,7 @@ def _json(**facts: Any) -> str:
 
 
 def _begun(text: str) -> str:
-    """What there is of an answer whose end was cut off."""
+    """The beginning of an answer that was cut off."""
     pieces: list[str] = []
     _Answer(pieces.append)(text)
     return "".join(pieces)

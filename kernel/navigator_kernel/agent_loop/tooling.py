@@ -46,7 +46,7 @@ async def tooling(model: ChatModel) -> tuple[Tooling, Spent]:
 async def _heard(
     model: ChatModel, text: str, *, tools: tuple[ToolSpec, ...] = (), shape: Mapping[str, Any] | None = None
 ) -> Completion | None:
-    """None where the server declines such a request."""
+    """The answer, or None if the server declines the request."""
     said = (ChatMessage(role="user", text=text),)
     try:
         return await model.complete(Asked(messages=said, tools=tools, shape=shape, tokens=TOKENS, limit=LIMIT))

@@ -39,7 +39,7 @@ def units(messages: Iterable[ChatMessage]) -> list[tuple[ChatMessage, ...]]:
 
 
 def newest(messages: Sequence[ChatMessage], budget: int) -> tuple[ChatMessage, ...]:
-    """The last whole units within `budget` tokens; an answer of a tool whose call is not there is left out."""
+    """The last whole units within `budget` tokens; tool results without their call are left out."""
     kept: list[tuple[ChatMessage, ...]] = []
     for unit in reversed(units(messages)):
         cost = sum(map(tokens, unit))
@@ -52,7 +52,7 @@ def newest(messages: Sequence[ChatMessage], budget: int) -> tuple[ChatMessage, .
 
 
 def fitted(last: Sequence[tuple[ChatMessage, ...]], budget: int) -> tuple[ChatMessage, ...]:
-    """The last unit with what its tools told cut to fit, for work must not forget what it has just done."""
+    """The last unit with its tool results cut to fit, so that the newest work is never dropped."""
     unit = last[0] if last else ()
     answers = sum(message.role == "tool" for message in unit)
     room = budget // (2 * answers) if answers else 0  # characters: one is a token at most, nearly

@@ -29,7 +29,7 @@ def open_built_in(
     hosts: tuple[str, ...] = (),
     intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None,
 ) -> BuiltIn:
-    """Nothing is written before a tool is called; `hosts` are those that `fetch` may ask."""
+    """Creates the tools. Nothing is written before a call; `fetch` may ask `hosts`."""
     from navigator_kernel.tools.built_in import BuiltInTools
 
     return BuiltInTools(
@@ -48,7 +48,7 @@ def open_built_in(
 
 
 def open_changes(root: Path) -> ChangeStore:
-    """What tools changed in the project, kept in the person's state of it."""
+    """The store of changes that tools made in the project."""
     from navigator_kernel.adapters.files.changes import ChangeStore
     from navigator_kernel.tools.places import CLOSED
 

@@ -46,7 +46,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _secrets(files: Files) -> Iterator[Diagnostic]:
-    """One finding a line; what it is, and never the secret itself."""
+    """Yields one finding a line: the kind of secret, never the secret itself."""
     for path, data in sorted(files.items()):
         if b"\x00" in data[:4096]:
             continue

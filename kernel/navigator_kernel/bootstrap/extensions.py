@@ -26,7 +26,7 @@ class LoadedPlugins(Struct, frozen=True, kw_only=True):
 
 
 def open_plugins(root: Path, *, agents: bool = True) -> LoadedPlugins:
-    """Everything that may be loaded here. A project's own `agents/` runs only if its digest is trusted."""
+    """Loads all plugins. A project's `agents/` is loaded only if its digest is trusted."""
     plugins = build_manager()
     untrusted: list[Path] = []
     if agents:
@@ -44,5 +44,5 @@ def open_plugins(root: Path, *, agents: bool = True) -> LoadedPlugins:
 
 
 def agents_subject(folder: Path) -> str:
-    """What trust in a folder of agents is bound to: its place and every byte of it."""
+    """The subject of trust in a folder of agents: its path and digest."""
     return f"agents:{folder}@{folder_digest(folder)}"

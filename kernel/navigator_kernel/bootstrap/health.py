@@ -27,7 +27,7 @@ _EXTRAS = (
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     state: Literal["ok", "missing", "damaged"]
@@ -39,7 +39,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def findings(root: Path, settings: Callable[[], Settings], kernel: Callable[[], Kernel]) -> Iterator[Finding]:
-    """Each thing that is looked at, in turn; what cannot be read is a finding and no error."""
+    """Yields a finding for each check; an unreadable file is a finding, not an error."""
     version = platform.python_version()
     yield Finding(what="python", state="ok" if sys.version_info >= (3, 11) else "damaged", detail=version)
     system = platform.system()

@@ -125,14 +125,14 @@ def _folder(root: Path) -> Path:
 
 
 def _kept(root: Path, redact: Redact) -> dict[str, Any]:
-    """What turns leave."""
+    """The stores that a turn writes to: journal, lessons, run log, interrupted calls."""
     log, lessons = open_run_log(root), open_lessons(root, redact)
     held = {"journal": open_journal(root, redact), "lessons": lessons, "run_log": log}
     return {**held, "underway": open_underway(root, redact)}
 
 
 def _hooks(extensions: LoadedPlugins) -> dict[str, Any]:
-    """What plugins are asked and told, and which of them failed."""
+    """Calls the hooks of plugins, and keeps their failures."""
     plugins = extensions.plugins
     return {
         "precheck_hook": lambda count: plugins.first("kernel_precheck", count),
@@ -159,7 +159,7 @@ def _desk(
     ports: AgentPorts,
     underway: Underway,
 ) -> Callable[[Tools], Tools]:
-    """What hands out the tools of skills, given those that every skill has."""
+    """A factory for the tools of skills, given the tools of every skill."""
     more = partial(_of_servers, settings, consents, ports)
     hosts = settings.policy.fetch
     open_built = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit, hosts)
@@ -168,7 +168,7 @@ def _desk(
 
 
 def _of_servers(settings: Settings, consents: ConsentStore, ports: AgentPorts) -> Sequence[Tool]:
-    """Only where there is a server, for what follows takes time to import."""
+    """The tools of MCP servers; imported only if there is a server."""
     if not settings.servers:
         return ()
     from navigator_kernel.bootstrap.servers import approved_tools
@@ -212,7 +212,7 @@ def _ports(
     *,
     unsafe: bool,
 ) -> AgentPorts:
-    """What agents may ask for; whatever they start goes through the gate."""
+    """The services of agents; processes that they start go through the gate."""
     workspace, contained = _workspace(root), open_sandbox(unsafe=unsafe)
     fresh = partial(fresh_folder, partial(box_writer, root))
     gate = ConsentGate(consents, PackagedRunner(contained, _made), settings.policy, audit, fresh)
@@ -239,7 +239,7 @@ def _doctor(root: Path, settings: Settings, args: Sequence[str]) -> tuple[int, s
 
 
 def _agents(extensions: LoadedPlugins, ports: AgentPorts) -> Mapping[str, Agent]:
-    """By name, then by alias; the first of a name wins, and what is not an agent is named as a failure."""
+    """Agents by name and alias; the first of a name wins, other objects are reported as failures."""
     found: dict[str, Agent] = {}
     plugins = extensions.plugins
     registered = [(name, agent) for name, agents in plugins.all("kernel_register_agents", ports) for agent in agents]
@@ -278,7 +278,7 @@ def _workspace(root: Path) -> Callable[[str], Path]:
 
 
 def _keep(root: Path, audit: AuditLog, run: str, name: str, data: bytes) -> str:
-    """The path as it is told: relative to the project where it lies in it."""
+    """The path for messages, relative to the project if it lies in it."""
     path = box_of(root) / "workspace" / run / name
     told = str(path.relative_to(root) if path.is_relative_to(root) else path)
     audit.record("wrote", run=run, path=told, sha256=hashlib.sha256(data).hexdigest())

@@ -81,7 +81,7 @@ def _scanners() -> Scanners:
 
 
 def write_seen(root: Path) -> dict[str, Any]:
-    """Adds the rows of the person's own page to the project's. NotFound where the project has none (X-42)."""
+    """Adds the rows of the person's page to the project's; NotFound if the project has no page (X-42)."""
     from navigator_kernel.skills.source.mapping import SkillMapping
 
     page = root / "docs" / MAPPING
@@ -95,7 +95,7 @@ def write_seen(root: Path) -> dict[str, Any]:
 
 
 def _cache() -> RepoCache:
-    """One for all projects, in the person's cache folder: what a project brings is never taken for a repository."""
+    """The cache of all projects, in the person's cache folder, never in a project."""
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.adapters.stores.project_state import PrivateWriter
 
@@ -104,7 +104,7 @@ def _cache() -> RepoCache:
 
 
 def _sought(root: Path, query: str) -> SearchSpace | None:
-    """What the router finds, None where it cannot be asked: a search has its score without it."""
+    """The names that the router finds, or None if it cannot be used."""
     try:
         return _found(root, query)
     except KernelError as error:

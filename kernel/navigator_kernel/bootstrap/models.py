@@ -32,7 +32,7 @@ class ModelRegistry(Struct, frozen=True):
     _open: dict[str, ChatModel] = field(default_factory=dict)
 
     def knows(self, name: str) -> bool:
-        """Names come from the person's settings alone: a skill cannot send what is said to a service of its own."""
+        """Names come only from the person's settings, so that a skill cannot send text to its own service."""
         return name in {*self.models.aliases, *self.models.aliases.values(), self.models.default, *self.models.fallback}
 
     def chain(self, name: str = "") -> ChatModel:
@@ -50,12 +50,12 @@ class ModelRegistry(Struct, frozen=True):
 
 
 def tooling_file() -> Path:
-    """Where the results of `navigator model test` are kept."""
+    """The file with the results of `navigator model test`."""
     return user_state() / "models.json"
 
 
 def tooling_of(name: str, models: Models) -> str:
-    """What the settings say of the service, else what a test found of the model; empty where neither is known."""
+    """How the model uses tools: from the settings, else from its test, else empty."""
     from navigator_kernel.adapters.models.providers import served, spelled_out
     from navigator_kernel.adapters.models.tooling import kept_tooling
 
@@ -73,7 +73,7 @@ def keep_found(name: str, tooling: Tooling) -> None:
 
 
 def open_model(name: str, models: Models) -> ChatModel:
-    """One that is not known otherwise is taken to call tools itself."""
+    """How the model uses tools; by default it calls them itself."""
     from navigator_kernel.adapters.models.chat_model import WireModel
     from navigator_kernel.agent_loop.text_calls import TextCalls, WithoutTools
 
@@ -132,7 +132,7 @@ def open_specialist(
 
 
 def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -> Judge | None:
-    """None where a model must not choose, or where there is none."""
+    """The judge, or None if no model may choose or there is no model."""
     if models is None or settings.router == "local_only":
         return None
     from navigator_kernel.routing.phase_one import ModelJudge
@@ -141,7 +141,7 @@ def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -
 
 
 def open_tools(desk: Callable[[Tools], Tools], catalogue: Catalogue) -> Tools:
-    """What a model of somebody else may have done, behind the same fence: used up by one call."""
+    """The tools for another agent's model, with the same checks; each instance serves one call."""
     from navigator_kernel.agent_loop.skill_tool import SkillTool
 
     return desk(SkillTool(catalogue))
@@ -179,7 +179,7 @@ def open_desk(
 
     @cache
     def direct() -> Mapping[str, Tool]:
-        """What only reads comes first, so that it is not what is left out."""
+        """Sorts tools that only read first, so that they are not cut off."""
         held = sorted(more(), key=lambda tool: bool(tool.effects))
         return {tool.name: tool for tool in held[:DIRECT]}
 

@@ -80,7 +80,7 @@ def open_catalogue(root: Path, plugins: tuple[Path, ...] = ()) -> ResourceCatalo
 
 
 class Agreed:
-    """What the person agreed to for good, read when a skill is checked against it and the file is another."""
+    """The permanent consents; read again when their file changes."""
 
     def __init__(self) -> None:
         self._seen: Stamp | None = None
@@ -185,7 +185,7 @@ def open_sandbox(*, unsafe: bool = False) -> ContainedRunner:
 
 
 def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None) -> SemanticRanker:
-    """What ranks skills. Nothing is read or prepared before it is asked."""
+    """The ranker of skills; nothing is read before its first use."""
     from navigator_kernel.routing.index import RoutingIndex
     from navigator_kernel.routing.meaning import SemanticRanker
 
@@ -196,7 +196,7 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 
 def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None) -> Encoder | None:
-    """A plugin's, else the shipped one; None where it is switched off or neither can be loaded: words alone decide."""
+    """The encoder of a plugin or the shipped one; None if it is switched off or cannot be loaded."""
     if settings.encoder == "off":
         return None
     from navigator_kernel.adapters.index.kept_vectors import KeptVectors
@@ -225,7 +225,7 @@ def _plugins_encoder(root: Path, plugins: Plugins) -> Encoder | None:
 
 
 class Routes(Struct, frozen=True):
-    """What it takes to say what a message would get."""
+    """The services that routing needs."""
 
     catalogue: Catalogue
     router: Router

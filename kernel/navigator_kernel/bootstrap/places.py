@@ -41,7 +41,7 @@ _OTHERS: Mapping[str, ResourceType] = {"commands": "command", "agents": "agent",
 
 
 class ShippedPaths(Struct, frozen=True):
-    """What this release ships: the source tree's own folders, else the copy inside the package (ADR 1)."""
+    """The folders of this release: in the source tree, or inside the package (ADR 1)."""
 
     agents: Path
     skills: Path
@@ -143,7 +143,7 @@ def scripts(root: Path) -> Mapping[str, Path]:
 
 
 def preference_pages(root: Path, consents: Consents) -> tuple[PreferenceFile, ...]:
-    """X-30: the person's own page of preferences, and the project's for as long as its bytes are the trusted ones."""
+    """The person's preferences, and the project's while they are trusted (X-30)."""
     from navigator_kernel.adapters.stores.preferences import PreferenceFile
 
     own = root / ".claude" / "memory" / "preferences.md"
@@ -158,7 +158,7 @@ def preference_pages(root: Path, consents: Consents) -> tuple[PreferenceFile, ..
 
 
 def memory_subject(path: Path, digest: str) -> str:
-    """What trust in a project's preferences is bound to: its place and every byte of it."""
+    """The subject of trust in a project's preferences: path and digest."""
     return f"memory:{path}@{digest}"
 
 
@@ -180,5 +180,5 @@ def installed_plugins() -> list[tuple[str, str]]:
 
 
 def standing_places() -> dict[str, Path]:
-    """What the authority table's words for places outside the project stand for."""
+    """The paths of the authority table's words for places outside the project."""
     return {"user-state": user_state(), "user-config": user_file().parent}

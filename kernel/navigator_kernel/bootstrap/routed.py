@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class BoundStep(NamedTuple):
-    """One step of several that a message spells out; `skill` and `agent` are empty for one that is left out."""
+    """A step of several that a message lists; `skill` and `agent` are empty for a skipped one."""
 
     text: str
     skill: str
@@ -26,7 +26,7 @@ class BoundStep(NamedTuple):
 
 
 class Routed(NamedTuple):
-    """What the message was taken to mean, what would be done about it, and the steps that it spells out."""
+    """The intent of a message, the decision, and the steps that it lists."""
 
     intent: Intent
     decision: RouteDecision
@@ -35,7 +35,7 @@ class Routed(NamedTuple):
 
 
 def routed(root: Path, settings: Settings, parts: Routes, text: str, language: Language | None = None) -> Routed:
-    """What a message would get; UsageProblem where there is none."""
+    """The route of a message; UsageProblem without a message."""
     from navigator_kernel.stages.decide import decide
     from navigator_kernel.stages.preprocess import preprocess
     from navigator_kernel.stages.understand import understand_locally

@@ -46,7 +46,7 @@ class Scanners:
         self._idle = False  # no plugin has a scanner
 
     def __call__(self, skill: SkillDef, files: Mapping[str, bytes]) -> Sequence[Diagnostic]:
-        """What they find in the files of `skill`; the same as from `ahead` where these very files were given to it."""
+        """The findings for the files of `skill`, from `ahead` if the same files were given to it."""
         _, begun = self._begun.get(id(files), (None, None))
         found = self.contents(files, skill.name, secrets=True) if begun is None else [*begun.result()]
         if not self._idle:
@@ -56,7 +56,7 @@ class Scanners:
         return found
 
     def ahead(self, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
-        """Begins to scan many skills, in a process for each processor; a few are scanned when they are asked for."""
+        """Starts to scan many skills, in one process per processor; a few are scanned on demand."""
         several = min(os.cpu_count() or 1, MOST)
         if several < 2 or len(skills) <= FEW or self._pool is not None:
             return
@@ -100,11 +100,11 @@ class Scanners:
         return found
 
     def start(self) -> None:
-        """Our own get ready meanwhile."""
+        """Starts the process of the built-in scanners, so that it is ready when it is needed."""
         self._child.start()
 
     def close(self) -> None:
-        """No process and no thread of theirs is left; what `ahead` began is given up."""
+        """Ends all processes and threads of the scanners."""
         children = (self._child, *self._others)
         if self._pool is not None:
             self._closing = True
@@ -127,7 +127,7 @@ def _asked(
 
 
 def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
-    """What plugins' scanners found, None where no plugin has one."""
+    """The findings of plugins' scanners, or None if there are none."""
     from navigator_kernel.adapters.processes.module_call import call_module
 
     try:
@@ -144,7 +144,7 @@ def _told(answer: Mapping[str, Any], subject: str) -> list[Diagnostic]:
 
 
 def _read(item: Mapping[str, Any]) -> Diagnostic:
-    """A finding as it was said; what a plugin's words hold is for whoever shows them to clean."""
+    """A finding as the plugin reported it; its text must be cleaned before it is shown."""
     said, level = str(item["message"]), item["level"]
     made = finding(
         str(item["code"]),

@@ -32,7 +32,7 @@ def open_servers(
     pins: ToolPins,
     workspace: Callable[[str], Path],
 ) -> Servers:
-    """Nothing is started by it."""
+    """Creates the client without starting a server."""
 
     def keep(run: str, server: str, body: bytes) -> Path:
         folder = workspace(run)
@@ -42,7 +42,7 @@ def open_servers(
         return file
 
     def folder(name: str) -> Path:
-        """What a server keeps for itself, outside the project; its process gets a scratch folder at each start."""
+        """The folder of a server's own data, outside the project."""
         state = project_state(root)
         path = state.folder / "servers" / name
         state_writer(state).make_folder(path)
@@ -59,7 +59,7 @@ def open_servers(
 
 
 class Held(NamedTuple):
-    """What commands work with: the client, what may be called, and what a yes to a server is bound to."""
+    """The MCP client, the callable tools, and the subjects of consent to servers."""
 
     client: Servers
     pins: ToolPins

@@ -24,7 +24,7 @@ _RUN = lazy_compile(r"[a-z0-9-]{1,80}")
 
 
 class RecordedTurn(NamedTuple):
-    """A turn as it was asked for, and all that it was told."""
+    """A recorded turn: its message, and everything that it received."""
 
     run: str
     message: Message
@@ -35,7 +35,7 @@ class RecordedTurn(NamedTuple):
 
 
 def keep_tape(kernel: Kernel, lines: Sequence[Mapping[str, Any]], run: str, message: Message, session: Session) -> None:
-    """A tape that cannot be kept ends no turn."""
+    """Stores the recording; a failure does not end the turn."""
     settings = kernel.settings
     body = {
         "v": VERSION,
@@ -61,7 +61,7 @@ def keep_tape(kernel: Kernel, lines: Sequence[Mapping[str, Any]], run: str, mess
 
 
 def load_tape(root: Path, run: str) -> RecordedTurn:
-    """NotFound where nothing was recorded, Damaged for what is not a tape."""
+    """Reads the recording; NotFound if there is none, Damaged if it is invalid."""
     file = _folder(root) / f"{run}.json"
     if not _RUN.fullmatch(run) or not file.is_file():
         raise NotFound(f"no tape of the run {run!r} was kept", hint="navigator ask and navigator chat keep them")
@@ -78,7 +78,7 @@ def load_tape(root: Path, run: str) -> RecordedTurn:
 
 
 def settings_of(taped: RecordedTurn, settings: Settings) -> Settings:
-    """Those of today, but for what decided the turn."""
+    """Today's settings, except those that decided the turn."""
     held = taped.settings
     models = settings.models._replace(default=str(held["model"]))
     return replace(settings, timeout=held["timeout"], router=held["router"], steps=held["steps"], models=models)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Replaced:
-    """A catalogue in which each of `skills` stands in the place of the one of its name."""
+    """A catalogue in which each of `skills` replaces the one with its name."""
 
     def __init__(self, held: Catalogue, skills: Sequence[SkillDef]) -> None:
         self._held, self._skills = held, {skill.name: skill for skill in skills}

@@ -134,7 +134,7 @@ def _goes_on(resumed: Resumed) -> tuple[str, int | None, tuple[str, ...]]:
 
 
 def refuse_message(text: str) -> None:
-    """UsageProblem for a message that is empty or too long."""
+    """UsageProblem for an empty or too long message."""
     if not text.strip():
         raise UsageProblem("there is no message", hint='navigator ask "review this code", or text on stdin')
     if len(text) > LONGEST:

@@ -48,7 +48,7 @@ def upgrade(root: Path) -> list[str]:
 
 
 def _remove(root: Path, moved: Sequence[Path]) -> None:
-    """The old files, and what an earlier version had derived or fetched."""
+    """The state files of an earlier version."""
     box = root / "mybox"
     writer = FolderWriter([box], within=root)
     for path in (*moved, box / "logs" / "tapes", box / "cache" / "index", box / "cache" / "repos"):
@@ -57,7 +57,7 @@ def _remove(root: Path, moved: Sequence[Path]) -> None:
 
 
 def _changed_at(path: Path) -> int:
-    """The inode's change time in ns; never for what is not a regular file of this person."""
+    """The file's change time in ns; a time far in the future if it is missing, not regular, or another user's."""
     try:
         seen = path.lstat()
     except OSError:
@@ -101,7 +101,7 @@ def _without_session_grants(file: Path) -> None:
 
 
 def _without_run_grants(file: Path) -> None:
-    """A run that has not ended asks for its plan again."""
+    """Asks again for approval of a run that has not ended."""
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE runs SET granted = '[]'")
         database.execute("UPDATE runs SET state = 'proposed' WHERE state NOT IN ('done', 'aborted')")

@@ -17,7 +17,7 @@ _AGED = ("logs/runs", "workspace")
 
 
 def collect_garbage(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False) -> list[str]:
-    """What was (or would be) removed, relative to the project where it lies in it."""
+    """The removed paths, relative to the project."""
     box = box_of(root)
     gone = list(_all(box / "temp"))
     before = time.time() - days * 86_400
@@ -31,7 +31,7 @@ def collect_garbage(root: Path, *, days: int = KEEP_DAYS, dry_run: bool = False)
 
 
 def _removed(path: Path, writer: FolderWriter) -> bool:
-    """What cannot be removed is named and stays: cleaning up ends no command."""
+    """Removes files; one that cannot be removed is reported, without ending the command."""
     try:
         writer.remove(path)
     except KernelError as error:

@@ -29,7 +29,7 @@ def _edits(ctx: click.Context, option: click.Parameter, value: bool) -> None:  #
 
 
 def edits_options(command: F) -> F:
-    """What a model's tools may change while this command runs."""
+    """Adds the options --read-only and --allow-edits to a command."""
     read = "The model's tools may only read."
     edit = "The model's tools may change files of the project without a question."
     for name, text in (("--read-only", read), ("--allow-edits", edit)):

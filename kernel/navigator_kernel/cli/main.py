@@ -44,7 +44,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def run(args: list[str]) -> int:
-    """The exit code of one command line; every error is printed here and nowhere else."""
+    """Runs one command line, prints its error, and returns its exit code."""
     as_json = "--json" in args[: args.index("--")] if "--" in args else "--json" in args
     try:
         told = _answered(args)

@@ -43,7 +43,7 @@ def agreed_model(
 
 
 def asked_model(app: App, name: str, work: Callable[[ChatModel], Awaitable[T]]) -> T:
-    """What `work` gives for this model, which is closed afterwards."""
+    """Runs `work` with this model, and closes it."""
     import asyncio
 
     from navigator_kernel.bootstrap.models import open_model

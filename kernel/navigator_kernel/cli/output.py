@@ -30,7 +30,7 @@ def document(body: Mapping[str, Any], *, whole: bool = False) -> None:
 
 
 def lines(text: str | Iterable[str]) -> None:
-    """Data for a person: a text as it is divided into lines, or lines, of which each stays one whatever it names."""
+    """Prints data for a person: a text, or lines of which each stays one line."""
     if isinstance(text, str):
         sys.stdout.write(clean(text) + "\n")
         return
@@ -93,7 +93,7 @@ def _translated(head: Sequence[str], language: Language) -> list[str]:
 def _that_fit(
     head: Sequence[str], widths: Sequence[int], limit: int, spare: Sequence[str], apart: int | None
 ) -> list[int]:
-    """The columns that are shown, so that the last has TEXT columns at least, or all that it needs."""
+    """The columns that fit, so that the last one has at least TEXT columns."""
     shown = [at for at in range(len(head)) if at != apart]
     for name in spare:
         needed = sum(widths[at] + GAP for at in shown[:-1]) + min(widths[shown[-1]], TEXT)

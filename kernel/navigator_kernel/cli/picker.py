@@ -61,7 +61,7 @@ class Marked(Struct):
     marked: set[str] = field(default_factory=set)
 
     def shown(self) -> list[Choice]:
-        """Those that have what was typed, in their names before those that have it in their descriptions."""
+        """The lines that contain the typed text, matches in names first."""
         typed = self.typed.casefold()
         named = [one for one in self.choices if typed in one[0].casefold()]
         return named + [one for one in self.choices if typed not in one[0].casefold() and typed in one[1].casefold()]

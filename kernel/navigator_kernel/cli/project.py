@@ -59,7 +59,7 @@ class App(Struct, kw_only=True, dict=True):
 
     @cached_property
     def tape(self) -> Recorder:
-        """What a turn is told from outside, for `navigator replay`."""
+        """Records what a turn receives, for `navigator replay`."""
         from navigator_kernel.replay.recording import Recorder
 
         return Recorder()
@@ -71,13 +71,13 @@ class App(Struct, kw_only=True, dict=True):
         return assemble(self.root, self.settings, unsafe=self.unsafe, tape=self.tape)
 
     def use_model(self, name: str) -> None:
-        """Asks the model `name` from now on; the kernel is put together again when it is next needed."""
+        """Switches to the model `name`; the kernel is created again when it is next needed."""
         self.settings = replace(self.settings, models=self.settings.models._replace(default=name))
         self.__dict__.pop("kernel", None)
 
     @cached_property
     def consents(self) -> ConsentStore:
-        """What the person agreed to; a change of it is on record here."""
+        """The store of consents; changes are recorded in the audit log."""
         from navigator_kernel.bootstrap.consents import open_consents
         from navigator_kernel.bootstrap.parts import open_audit
 

@@ -92,7 +92,7 @@ def navigator(ctx: click.Context, *, root: str | None, language: str | None, sty
 
 
 def invoke(args: list[str]) -> int | Mapping[str, Any]:
-    """The exit code of a command line, or what is wrong with its words; KernelError for all else that goes wrong."""
+    """Runs a command line and returns its exit code."""
     try:
         code = navigator.main(args=args, prog_name="navigator", standalone_mode=False)
     except click.exceptions.Exit as error:
@@ -105,7 +105,7 @@ def invoke(args: list[str]) -> int | Mapping[str, Any]:
 
 
 def _misused(error: click.ClickException) -> Mapping[str, Any]:
-    """What is wrong with the words, and where the right ones are listed."""
+    """The error for a wrong command line, with a hint."""
     context, word = getattr(error, "ctx", None), getattr(error, "command_name", None)
     message, hint = error.format_message(), f"{context.command_path if context else 'navigator'} --help"
     if context is not None and word is not None:
@@ -115,7 +115,7 @@ def _misused(error: click.ClickException) -> Mapping[str, Any]:
 
 
 def _meant(word: str, context: click.Context) -> str:
-    """A hint with the command whose name is nearest to `word`; empty where none is near."""
+    """A hint with the most similar command name, or empty."""
     from navigator_kernel.cli.skill.group import COMMANDS as OF_SKILLS
     from navigator_kernel.text import suggestions
 

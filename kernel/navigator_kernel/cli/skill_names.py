@@ -27,7 +27,7 @@ def named(catalogue: Catalogue, name: str) -> SkillDef:
 
 
 def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
-    """Every skill that is here, by the folders alone."""
+    """The names of all skills, from folder names only."""
     from navigator_kernel.bootstrap.places import resource_roots
     from navigator_kernel.skills.catalog.listing import Listing
 
@@ -39,7 +39,7 @@ def here(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
 
 
 def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
-    """Those that have a receipt in the place that is meant."""
+    """The names with a receipt in the selected scope."""
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 
     try:
@@ -50,7 +50,7 @@ def installed(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
 
 
 def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
-    """Those of the source that was typed before, where it lies on this machine; nothing is kept of it."""
+    """Skill names of the typed source, if it is local."""
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
     from navigator_kernel.skills.source.address import parse_source
 
@@ -75,7 +75,7 @@ def _root(ctx: click.Context) -> Path:
 
 
 def _plain(names: Iterable[str], typed: str) -> list[str]:
-    """Those that begin with what was typed; a shell gets none that it could take for something else."""
+    """The names that begin with the typed text and need no quoting."""
     from navigator_kernel.skills.formats.names import NAME
 
     return sorted({name for name in names if name.startswith(typed) and NAME.fullmatch(name)})

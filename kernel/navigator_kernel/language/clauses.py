@@ -100,14 +100,14 @@ class Clause(Struct, frozen=True):
 
 
 def may_spell_out(text: str) -> bool:
-    """A cheap look for a word or number that joins steps, before anything is taken apart."""
+    """A cheap check for a word or number that joins steps, before the text is parsed."""
     if text.isascii() and not any(mark in text.lower() for mark in _STEP_MARKS):
         return False
     return _STEPS.search(text) is not None
 
 
 def clauses(text: str) -> tuple[Clause, ...]:
-    """Two or three in order, each with something of its own to say; none where the text is one wish, or many."""
+    """Two or three steps in order, or none if the text is one request or has too many."""
     if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
         return ()
     found: list[str] = []
@@ -125,7 +125,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
 
 
 def parts(text: str) -> tuple[str, ...]:
-    """Every piece that something joins, in order, for names that are listed; the text alone where nothing does."""
+    """The joined pieces in order, for lists of names; the whole text if nothing joins."""
     if len(text) > LIMIT or not _may_join(text) or _ORDERED.search(text):
         return (text.strip(),)
     pieces = [_BOTH.sub("", piece).strip(_STOPS) for _, piece in _pieces(text)]
@@ -133,14 +133,14 @@ def parts(text: str) -> tuple[str, ...]:
 
 
 def _may_join(text: str) -> bool:
-    """A cheap look, before anything is taken apart."""
+    """A cheap check before the text is parsed."""
     if not text.isascii() or not _MARKS.isdisjoint(text):
         return True
     return not _WORDS.isdisjoint(_ASCII_TERM.findall(text.lower()))
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Each piece behind what joins it to the one before; one piece where there are too many."""
+    """The pieces with their joining words; one piece if there are too many."""
     masked = _MASKED.sub(lambda hit: "Q" * len(hit.group()), text)
     joints = [hit for hit in _JOINT.finditer(masked) if hit["stop"] or hit["words"]]
     if len(joints) >= _PIECES:

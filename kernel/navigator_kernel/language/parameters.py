@@ -57,7 +57,7 @@ def parameters(
 
 
 def is_file(path: Path) -> bool:
-    """Whether it is a file; text that no path can be is none."""
+    """Whether the text is the path of a file."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -139,7 +139,7 @@ def _as_text(
 
 
 def _answered(specs: Sequence[ParamSpec], values: Mapping[str, str], answer: str) -> dict[str, str]:
-    """X-11: what was asked for, by name, or as the whole answer where one thing was missing."""
+    """The values of an answer, by name, or the whole answer for one missing value (X-11)."""
     wanted = [
         spec for spec in specs if spec.required and spec.default is None and not fits(spec, values.get(spec.name))
     ]

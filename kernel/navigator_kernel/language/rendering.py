@@ -54,7 +54,7 @@ def render_report(report: Report, format: Format, style: Style) -> str:
 
 
 def render_sentence(report: Report, style: Style) -> str:
-    """What a person reads (X-41): what happened in a sentence, then what came out."""
+    """A report for a person: what happened in a sentence, then the result (X-41)."""
     mark = (EMOJI if style == "emoji" else ASCII)[report.state]
     status = f"{mark} {_status(report)}"
     return "\n".join([status, *(f"  {line}" for line in _came_out(report))])
@@ -82,7 +82,7 @@ def _status(report: Report) -> str:
 
 
 def flow(value: Any) -> str:
-    """One line in the documents' flow style: plain keys, quoted strings, lists without spaces."""
+    """A value as one line of YAML: plain keys, quoted strings, lists without spaces."""
     match value:
         case Mapping():
             return "{" + ", ".join(f"{_key(str(key))}: {flow(item)}" for key, item in value.items()) + "}"
@@ -108,5 +108,5 @@ def _key(key: str) -> str:
 
 
 def _number(value: float) -> str:
-    """At most milliseconds, and no `.0` on whole numbers."""
+    """A number with at most three decimals, without `.0`."""
     return str(int(value)) if value == int(value) else repr(round(value, 3))

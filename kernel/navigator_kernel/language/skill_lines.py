@@ -13,7 +13,7 @@ DESCRIBED = 100  # characters of each one's description
 
 
 def listed(skills: Sequence[Mapping[str, Any]], language: Language) -> str | None:
-    """A line for each of the first LISTED skills, those that the person installed first; None for no skill."""
+    """A line for each of the first LISTED skills, installed ones first; None without skills."""
     own_first = sorted(skills, key=lambda skill: skill.get("status") == "shipped")
     lines = []
     for skill in own_first[:LISTED]:

@@ -382,7 +382,7 @@ def worded(kind: str, code: str, language: Language) -> str:
 
 
 def because(decision: RouteDecision, language: Language) -> str:
-    """Why it was decided so; words that are not code of ours come out as they are."""
+    """The reason of a decision as a sentence."""
     facts = {"name": decision.entity or "", "confidence": f"{decision.confidence:.2f}"}
     return because_of(decision.reason, language, **facts)
 

@@ -20,7 +20,7 @@ SHOWN = 3_000  # characters of the arguments
 
 
 def ask_again(consents: Consents, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> None:
-    """ConsentNeeded unless the person agreed to exactly this call being made again."""
+    """ConsentNeeded unless the person agreed to repeat exactly this call."""
     body = json.dumps([call.id, call.name, work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
     subject = f"{AGAIN}{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
     shown = cut_text(escape_controls(json.dumps(dict(arguments), ensure_ascii=False, default=str)), SHOWN)

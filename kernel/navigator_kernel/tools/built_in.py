@@ -58,7 +58,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
     intend: Callable[[str, str, str], None] = lambda _run, _before, _after: None
 
     def admit(self, _work: AgentTask) -> None:
-        """What a skill needs a yes for is asked when it is called."""
+        """Does nothing: consent is asked for each call."""
 
     def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
         if not work.workspace:
@@ -67,7 +67,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return tuple(spec for spec in specs(work.language, self.hosts) if spec.name in names)
 
     def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
-        """Refused for a page that `fetch` may not get, before anybody is asked."""
+        """Refused for a page that `fetch` may not get, before the person is asked."""
         if call.name != FETCH:
             return None
         from navigator_kernel.adapters.web import target_of
@@ -151,7 +151,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return executor
 
     def _ask_to_read(self, work: AgentTask, executor: Executor) -> None:
-        """One question for a session: the files of the project that the person did not name (JIT-12)."""
+        """Asks once a session for access to files of the project that the person did not name (JIT-12)."""
         body = json.dumps([work.skill, executor.digest, str(self.root)])
         subject = f"tool:read@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
         question = say(
@@ -200,7 +200,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         return ToolAnswer(text=clean(f"{text}{diff}"), changed=place.zone != "workspace")
 
     def _ask_to_change(self, work: AgentTask, call: ToolCall, change: Change, executor: Executor) -> None:
-        """With the diff, each time: a yes is to this call and to exactly these bytes before and after."""
+        """Asks for approval of a change with its diff, bound to the content before and after."""
         held = [call.id, work.skill, executor.digest, str(change.place.path)]
         body = json.dumps(
             [*held, *(data and hashlib.sha256(data).hexdigest() for data in (change.before, change.after))]
@@ -219,7 +219,7 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         self.consents.require(work.run, subject, question, by_name=True, unless=(EDITS, *folders), **facts)
 
     def _folder(self, work: AgentTask, executor: Executor, parts: tuple[str, ...]) -> str:
-        """The subject of a yes to all changes that this skill makes below a folder of the project in one session."""
+        """The subject of consent to all changes by this skill below a folder in one session."""
         body = json.dumps([work.skill, executor.digest, str(self.root.resolve()), *parts])
         return f"tool:{EDITS}@sha256:{hashlib.sha256(body.encode()).hexdigest()}"
 
@@ -247,7 +247,7 @@ def _digest(data: bytes | None) -> str:
 
 
 def _folders(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The folder of a file, and those around it, the project the last."""
+    """The folders around a file, up to the project."""
     return [parts[:count] for count in reversed(range(len(parts)))]
 
 
@@ -260,7 +260,7 @@ def _allowed(work: AgentTask) -> Allowed:
 
 
 def _check(name: str, arguments: Mapping[str, Any]) -> None:
-    """UsageProblem for arguments that do not fit the schema: absent, unknown, or of another type."""
+    """UsageProblem for missing, unknown or wrongly typed arguments."""
     schema = schema_of(name)
     fields: Mapping[str, Any] = schema["properties"]
     absent = [one for one in schema["required"] if one not in arguments]
@@ -277,6 +277,6 @@ def _fits(value: object, kind: str) -> bool:
 
 
 def _shown(diff: str) -> str:
-    """Each line with what is invisible in it written out, and long ones broken, so that no change hides (CWE-1007)."""
+    """Lines with invisible characters made visible and long lines broken, so that no change hides (CWE-1007)."""
     lines = (escape_controls(line) for line in diff.split("\n"))
     return "\n".join(line[at : at + LINE] for line in lines for at in range(0, max(len(line), 1), LINE))

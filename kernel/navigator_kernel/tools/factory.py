@@ -44,12 +44,12 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
 
     @property
     def spec(self) -> ToolSpec:
-        """Its schema as it is: nested models stay nested (TOL-5)."""
+        """The tool's schema; nested models stay nested (TOL-5)."""
         held = self.schema.model_json_schema()
         return ToolSpec(name=self.name, description=self.definition.description, schema=held)
 
     async def run(self, arguments: Mapping[str, Any]) -> Result:
-        """Whatever happens is a result. A function that blocks does so on a thread of its own."""
+        """Runs the function, on a thread if it blocks; errors are results."""
         from pydantic import ValidationError
 
         try:
@@ -94,7 +94,7 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
         )
 
     def _ran(self, held: BaseModel) -> Result:
-        """The result is made plain while its session is open."""
+        """Converts the result to plain values while its session is open."""
         with self._session() as more:
             return Result(_plain(self.definition.func(**more, **self._given(held))))
 
@@ -105,7 +105,7 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def _session(self) -> Iterator[dict[str, Any]]:
-        """One for each call: committed where it went well, rolled back where it did not, always closed (TOL-3)."""
+        """A session for each call: committed, or rolled back after an error, and always closed (TOL-3)."""
         if not self.injected or self.sessions is None:
             yield {}
             return
@@ -189,7 +189,7 @@ def _names(kind: Any) -> set[str]:
 
 
 def _schema(name: str, parameters: Mapping[str, tuple[Any, Any]]) -> type[BaseModel]:
-    """A model of the arguments that takes nothing else."""
+    """A model of the arguments that forbids others."""
     from pydantic import ConfigDict, create_model
 
     fields: dict[str, Any] = dict(parameters)

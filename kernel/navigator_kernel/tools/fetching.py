@@ -58,7 +58,7 @@ class Fetching(Struct, frozen=True, kw_only=True):
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What goes on record beside the call."""
+        """Facts for the audit log."""
         return {"url": self.target.url}
 
     async def run(self, _arguments: Mapping[str, Any]) -> Result:

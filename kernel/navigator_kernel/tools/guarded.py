@@ -47,7 +47,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
     _private: set[str] = field(default_factory=set)  # runs whose model was given private data by a tool
 
     def admit(self, work: AgentTask) -> None:
-        """A skill that the person neither installed nor trusted gets tools by a yes that names it, and by no other."""
+        """A skill that the person neither installed nor trusted gets tools only by consent by name."""
         wanted = (*work.tools, *work.allowed)
         if work.standing != "unknown" or not wanted:
             return
@@ -102,7 +102,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
         return answer
 
     async def _asked(self, tool: Tool, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """What it comes to, once the person has agreed where that is needed."""
+        """Asks for consent where needed, then calls the tool."""
         if work.begun:
             ask_again(self.consents, work, call, arguments)
         subject = subject_of(call, arguments, tool, work)
@@ -142,7 +142,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
             self._used.add(subject)
 
     def _allowed(self, work: AgentTask) -> tuple[str, ...]:
-        """What the manifest names and nothing denies; a name that no tool has is none."""
+        """The declared tools that exist and are not denied."""
         named = work.tools if work.skill else tuple(self._known(work))
         if not named:
             return ()
@@ -160,7 +160,7 @@ class GuardedTools(Struct, frozen=True, kw_only=True):
 
 
 def subject_of(call: ToolCall, arguments: Mapping[str, Any], tool: Tool, work: AgentTask) -> str:
-    """This call of this very tool with exactly these arguments, under these bytes of the skill."""
+    """The subject of consent to a call: tool, arguments, and the skill's digest."""
     body = json.dumps([call.id, _identity(tool), work.skill, work.digest, dict(arguments)], sort_keys=True, default=str)
     return f"tool:{call.name}#{hashlib.sha256(body.encode()).hexdigest()}"
 
@@ -190,7 +190,7 @@ async def _result(tool: Tool, arguments: Mapping[str, Any]) -> Result:
 
 
 def _answer(tool: Tool, result: Result, work: AgentTask) -> ToolAnswer:
-    """TOL-4: one form for failures, and one for what has nothing to tell."""
+    """The uniform answer of a tool, for failures and for empty results (TOL-4)."""
     if result.error:
         return ToolAnswer(text=say("tool.failed", work.language, error=clean(result.error)), failed=True)
     text = result.value if isinstance(result.value, str) else json.dumps(result.value, ensure_ascii=False)
@@ -204,7 +204,7 @@ def _answer(tool: Tool, result: Result, work: AgentTask) -> ToolAnswer:
 
 
 def _commands(tool: Tool, value: Any, work: AgentTask) -> Iterator[UICommand]:
-    """What a user interface is to do, by what the tool declares, and only because it succeeded (X-17)."""
+    """The user interface commands of a successful call, from the tool's declaration (X-17)."""
     fields = value if isinstance(value, Mapping) else {}
     for effect in tool.effects:
         kind, _, what = effect.partition(":")

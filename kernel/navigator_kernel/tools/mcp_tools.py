@@ -28,7 +28,7 @@ class McpTool(Struct, frozen=True):
 
     @property
     def identity(self) -> str:
-        """What a yes is bound to: the server, and every word that it says of the tool."""
+        """The subject of consent: the server and its whole description of the tool."""
         return self.offered.subject
 
     @property
@@ -55,7 +55,7 @@ class McpTool(Struct, frozen=True):
         return isinstance(said, Mapping) and said.get("read_only_hint") is True
 
     async def run(self, arguments: Mapping[str, Any]) -> Result:
-        """A server that fails, or asks for something itself, is a result that says so."""
+        """Calls the tool; a server that fails or asks something gives a result that says so."""
         try:
             told = await self.call(self.offered.server, self.offered.name, arguments)
         except KernelError as error:
@@ -78,7 +78,7 @@ def mcp_tools(
 
 
 def _shown(schema: Mapping[str, Any]) -> bool:
-    """An object that is not too long and leads nowhere else."""
+    """Whether a schema is an object within the size limit and without outside references."""
     text = json.dumps(schema)
     return schema.get("type") == "object" and len(text) <= LARGEST and not any(map(_leads_away, _references(schema)))
 
@@ -95,7 +95,7 @@ def _references(value: Any) -> list[str]:
 
 
 def _cleaned(value: Any) -> Any:
-    """Without what hides from a reader."""
+    """The value with all texts cleaned."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Mapping):

@@ -25,7 +25,7 @@ def kind_of(data: bytes) -> str:
 
 
 def described(name: str, kind: str, data: bytes) -> str:
-    """What it is, in words for a model. Refused where it is too large for one, UsageProblem where it is not whole."""
+    """A description of the file for a model. Refused if it is too large, UsageProblem if it is incomplete."""
     size = f"{len(data):,} bytes"
     if kind == PDF:
         _refuse_large(name, data, PDF_SIZE)
@@ -48,7 +48,7 @@ def _refuse_large(name: str, data: bytes, limit: int) -> None:
 
 
 def pixels_of(kind: str, data: bytes) -> tuple[int, int] | None:
-    """Width and height; None where the file does not say."""
+    """Width and height in pixels, or None."""
     if kind == "image/png" and data[12:16] == b"IHDR" and len(data) >= 24:
         return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
     if kind == "image/gif" and len(data) >= 10:
@@ -84,7 +84,7 @@ def _of_webp(data: bytes) -> tuple[int, int] | None:
 
 
 def pages_of(data: bytes) -> int:
-    """As the PDF counts them itself; 0 where that is not found."""
+    """The number of pages that the PDF states, 0 if unknown."""
     found, room = [data], UNPACKED
     for begin in re.finditer(rb"/ObjStm\b[^\n]{0,500}?>>\s*stream\r?\n", data):
         unpacking = zlib.decompressobj()

@@ -70,7 +70,7 @@ class Places(Struct, frozen=True, kw_only=True):
         return self._placed((self.workspace if new else self.folder) / plain, written)
 
     def own(self, written: str) -> Path | None:
-        """The file of the skill's own folder that `written` means; None where it means another one."""
+        """The file of the skill's folder that `written` means, or None."""
         try:
             place = self.find(written)
         except Refused:
@@ -81,7 +81,7 @@ class Places(Struct, frozen=True, kw_only=True):
         return next((path for path in self.named if path.name == name), None)
 
     def _before(self, plain: str) -> Path | None:
-        """The newest file of an earlier turn whose path ends so."""
+        """The newest file of an earlier turn with this path or name."""
         parts = Path(plain).parts
         return next((path for path in self.earlier if path.parts[-len(parts) :] == parts), None)
 

@@ -29,7 +29,7 @@ SKIPPED = frozenset({"node_modules", "__pycache__", ".venv", ".git"})
 
 
 class Found(NamedTuple):
-    """What a model is told, and the files that it is shown."""
+    """The text and the files of a result for a model."""
 
     text: str
     files: tuple[ShownFile, ...] = ()

@@ -37,7 +37,7 @@ Needed = Callable[["SkillDef", "Path | None", Sequence[str]], tuple[str, ...]]
 
 
 class Command(NamedTuple):
-    """What is to run: its argv, and the script of the skill's own that it is, if it is one."""
+    """The command to run: its argv, and the skill's script that it runs, if any."""
 
     argv: tuple[str, ...]
     script: Path | None
@@ -99,7 +99,7 @@ def job_of(
 
 
 def described(outcome: Outcome, keep: Callable[[str], str]) -> str:
-    """How it ended, what it printed and what it left, for the model; `keep` stores a long output and says where."""
+    """The outcome of a command for the model; `keep` stores a long output and returns its path."""
     out = outcome.stdout.decode("utf-8", "replace").rstrip()
     err = outcome.stderr.decode("utf-8", "replace").rstrip()
     parts = [out, f"stderr:\n{err}" if err else ""]
@@ -125,7 +125,7 @@ def _seconds(arguments: Mapping[str, Any]) -> float:
 
 
 def _path() -> str:
-    """The kernel's own Python comes first: another one may lie where a sandbox does not see it, as pyenv's do."""
+    """Looks first for the kernel's own Python, as another one may be hidden from the sandbox."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
@@ -141,7 +141,7 @@ def _plain_words(line: str) -> list[str]:
 
 
 def _placed(word: str, places: Places) -> str:
-    """A word that is the relative path of a file that is not in the workspace, as the path of that file."""
+    """Replaces a relative path of a file outside the workspace by its full path."""
     if Path(word).is_absolute() or word.startswith("-") or os.path.lexists(places.workspace / word):
         return word
     try:
@@ -173,7 +173,7 @@ def _digest(command: Command, places: Places, skill: str, call: str, packages: S
 
 
 def refuse_missing(command: Command) -> None:
-    """NotFound before anybody is asked, where the program is not on this machine."""
+    """NotFound, before anybody is asked, if the program is not installed."""
     if Path(command.argv[0]).is_absolute() or shutil.which(command.argv[0], path=_path()):
         return
     raise NotFound(f"no program is called {command.argv[0]!r}", hint="use Python, or say what has to be installed")

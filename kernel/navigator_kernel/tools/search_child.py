@@ -38,7 +38,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_binary(data: bytes) -> bool:
-    """As git decides it: a zero byte near the beginning."""
+    """Whether the data is binary, by git's rule: a zero byte near the beginning."""
     return b"\x00" in data[:8192]
 
 

@@ -36,7 +36,7 @@ _ARGUMENTS: Mapping[str, tuple[Mapping[str, Mapping[str, Any]], Mapping[str, Map
 
 @cache
 def specs(language: Language, hosts: tuple[str, ...] = ()) -> tuple[ToolSpec, ...]:
-    """All of them, in one order (X-40); `fetch` only with `hosts` that it may ask."""
+    """All built-in tools in a fixed order (X-40); `fetch` only if there are `hosts`."""
     told = {"fetch": {"hosts": ", ".join(hosts)}}
     return tuple(
         ToolSpec(name=name, description=say(f"tool.{name}", language, **told.get(name, {})), schema=schema_of(name))

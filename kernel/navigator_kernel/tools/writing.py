@@ -16,7 +16,7 @@ LONGEST = 200_000  # characters of a text for which a diff is made
 
 
 class Change(NamedTuple):
-    """A file that is to be written: `before` is None where it is not there yet."""
+    """A file to write; `before` is None for a new file."""
 
     place: Place
     before: bytes | None
@@ -28,7 +28,7 @@ class Change(NamedTuple):
 
 
 def unified(name: str, before: bytes | None, after: bytes) -> str:
-    """A change as a unified diff, by sizes alone where it is long; its caller writes invisible characters out."""
+    """A change as a unified diff, or only its size if it is long; the caller makes invisible characters visible."""
     texts = [_text(data) for data in (before or b"", after)]
     if sum(map(len, texts)) > LONGEST:
         return f"(a file of {len(before or b''):,} bytes becomes one of {len(after):,})"
@@ -69,7 +69,7 @@ def edited(place: Place, arguments: Mapping[str, Any]) -> Change:
 
 
 def now_in(place: Place) -> bytes | None:
-    """What the file holds, None where there is none."""
+    """The file's content, or None if it does not exist."""
     try:
         data = read_inside(place.root, place.parts, LARGEST + 1)
     except NotFound:

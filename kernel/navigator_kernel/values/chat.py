@@ -16,7 +16,7 @@ Tooling = Literal["native", "schema", "none"]
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
-    """What a model wants done; `arguments` is the JSON text as it wrote it, well formed or not."""
+    """A model's tool call; `arguments` is its JSON text, valid or not."""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ PDF = "application/pdf"
 
 
 class ShownFile(NamedTuple):
-    """A picture or a PDF that a tool shows: where its bytes lie, its media type, its size in bytes and its digest."""
+    """A picture or a PDF that a tool shows: its path, media type, size in bytes and digest."""
 
     path: str
     kind: str
@@ -190,5 +190,5 @@ class Completion(Struct, frozen=True, kw_only=True):
 
     @property
     def taken(self) -> Spent:
-        """What all requests took that led to it."""
+        """The usage of all requests that led to it."""
         return sum((one.spent for one in self.tried), self.spent)

@@ -11,7 +11,7 @@ from navigator_kernel.values.report import Format
 
 
 class Memory(Struct, frozen=True, kw_only=True):
-    """Something to bear in mind, and where it is from (X-30)."""
+    """A memory and its origin (X-30)."""
 
     text: str
     source: str

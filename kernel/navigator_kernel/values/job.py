@@ -48,7 +48,7 @@ class Job(Struct, frozen=True, kw_only=True):
 
     @property
     def consent(self) -> str:
-        """What a yes to this job is bound to."""
+        """The subject of consent to this job."""
         return consent_subject(self.actor, self.subject, self.digest, self.origin, self.wants)
 
 

@@ -44,7 +44,7 @@ class McpServer(NamedTuple):
         return f"sha256:{hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()}"
 
     def resolved(self, secret: Any) -> McpServer:
-        """With the values that `secret(name)` has; UsageProblem for a reference that has none."""
+        """Resolves references with `secret(name)`; UsageProblem for one without a value."""
 
         def filled(text: str) -> str:
             return _REFERENCE.sub(lambda hit: _value(hit, secret), text)
@@ -67,7 +67,7 @@ class McpServer(NamedTuple):
 
 
 class OfferedTool(Struct, frozen=True, kw_only=True):
-    """What a server says of a tool: a stranger's words, which bind nobody."""
+    """A server's description of a tool: untrusted text."""
 
     server: str
     name: str
@@ -92,11 +92,11 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """What a yes to it is bound to."""
+        """The subject of consent to it."""
         return f"mcp_tool:{self.full_name}@{self.digest}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All that its digest is of but the server."""
+        """Everything in the tool's digest except the server."""
         more = {name: value for name, value in self.more.items() if value}
         held = {"name": self.name, "description": self.description, "schema": dict(self.schema)}
         return {**held, "more": more} if more else held
@@ -108,7 +108,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
 
 def server_from(name: str, body: Any, origin: str = "settings") -> McpServer:
-    """One entry of `mcpServers`, of `[mcp.servers]`, or of what hosts write. UsageProblem where it does not fit."""
+    """Parses an entry of `mcpServers` or `[mcp.servers]`; UsageProblem if it is invalid."""
     if not NAME.fullmatch(name) or "__" in name:
         raise UsageProblem(f"{name!r} is not an MCP server's name", hint="letters, digits, '-', '_', '.', at most 64")
     if not isinstance(body, Mapping):

@@ -56,7 +56,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
 
 class Packet(Struct, frozen=True, kw_only=True):
-    """One order to `agent`, the subagent type of PKT-1."""
+    """The packet: one order to the subagent `agent` (PKT-1)."""
 
     agent: str
     task_spec: TaskSpec

@@ -8,7 +8,7 @@ from navigator_kernel.values.packet import Packet
 
 
 class DispatchStep(Struct, frozen=True, kw_only=True):
-    """One thing to be done: the first packet, and the candidates that may stand in for it (CAN-1)."""
+    """A step: its first packet, and the fallback candidates (CAN-1)."""
 
     packets: tuple[Packet, ...]
 

@@ -59,12 +59,12 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> str:
-        """Source, commit and folder in one text, for what is bound to them."""
+        """Source, commit and folder as one text."""
         return f"{self.source}#{self.commit}:{self.subpath}"
 
     @property
     def identity(self) -> dict[str, str]:
-        """What is on record of it: which skill, which bytes, and from where."""
+        """The identity of the installed skill: name, digest and origin."""
         return {"name": self.name, "digest": self.digest, "origin": self.origin}
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,5 +11,5 @@ class Redact(Protocol):
 
 
 def same(value: Any) -> Any:
-    """Redacts nothing."""
+    """Returns the value unchanged."""
     return value

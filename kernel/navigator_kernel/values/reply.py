@@ -24,7 +24,7 @@ class Notice(Struct, frozen=True, kw_only=True):
 
 
 class Sections(Struct, frozen=True, kw_only=True):
-    """OUT-1..3: why, what was done, what is different now. Empty where X-24 wants none."""
+    """The sections: why, what was done, what changed (OUT-1..3); empty for X-24."""
 
     logic_trace: tuple[str, ...] = ()
     action_vector: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
     @property
     def approval(self) -> Approval | None:
-        """What the run waits for a yes to; None where it does not."""
+        """The subject that the run waits for, or None."""
         return waiting_approval(self.session, self.question or self.report.summary)
 
     def to_dict(self) -> dict[str, Any]:

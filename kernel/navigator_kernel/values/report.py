@@ -66,12 +66,12 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def exit_code(self) -> int:
-        """Part 3, item 8: the typed code of an error where it has one."""
+        """The exit code of a report (part 3, item 8)."""
         typed = self.data.get("exit_code") if self.state == "error" else None
         return typed if isinstance(typed, int) and 0 < typed < 256 else _EXIT[self.state]
 
     def to_dict(self) -> dict[str, Any]:
-        """The canonical JSON object; the other renderings say the same."""
+        """The report as its canonical JSON object."""
         body: dict[str, Any] = {"state": self.state, "agent": self.agent, "summary": self.summary}
         body |= {"data": dict(self.data), "meta": self.meta.to_dict(), "recoverable": self.recoverable}
         if self.effects:
@@ -90,7 +90,7 @@ def report_to_dict(report: Report) -> dict[str, Any]:
 
 
 def report_of(raw: Mapping[str, Any]) -> Report:
-    """KeyError or TypeError where `raw` is none."""
+    """Parses `raw`; KeyError or TypeError if it is invalid."""
     meta = raw["meta"]
     return Report(
         state=raw["state"],

@@ -44,7 +44,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class CommandInstruction(Struct, frozen=True, kw_only=True):
-    """PRE-4. `args` are the words after the name, unquoted; `original_string` is the exact source text."""
+    """An instruction (PRE-4). `args` are the unquoted words after the name, `original_string` the exact text."""
 
     name: str
     args: tuple[str, ...]
@@ -65,7 +65,7 @@ class FileReference(Struct, frozen=True, kw_only=True):
 
 
 class Handoff(Struct, frozen=True, kw_only=True):
-    """What the step before left: its output as text, the files that it wrote, and its report as a JSON file."""
+    """The result of the previous step: its output, its files, and its report as a JSON file."""
 
     step: int
     text: str
@@ -74,7 +74,7 @@ class Handoff(Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """The text that the next step works on where it names none: that of the only document, else the output."""
+        """The input of the next step: the text of the only document, or the output."""
         texts = [file.content for file in self.files if file.content and file.path.suffix.lower() in DOCUMENTS]
         return texts[0] if len(texts) == 1 else self.text
 
@@ -100,12 +100,12 @@ class PreprocessingResult(Struct, frozen=True, kw_only=True):
 
     @property
     def answer(self) -> str:
-        """What the last question was answered with."""
+        """The answer to the last question."""
         return self.answers[-1] if self.answers else ""
 
 
 class Sticky(Struct, frozen=True, kw_only=True):
-    """Who had the last word: follow-ups go back there (SEN-7, STK-1)."""
+    """The subagent that follow-ups go to (SEN-7, STK-1)."""
 
     agent: str
     target: str
@@ -185,7 +185,7 @@ class Session(Struct, frozen=True, kw_only=True):
 
 
 def mark(text: str) -> str:
-    """A digest by which the same message is known again; a session keeps no second copy of what may hold a secret."""
+    """A digest that identifies a message; a session keeps no second copy of text that may hold a secret."""
     return blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 

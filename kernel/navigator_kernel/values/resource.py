@@ -47,7 +47,7 @@ class ParamSpec(Struct, frozen=True, kw_only=True):
 
 
 class SkillMeta(Struct, frozen=True, kw_only=True):
-    """FMT-10: what a catalogue shows of a skill."""
+    """The data of a skill in a catalogue (FMT-10)."""
 
     name: str
     description: str

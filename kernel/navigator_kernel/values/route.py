@@ -60,7 +60,7 @@ class Skills(Struct, frozen=True, kw_only=True):
 
 
 class Direct(Struct, frozen=True, kw_only=True):
-    """No skill is needed. `topic` marks what the kernel answers itself."""
+    """No skill is needed; `topic` marks what the kernel answers itself."""
 
     topic: Literal["", "capabilities", "released", "declined"] = ""
 
@@ -96,7 +96,7 @@ RouteResult = Action  # the documents' name for it
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """One resource that may be meant. `confidence` is a probability, `parts` says what the score is made of."""
+    """A resource that the message may mean. `confidence` is a probability, `parts` are the parts of the score."""
 
     name: str
     score: float
@@ -133,12 +133,12 @@ class Judged(Struct, frozen=True, kw_only=True):
 
     @property
     def spent(self) -> Spent:
-        """What all of them took."""
+        """The usage of all of them."""
         return sum((one.spent for one in self.used), Spent())
 
 
 class Intent(Struct, frozen=True, kw_only=True):
-    """INT-2, with the defaults of INT-6; `action` is set where syntax or an exact match already says all."""
+    """What a message means (INT-2, INT-6); `action` is set if syntax or an exact match decides."""
 
     mode: Mode = "BACKEND"
     task_type: str = "unknown"

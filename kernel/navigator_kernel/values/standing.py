@@ -11,12 +11,12 @@ AGAIN = "again:"  # with which the subject begins of a call that may have acted 
 
 
 def install_subject(name: str, origin: str, digest: str) -> str:
-    """What the person agrees to by typing an install command: this name, from this source, with exactly these bytes."""
+    """The subject of an install command: name, source and digest."""
     return f"installed:{name}@{origin}@{digest}"
 
 
 def skill_subject(name: str, digest: str) -> str:
-    """What trust in a skill is bound to: its name and the digest of every byte, wherever it lies."""
+    """The subject of trust in a skill: its name and digest."""
     return f"{_SKILL}{name}@{digest}"
 
 

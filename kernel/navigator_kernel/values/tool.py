@@ -29,7 +29,7 @@ class ToolDef(Struct, frozen=True):
 
 
 class Result(NamedTuple):
-    """What a tool came to: `value` in JSON values, or what went wrong."""
+    """The result of a tool: `value` as JSON values, or an error."""
 
     value: Any = None
     error: str = ""

@@ -83,13 +83,13 @@ class AgentState(Struct, frozen=True, kw_only=True):
     intent: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """What a report says of it."""
+        """The result as it stands in a report."""
         told: dict[str, Any] = {"model": self.model, "rounds": self.rounds, "continuations": self.continuations}
         return {**told, "usage": self.spent.to_dict()}
 
     @property
     def open_calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the last answer that nothing has answered yet."""
+        """The calls of the last answer without a result."""
         asked = next((at for at in reversed(range(len(self.messages))) if self.messages[at].role == "assistant"), None)
         if asked is None:
             return ()
@@ -98,11 +98,11 @@ class AgentState(Struct, frozen=True, kw_only=True):
 
     @property
     def is_answered(self) -> bool:
-        """Whether the model has had the last word, and nothing is open."""
+        """Whether the last message is the model's answer and no call is open."""
         return bool(self.messages) and self.messages[-1].role == "assistant" and not self.open_calls
 
     def kept(self) -> str:
-        """All of it as JSON, from which `progress_of` goes on."""
+        """The state as JSON; `progress_of` is the inverse."""
         body = {**self.to_dict(), "failures": self.failures, "finish": self.finish, "spent": asdict(self.spent)}
         body |= {"workspace": self.workspace, "refusal": self.refusal, "refused": list(self.refused)}
         body |= {"notes": list(self.notes), "begun": self.begun, "intent": list(self.intent)}
@@ -110,18 +110,18 @@ class AgentState(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """All that the model said to the person."""
+        """The model's text for the person."""
         return "".join(message.text for message in self.messages if message.role == "assistant")
 
 
 def redacted(progress: AgentState, redact: Redact) -> AgentState:
-    """Without secrets in what was said and what tools told; the arguments of calls stay what was agreed to."""
+    """Redacts messages and tool results; arguments of calls stay unchanged, as consent is bound to them."""
     messages = tuple(replace(message, text=redact(message.text)) for message in progress.messages)
     return replace(progress, messages=messages)
 
 
 def progress_of(text: str) -> AgentState:
-    """ValueError, KeyError or TypeError for what is none."""
+    """The inverse of `AgentState.kept`; ValueError, KeyError or TypeError for invalid text."""
     held = json.loads(text)
     return AgentState(
         messages=tuple(map(ChatMessage.from_dict, held["messages"])),
@@ -141,7 +141,7 @@ def progress_of(text: str) -> AgentState:
 
 
 def with_progress(packet: Packet, report: Report) -> Packet:
-    """The order, to be gone on with from where its report says that it waits."""
+    """The packet, to continue from the state in its report."""
     if not report.progress:
         return packet
     optional = {**packet.params.optional, PROGRESS: report.progress}

@@ -34,7 +34,7 @@ class WorkflowStep(Struct, frozen=True, kw_only=True):
 
 
 class Sandboxed(Struct, frozen=True, kw_only=True):
-    """Which files a workflow says that it needs, relative to the project."""
+    """The files that a workflow declares, relative to the project."""
 
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ("mybox/workspace",)
@@ -43,7 +43,7 @@ class Sandboxed(Struct, frozen=True, kw_only=True):
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """Where the last step's result goes besides the reply; `file_path` is relative to the run's workspace."""
+    """Where to write the last result; `file_path` is relative to the run's workspace."""
 
     location: Location = "inline"
     format: OutputFormat = "markdown"
@@ -51,7 +51,7 @@ class Output(Struct, frozen=True, kw_only=True):
 
 
 class WorkflowPlan(Struct, frozen=True, kw_only=True):
-    """Part 3, item 5: a workflow file as values. `timeout_seconds` bounds each step, 0 for the skill's own limit."""
+    """A workflow file as values (part 3, item 5). `timeout_seconds` limits each step; 0 is the skill's own limit."""
 
     name: str
     description: str
@@ -65,12 +65,12 @@ class WorkflowPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def file(self) -> str:
-        """Where it is stored, relative to the project (WFL-9)."""
+        """The workflow's path, relative to the project (WFL-9)."""
         return f"{FOLDER}/{self.name}.md"
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):
-    """One try of a step, counted from 1. Without a report it was under way when the program ended."""
+    """An attempt of a step, counted from 1. Without a report it was under way when the process ended."""
 
     step: int
     attempt: int
@@ -137,7 +137,7 @@ def plan_to_dict(plan: WorkflowPlan) -> dict[str, Any]:
 
 
 def plan_from(raw: Mapping[str, Any]) -> WorkflowPlan:
-    """KeyError or TypeError where `raw` is none."""
+    """Parses `raw`; KeyError or TypeError if it is invalid."""
     held, out = raw["sandbox"], raw["output"]
     lists = {key: tuple(held[key]) for key in ("read", "write", "forbidden")}
     return WorkflowPlan(

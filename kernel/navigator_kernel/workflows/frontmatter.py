@@ -41,7 +41,7 @@ class Head(Struct):
 
 
 def read_head(lines: Sequence[str], problems: list[tuple[int, str]]) -> Head:
-    """What stands between the first two `---`; what is wrong is added to `problems` as (line, message)."""
+    """Parses the text between the first two `---`; adds problems as (line, message)."""
     head = Head()
     ends = [at for at, line in enumerate(lines) if line.rstrip() == "---"][:2]
     if len(ends) < 2 or ends[0] != 0:
@@ -58,7 +58,7 @@ def read_head(lines: Sequence[str], problems: list[tuple[int, str]]) -> Head:
 
 
 def _values(source: str, head: Head, problems: list[tuple[int, str]]) -> dict[str, Any] | None:
-    """Dotted key → string or list of strings; None where it cannot be read, which is then a problem."""
+    """Dotted key → string or list of strings, or None with a problem added."""
     import yaml
 
     depth = 0

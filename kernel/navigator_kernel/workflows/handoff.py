@@ -36,7 +36,7 @@ def hand_off(kernel: Kernel, token: str, number: int, report: Report) -> Handoff
 
 
 def final_output(kernel: Kernel, run: WorkflowRun, report: Report) -> str:
-    """Writes the last report where the workflow's `output` says; the path from the project's root, empty for none."""
+    """Writes the last report to the workflow's `output`, and returns its path or empty."""
     out = run.plan.output
     if out.location == "inline":
         return ""
@@ -62,7 +62,7 @@ def workspace(kernel: Kernel, token: str) -> Path:
 
 
 def _whole(kernel: Kernel, report: Report) -> tuple[dict[str, Any], str | None]:
-    """Data and raw output, fetched back where they were too long for a report."""
+    """Data and raw output, read from the file if they were too long for the report."""
     if report.offloaded:
         try:
             held = json.loads(read_bounded(kernel.root / report.offloaded, WHOLE_LIMIT))

@@ -149,7 +149,7 @@ def _line(text: str) -> str:
 
 
 def _value(text: str) -> str:
-    """One line; what would not come back as it is stands as a JSON string."""
+    """A value as one line; a JSON string if it would not be read back equal."""
     plain = text == clean(text, lines=False).strip() and not text.startswith('"')
     return text if plain else json.dumps(text, ensure_ascii=False)
 

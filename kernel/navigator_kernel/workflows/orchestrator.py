@@ -59,14 +59,14 @@ def is_verbose(command: CommandInstruction) -> bool:
 
 
 def behind(request: PreprocessingResult) -> str:
-    """All that was written behind the name of the message's command, on its line and below."""
+    """The text after the name of the command, on its line and below."""
     command = request.commands[0]
     at = request.original.index(command.original_string)
     return request.original[at:].partition(command.name)[2].strip()
 
 
 def without_flag(request: PreprocessingResult) -> PreprocessingResult:
-    """The request as the skill itself is given it: how the answer is told is none of its business."""
+    """The request for the skill, without options about the answer's form."""
     if not is_orchestrated(request.commands) or not is_verbose(request.commands[0]):
         return request
     command = request.commands[0]
@@ -74,7 +74,7 @@ def without_flag(request: PreprocessingResult) -> PreprocessingResult:
 
 
 def need_of(request: PreprocessingResult) -> str:
-    """All that was written behind the name, without the prefix 需求理解： and the flag (CMD-6)."""
+    """The text after the name, without the prefix 需求理解： and the flag (CMD-6)."""
     rest = behind(request)
     first, *more = rest.split(None, 1) or [""]
     rest = "".join(more).strip() if first in _VERBOSE else rest
@@ -82,7 +82,7 @@ def need_of(request: PreprocessingResult) -> str:
 
 
 def answer(report: Report, plan: WorkflowPlan | None, language: Language, *, verbose: bool) -> Mapping[str, Any]:
-    """CMD-3: `{success, result, skill}`, or `{success: false, error}`; with `verbose` the whole report beside it."""
+    """`{success, result, skill}` or `{success: false, error}`; with `verbose` also the whole report (CMD-3)."""
     if report.state in {"error", "timeout"} or (report.state == "pending" and plan is None):
         found: dict[str, Any] = {"success": False, "error": report.summary}
     else:

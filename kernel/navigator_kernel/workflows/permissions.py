@@ -45,7 +45,7 @@ def grants(plan: WorkflowPlan, kernel: Kernel) -> tuple[str, ...]:
 
 
 def installed(packet: Packet, granted: Sequence[str], kernel: Kernel) -> tuple[str, ...]:
-    """What a plan covered by name, and an order that just succeeded has installed, by its digest."""
+    """Consents that a plan covered by name, for a skill that the last step installed."""
     if packet.task_spec.operation != "skill.install":
         return ()
     names = [subject.removeprefix("type_a:") for subject in granted if is_by_name(subject)]
@@ -66,7 +66,7 @@ def _skill(name: str, kernel: Kernel) -> list[str]:
 
 
 def is_idempotent(packet: Packet, kernel: Kernel) -> bool:
-    """Whether running the order twice is as good as once: what its skill declares, or what kind of order it is."""
+    """Whether the packet may be repeated: by the skill's declaration or its kind."""
     match packet.agent:
         case "skills":
             skill = kernel.catalogue.find(packet.task_spec.target.partition(":")[2])
@@ -80,7 +80,7 @@ def is_idempotent(packet: Packet, kernel: Kernel) -> bool:
 
 
 def file_problem(request: PreprocessingResult, sandbox: Sandboxed, root: Path) -> str:
-    """Why a file that a step names may not be read, empty where all may."""
+    """Why a file of a step may not be read, or empty."""
     for file in request.files:
         if file.problem:
             return file.problem

@@ -83,7 +83,7 @@ def plan_workflow(
 
 
 def _unreadable(bound: Sequence[BoundStep]) -> Unknown | None:
-    """A file or a skill that is named and is not there, or may not be read."""
+    """A named file or skill that does not exist or may not be read."""
     return next((step.result for step in bound if isinstance(step.result, Unknown)), None)
 
 
@@ -92,7 +92,7 @@ def _is_named(clause: str, ground: PlanningContext) -> bool:
 
 
 def _with_installed(bound: list[BoundStep]) -> list[BoundStep]:
-    """`install <source> and then run x`: x is not here yet, and is what the source is asked for."""
+    """For `install <source> and then run x`: x is not installed yet, so it is what to install."""
     found = list(bound)
     for at, step in enumerate(bound):
         sure = step.skill and step.decision.tier != "retrieval"
@@ -122,7 +122,7 @@ def _without_telling(bound: list[BoundStep]) -> list[BoundStep]:
 
 
 def _covered(bound: Sequence[BoundStep], said: str, ground: PlanningContext) -> bool:
-    """WFL-2, COV-6: one skill does all of it, unless it is wanted of different things."""
+    """Whether one skill does all steps, on the same things (WFL-2, COV-6)."""
     if len(bound) < 2:
         return True
     found = ground.router.retrieve(said)
@@ -138,12 +138,12 @@ def _covered(bound: Sequence[BoundStep], said: str, ground: PlanningContext) -> 
 
 
 def _things(step: BoundStep) -> set[str]:
-    """What a step is about: files, and texts in quotes."""
+    """The objects of a step: files and quoted texts."""
     return {str(file.path) for file in step.request.files} | set(_QUOTED.findall(step.text))
 
 
 def _answered(bound: list[BoundStep], answer: str, ground: PlanningContext) -> list[BoundStep]:
-    """What an answer gives to the steps that lack something: skills first, then what they need (X-10, X-11)."""
+    """Fills the steps from an answer: skills first, then missing values (X-10, X-11)."""
     if any(not step.skill for step in bound):
         words = [word.strip(" `'\"。.") for word in re.split(r"[,;，；、\s]+", answer)]
         named = [skill.name for skill in map(ground.catalogue.find, filter(None, words)) if skill is not None]
@@ -171,7 +171,7 @@ def _names_one(answer: str, asked: NeedClarification | None) -> bool:
 
 
 def _question(bound: Sequence[BoundStep], ground: PlanningContext) -> NeedClarification | None:
-    """One question for the steps that no skill fits, else one for all that steps lack."""
+    """One question about steps without a skill, or about all missing values."""
     language = ground.context.language
     unbound = [step.text for step in bound if not step.skill]
     if unbound:
@@ -209,7 +209,7 @@ def _plan(said: str, bound: Sequence[BoundStep], ground: PlanningContext) -> Wor
 
 
 def _stored(step: BoundStep, ground: PlanningContext, *, last: bool, language: Language) -> WorkflowStep:
-    """A step is shown whole, with what was answered: that is what a yes covers."""
+    """A step as text, with its answers: that is what approval covers."""
     text = serialize_step(step, ground)
     given = "".join(f" ({name}: {value})" for name, value in step.given.items())
     return WorkflowStep(

@@ -64,14 +64,14 @@ def resolve_workflow(
 
 
 def resume_run(token: str, subject: str, kernel: Kernel) -> WorkflowRequest:
-    """A run that goes on, with a yes to `subject`. NotFound for an unknown token."""
+    """Continues a run with consent to `subject`. NotFound for an unknown token."""
     run = kernel.journal.load(token)
     view = WorkflowView(token=token, state=run.state, plan=run.plan, done=run.done)
     return WorkflowRequest(decision=_decision(run.plan.name, "session", "approved"), view=view, agreed=subject)
 
 
 def decline_run(token: str, subject: str, kernel: Kernel) -> None:
-    """A no to a plan ends it for good; a run that has begun stays as it is."""
+    """Declining a plan ends it; a run that has started stays as it is."""
     if subject == PLAN:
         with kernel.journal.hold(token):
             if kernel.journal.load(token).state == "proposed":
@@ -143,7 +143,7 @@ def attach_answer(reply: Reply, request: PreprocessingResult) -> Reply:
 def _proposed(
     found: PlanProposal | NeedClarification | Unknown | None, kernel: Kernel, run: str, session: str, reason: str
 ) -> WorkflowRequest | RouteDecision | None:
-    """What a yes covers is settled here, by the bytes that are there as the plan is shown."""
+    """The consents that approval of the plan covers, bound to the digests at this time."""
     match found:
         case None:
             return None
@@ -172,7 +172,7 @@ def _decision(name: str, tier: Tier, reason: str) -> RouteDecision:
 
 
 def _filled(plan: WorkflowPlan, rest: str, words: Sequence[str]) -> WorkflowPlan:
-    """X-26: one pass; what is put in is not read again for placeholders, and ends no quotes that it stands in."""
+    """Fills placeholders in one pass; inserted text is not expanded again and ends no quotes (X-26)."""
 
     def value(hit: re.Match[str]) -> str:
         if hit[1]:

@@ -61,7 +61,7 @@ class WorkflowOutcome(Struct, frozen=True, kw_only=True):
 
 
 class WorkflowRunner(Struct, frozen=True, kw_only=True):
-    """One process that follows one run."""
+    """Runs one workflow run in one process."""
 
     kernel: Kernel
     delivery: DispatchDeps
@@ -94,7 +94,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
                 self.kernel.consents.allow(token, subject)
 
     def _begun(self, token: str, agreed: str) -> WorkflowRun:
-        """A yes to the plan stores it (WFL-9); one to an effect of a step is kept with the run."""
+        """Approval of the plan stores it (WFL-9); approval of an effect is stored with the run."""
         journal = self.kernel.journal
         run = journal.load(token)
         if run.state in ENDED:
@@ -133,7 +133,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
     async def _step(
         self, run: WorkflowRun, number: int, step: WorkflowStep, handed: Handoff | None, agreed: str
     ) -> tuple[Packet | None, Report]:
-        """The journalled report of a step that has succeeded; else what it comes to now."""
+        """The stored report of a successful step, or the result of running it now."""
         last = run.last(number)
         if last is not None and last.report is not None and last.report.state == "success":
             return None, replace(last.report, meta=replace(last.report.meta, cached=True))
@@ -162,7 +162,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
     def _order(
         self, run: WorkflowRun, number: int, step: WorkflowStep, handed: Handoff | None, last: StepRecord | None
     ) -> DispatchPlan | Report:
-        """The step's packet, made from its input as any message is; a report where it cannot be made."""
+        """The packet of a step, planned like any message, or a report if that fails."""
         language = self.context.language
         if REDACTED in step.input:
             return self._own("error", say("workflow.secret", language, step=number), "secret")
@@ -189,7 +189,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         return _orders([packet])
 
     def _bound(self, request: PreprocessingResult, step: WorkflowStep) -> RouteResult | None:
-        """What the step's input says of the thing it is bound to; the binding itself is the plan's."""
+        """The step's input without the name of its skill, which the plan holds."""
         action = understand_locally(request, Session(id=""), self.kernel.router).action
         if step.agent == "skills":
             same = isinstance(action, Skills) and action.names[0] == step.skill
@@ -199,7 +199,7 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
         return action if isinstance(action, wanted) else None
 
     def _stopped(self, run: WorkflowRun, number: int, packets: list[Packet], reports: list[Report]) -> WorkflowOutcome:
-        """WFL-8: what the person is asked, by how the last step ended."""
+        """The question to the person after the last step (WFL-8)."""
         report, language = reports[-1], self.context.language
         state: RunState = "waiting" if report.state == "pending" else "stopped"
         self.kernel.journal.mark(run.token, state)
@@ -228,19 +228,19 @@ class WorkflowRunner(Struct, frozen=True, kw_only=True):
 
 
 def _with_secrets(run: WorkflowRun, plan: WorkflowPlan) -> WorkflowRun:
-    """The run with the inputs of `plan`, which may hold what was not kept."""
+    """The run with the inputs of `plan`, which may contain values that were not stored."""
     steps = tuple(replace(kept, input=said.input) for kept, said in zip(run.plan.steps, plan.steps, strict=True))
     return replace(run, plan=replace(run.plan, steps=steps))
 
 
 def _in_time(packet: Packet, limit: float) -> Packet:
-    """The order within the workflow's own limit, where it has one."""
+    """The packet with the workflow's time limit."""
     held = packet.constraints
     return replace(packet, constraints=replace(held, timeout=min(held.timeout, limit))) if limit else packet
 
 
 def _attempt(last: StepRecord | None) -> int:
-    """Which try comes next. Each has an idempotency key of its own: a dispatcher would answer for the one before."""
+    """The number of the next attempt. Each attempt has its own idempotency key."""
     return 1 if last is None else last.attempt + 1
 
 
@@ -259,6 +259,6 @@ def _orders(packets: Sequence[Packet]) -> DispatchPlan:
 
 
 def _input(packet: Packet) -> bytes:
-    """The order without what changes from try to try."""
+    """The packet without values that differ between attempts."""
     body = {key: value for key, value in packet.to_dict().items() if key != "context"}
     return json.dumps(body, sort_keys=True, ensure_ascii=False, default=str).encode()

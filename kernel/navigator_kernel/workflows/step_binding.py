@@ -51,7 +51,7 @@ _TYPED = frozenset({"url_format", "email", "file_exists"})
 
 
 class PlanningContext(Struct, frozen=True, kw_only=True):
-    """What a plan is made from. `root` is the project's real folder, `limit` the largest number of steps."""
+    """What planning needs. `root` is the project's real folder, `limit` the maximum number of steps."""
 
     catalogue: Catalogue
     router: Router
@@ -103,7 +103,7 @@ def _marked(step: BoundStep, ground: PlanningContext) -> str:
 
 
 def files_of(step: BoundStep, ground: PlanningContext) -> list[str]:
-    """The files that a step names, from the project's root: marked, as a value, or as a word."""
+    """The files that a step names, relative to the project's root."""
     marked = [within(file, ground.root) for file in step.request.files if not file.problem]
     arguments = step.result.arguments if isinstance(step.result, Skills) else ()
     values = _held(step, step.request, ground).values if step.agent == "skills" else {}
@@ -139,7 +139,7 @@ def _bind(text: str, ground: PlanningContext, *, after: bool) -> BoundStep:
 
 
 def missing_params(step: BoundStep, ground: PlanningContext) -> NeedClarification | None:
-    """What has to be asked before the step can be ordered; text and files may come from the step before it."""
+    """The missing values of a step; text and files may come from the step before it."""
     if step.agent != "skills":
         asked = plan(replace(step.decision, result=step.result), step.request, ground.catalogue, ground.context)
         return replace(asked, target=step.skill) if isinstance(asked, NeedClarification) else None
@@ -152,7 +152,7 @@ def missing_params(step: BoundStep, ground: PlanningContext) -> NeedClarificatio
 
 
 def fill_missing(step: BoundStep, answer: str, ground: PlanningContext) -> BoundStep:
-    """The step with what `answer` supplies of what it lacks; the same step where that is nothing."""
+    """The step with missing values filled from `answer`."""
     words = " ".join(answer.split())
     if step.agent != "skills":
         merged = bind(f"{step.text} {words}", ground, after=step.after)
@@ -176,7 +176,7 @@ def fill_missing(step: BoundStep, answer: str, ground: PlanningContext) -> Bound
 
 
 def has_typed_params(step: BoundStep, ground: PlanningContext) -> bool:
-    """Whether all that it lacks has a form of its own, which an answer can be told by."""
+    """Whether each missing value has a validation, by which an answer is recognised."""
     return step.agent == "skills" and all(spec.validation in _TYPED for spec in _missing(step, ground))
 
 

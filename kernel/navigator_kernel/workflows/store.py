@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def stored_names(kernel: Kernel) -> list[str]:
-    """What `#name` can call."""
+    """The names that `#name` can call."""
     folder = kernel.root / FOLDER
     found = sorted(path.stem for path in folder.glob("*.md")) if folder.is_dir() else []
     return [name for name in found if NAME.fullmatch(name) and name != "README"]
 
 
 def load_stored(name: str, kernel: Kernel) -> WorkflowPlan:
-    """NotLoadable with every problem and its line; Damaged where the file cannot be read as text."""
+    """Loads the workflow; NotLoadable with all problems and lines, Damaged if the file is not text."""
     path = kernel.root / FOLDER / f"{name}.md"
     try:
         text = read_bounded(path, 4 * SIZE_LIMIT).decode("utf-8-sig")
@@ -47,7 +47,7 @@ def store(plan: WorkflowPlan, kernel: Kernel, language: Language) -> WorkflowPla
 
 
 def with_free_name(plan: WorkflowPlan, kernel: Kernel) -> WorkflowPlan:
-    """The plan under a name that is free, or that stands for the same steps already."""
+    """The plan under a free name, or under a name that has the same steps already."""
     base, at = plan.name, 1
     while not _is_free(plan, kernel):
         at += 1

@@ -116,7 +116,7 @@ def _block() -> str:
 
 
 def _with_reason(text: str, session: Session) -> str:
-    """An `e` with a line that says why not, where a call of a model's waits; empty where the person leaves it."""
+    """Asks the person for the reason of a refusal; empty if there is none."""
     from navigator_kernel.stages.resume import asks_for_model
 
     held = session.approval

@@ -73,7 +73,7 @@ def _answer(report: Report, form: str, style: Style, language: Language, *, stre
 
 
 def _failed(report: Report, style: Style) -> None:
-    """What failed in a sentence, and what can be done about it, beside the answer."""
+    """Prints what failed and a hint, beside the answer."""
     note(render_sentence(report, style).partition("\n")[0])
     if hint := report.data.get("hint"):
         note(f"hint: {clean(str(hint), lines=False)}")
@@ -92,7 +92,7 @@ def _whole(report: Report) -> str:
 
 
 def _took(reply: Reply, language: Language) -> None:
-    """What all requests of the turn took, so that the lines of a conversation add up to `/cost`."""
+    """Prints the usage of all requests of the turn; the lines add up to `/cost`."""
     spent, models = reply.usage, ", ".join(clean(name, lines=False) for name in reply.models)
     if spent.unknown == spent.requests and not spent.input + spent.output:
         note(say("usage.all_unknown", language, model=models))
@@ -112,7 +112,7 @@ def _unworked(skill: str, language: Language) -> None:
 
 
 def sections(held: Sections, language: Language) -> list[str]:
-    """OUT-1..3: only those that say something (X-24)."""
+    """The sections that are not empty (OUT-1..3, X-24)."""
     return [line for key, body in _titled(held) for line in (say(key, language), *(f"  {one}" for one in body))]
 
 
@@ -121,7 +121,7 @@ def _titled(held: Sections) -> list[tuple[str, list[str]]]:
 
 
 def _beside(held: Sections, how: str, language: Language) -> None:
-    """X-41: a dim line for each section, or all of it, beside the answer."""
+    """Prints a dim line for each section, or the sections in full (X-41)."""
     if how == "full":
         for line in sections(held, language):
             note(line, dim=True)
@@ -143,7 +143,7 @@ def _workflow(view: WorkflowView, language: Language) -> None:
 
 
 def _asked(reply: Reply, language: Language) -> None:
-    """What is waited for, and how to answer from a shell."""
+    """Prints what the turn waits for, and how to answer from a shell."""
     if reply.question:
         note(reply.question)
     approval = reply.session.approval

@@ -62,7 +62,7 @@ class Shown(Struct):
                 self._note(str(payload.get("message", "")))
 
     def end(self) -> bool:
-        """Whether the answer is on the screen; the next turn begins again."""
+        """Whether the answer was streamed; resets the state for the next turn."""
         self._break()
         streamed, self.streamed = self.streamed, False
         return streamed

@@ -26,7 +26,7 @@ SHOWN = 200  # characters of a message
 
 
 def open_session(app: App, name: str | None, text: str = "") -> Session:
-    """As `Turns.session`; the person is told of work that a killed process left."""
+    """Like `Turns.session`, and tells the person about work of a killed process."""
     session = _turns(app).session(name, text)
     if is_interrupted(session.approval) and session.approval is not None:
         asked = shorten(escape_controls(session.approval.packets[0].task_spec.intent), SHOWN)
@@ -58,7 +58,7 @@ def _missed(error: Busy) -> None:
 
 
 async def _stoppable(turn: Coroutine[Any, Any, Reply], ended_by: list[str]) -> Reply:
-    """Being asked to end, or losing the terminal, is Ctrl-C: the processes end and the log says so."""
+    """Treats SIGTERM and SIGHUP like Ctrl-C: processes end, and the log says so."""
     task = asyncio.ensure_future(turn)
     loop = asyncio.get_running_loop()
 

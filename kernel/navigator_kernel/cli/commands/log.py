@@ -41,7 +41,7 @@ def command(app: App, *, run: str | None, event: str | None, about: str | None, 
 
 
 def _line(one: Entry) -> str:
-    """One line, whatever the names in it hold: a line end in a name must not look like another entry."""
+    """One line, even if a name in it contains a line break."""
     return f"{escape_controls(one.ts)}  {escape_controls(one.event):<10}  {'  '.join(_shown(one.facts))}"
 
 
@@ -61,7 +61,7 @@ def _item(item: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    """Digests by their beginning: the whole ones are in --json."""
+    """Shortens digests; --json has them in full."""
     text = escape_controls(str(value))
     head, mark, digest = text.rpartition("sha256:")
     if mark and len(digest) == 64:

@@ -97,7 +97,7 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
 
 
 def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
-    """Which model answered, what, in how many seconds, how it uses tools, and what all of that took."""
+    """The result of testing a model: its answer, time, use of tools, and usage."""
     import asyncio
     import time
 

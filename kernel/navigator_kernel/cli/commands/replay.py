@@ -47,7 +47,7 @@ def command(app: App, *, run: str, as_json: bool) -> int:
 
 
 def replayed(app: App, run: str) -> tuple[int, list[dict[str, Any]]]:
-    """How many events the turn had, and each that is not byte for byte what it was."""
+    """The number of events, and the events that differ from the recording."""
     from navigator_kernel.bootstrap.parts import open_run_log
 
     before = [event.to_dict() for event in open_run_log(app.root).read(run)]
@@ -60,7 +60,7 @@ def replayed(app: App, run: str) -> tuple[int, list[dict[str, Any]]]:
 
 
 def _again(app: App, run: str) -> list[dict[str, Any]]:
-    """The events of the turn as it is taken now."""
+    """The events of the replayed turn."""
     from navigator_kernel.bootstrap.kernel import assemble
     from navigator_kernel.dispatch.stream import EventStream
     from navigator_kernel.errors import KernelError
@@ -84,7 +84,7 @@ def _again(app: App, run: str) -> list[dict[str, Any]]:
 
 
 def _differences(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Field by field; an event that one side does not have is one difference."""
+    """Compares events field by field; a missing event is one difference."""
     for at, (then, now) in enumerate(zip_longest(before, after)):
         if then is None or now is None:
             held = now if then is None else then

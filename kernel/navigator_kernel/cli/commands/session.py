@@ -114,7 +114,7 @@ def _underway(app: App) -> Underway:
 
 
 def _with_left(found: list[dict[str, Any]], left: Sequence[Left]) -> list[dict[str, Any]]:
-    """With those in whose turn a process was killed, which wait to be gone on with."""
+    """The sessions, including those with a killed turn."""
     rows = {one["id"]: one for one in found}
     for one in left:
         known = rows.get(one.session)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _readable(_ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
-    """Words from a shell, whose bytes need not be text."""
+    """Decodes the arguments of a shell."""
     if isinstance(value, tuple):
         return tuple(_readable(_ctx, _param, word) for word in value)
     return value.encode("utf-8", "replace").decode("utf-8")
@@ -162,7 +162,7 @@ def abort(app: App, *, token: str, as_json: bool) -> None:
 
 
 def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:
-    """A yes to `subject`, said in the session that the run belongs to."""
+    """Approves `subject` of a run from its session."""
     from msgspec.structs import replace
 
     from navigator_kernel.values.request import PendingApproval, Session

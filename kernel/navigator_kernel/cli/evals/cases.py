@@ -51,7 +51,7 @@ def gathered(
 
 
 def routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
-    """Each message as a turn's first stages see it; files that it names count as there."""
+    """Routes each message like the first stages of a turn; files that it names count as existing."""
     from navigator_kernel.evals.score import Choice, outcomes
     from navigator_kernel.stages.decide import decide
     from navigator_kernel.stages.preprocess import preprocess
@@ -73,7 +73,7 @@ def routed(cases: Sequence[EvalCase], parts: RouterParts) -> list[Outcome]:
 
 
 class _AnyFile:
-    """Implements `ports.FileReader`: whatever looks like a file is one, and is empty."""
+    """Implements `ports.FileReader`; every name that looks like a file is an empty file."""
 
     def read(self, written: str) -> tuple[Path, str]:
         if "/" not in written and "." not in written:

@@ -25,7 +25,7 @@ HOSTS = ("claude-code", "codex")
 
 
 class Limits(NamedTuple):
-    """What is asked for; `evals` is the level of a skill that has too few."""
+    """The required scores; `evals` is the level for a skill with too few evals."""
 
     precision: float
     recall: float
@@ -97,7 +97,7 @@ def command(
 def _linted(
     cases: Sequence[EvalCase], chosen: Sequence[SkillDef], every: Sequence[SkillDef], limits: Limits
 ) -> Iterator[Problem]:
-    """What is wrong with descriptions and evals, whatever the messages came to."""
+    """The problems of descriptions and evals."""
     from navigator_kernel.evals import lint
     from navigator_kernel.evals.cases import Problem
 

@@ -111,7 +111,7 @@ async def _over_stdio(server: Server[Any]) -> None:
 
 
 def _token() -> str:
-    """The person's, or one that is made once, in a file that only they may read."""
+    """The token of the person's settings, or one that is created once in a private file."""
     if said := os.environ.get(VARIABLE, ""):
         return said
     from navigator_kernel.adapters.files.writer import FolderWriter

@@ -178,7 +178,7 @@ def _there(file: Path) -> Mapping[str, McpServer]:
 def _of_hosts(
     app: App, hosts: Sequence[str], only: Sequence[str], there: Mapping[str, McpServer]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """What is to be added by its name, the first host that has a name winning, and what is left out and why."""
+    """The servers to add by name, and the skipped ones with reasons; the first host with a name wins."""
     from navigator_kernel.config.mcp_settings import of_hosts
 
     taken: dict[str, dict[str, Any]] = {}
@@ -244,7 +244,7 @@ def _secrets(server: McpServer) -> list[str]:
 
 
 def _referenced(name: str, server: McpServer) -> tuple[McpServer, list[str]]:
-    """With references in place of secrets, and the variables that these want."""
+    """The server with references in place of secrets, and the variables that these need."""
     from navigator_kernel.sandbox.servers import is_secret
 
     variables: list[str] = []

@@ -264,7 +264,7 @@ class _Server(Struct, frozen=True):
 
 @contextmanager
 def _asked(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterator[_Server]:
-    """Its process is gone at the end."""
+    """Runs the server; its process has ended on return."""
     from navigator_kernel.adapters.clock import SystemClock, TimedIds
     from navigator_kernel.bootstrap.parts import open_audit
     from navigator_kernel.bootstrap.servers import servers_of
@@ -336,7 +336,7 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
 
 
 def _show(told: Mapping[str, Any]) -> None:
-    """The texts of an answer; of what is not text, what it is."""
+    """The texts of an answer; for other parts, their type."""
     for item in (*told.get("content", ()), *told.get("contents", ())):
         text = item.get("text") or (item.get("resource") or {}).get("text")
         size = len(str(item.get("data") or item.get("blob") or ""))

@@ -74,7 +74,7 @@ def _alone(path: Path, root: Path) -> Iterator[None]:
 
 @contextmanager
 def _listening(path: Path) -> Iterator[socket.socket]:
-    """A socket in the place of what a killed process left; its file goes with it, unless it is another's by then."""
+    """A listening socket; it replaces one of a killed process, and its file is removed at the end."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             path.unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def _listening(path: Path) -> Iterator[socket.socket]:
 
 
 class _Answers(Struct, kw_only=True):
-    """Lines of answers to lines of requests, one after another; the parts are made again when settings change."""
+    """Answers requests, one line each; services are created again when settings change."""
 
     root: Path
     routed: Routed
@@ -112,7 +112,7 @@ class _Answers(Struct, kw_only=True):
             return _refusal(error)
 
     def look(self) -> None:
-        """Sees what was changed in its place: a `stat` of each file, which the next who asks need not wait for."""
+        """Checks for changed files, so that the next request need not wait for it."""
         if self._parts is not None and time.monotonic() - self._looked > LOOK:
             self._parts[1].catalogue.list_resources()
             self._looked = time.monotonic()
@@ -148,7 +148,7 @@ class _Answers(Struct, kw_only=True):
 
 
 class _Desk(Struct, kw_only=True):
-    """Clients come and go side by side, and are answered one after another: all of it is one thread."""
+    """The server: several clients, answered one after another in one thread."""
 
     answers: _Answers
     idle: float
@@ -169,7 +169,7 @@ class _Desk(Struct, kw_only=True):
         server.close()
 
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One client: a line, its answer, and nothing more."""
+        """Serves one client: one request, one answer."""
         link, transport = writer.get_extra_info("socket"), writer.transport
         transport.set_write_buffer_limits(0)  # so that `drain` waits for all of it
         try:
@@ -195,7 +195,7 @@ class _Desk(Struct, kw_only=True):
 
 
 async def _heard(reader: asyncio.StreamReader) -> bytes | None:
-    """One line; None where it is too long."""
+    """The value as one line, or None if it is too long."""
     try:
         return await reader.readline()
     except ValueError:

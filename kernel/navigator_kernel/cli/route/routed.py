@@ -25,7 +25,7 @@ def answer(app: App, text: str) -> int:
 
 
 def routed(app: App, parts: RouterParts, text: str, k: int) -> dict[str, Any]:
-    """What a message would get, as `--json` prints it; UsageProblem where there is none."""
+    """The route of a message as `--json` prints it; UsageProblem without a message."""
     found = route(app.root, app.settings, parts, text, app.language)
     steps = [step._asdict() for step in found.steps]
     return {**_document(found.intent, found.decision, k), "language": found.language, "steps": steps}

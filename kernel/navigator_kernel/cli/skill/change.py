@@ -205,7 +205,7 @@ def _reached(found: Mapping[str, Any]) -> int:
 
 
 def _news(found: Mapping[str, Any], language: Language) -> None:
-    """What is not as its source has it, and how many skills are what."""
+    """The skills that differ from their source, and the counts."""
     rows = [
         (one["name"], one["state"], one["from"][:12], one["to"][:12], one["problem"] or ", ".join(one["edited"]))
         for one in found["skills"]

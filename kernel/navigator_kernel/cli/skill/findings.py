@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def shown(skill: str, findings: Iterable[Mapping[str, Any]], *, notes: bool) -> list[str]:
-    """One line each, the worst first; notes only for those who ask."""
+    """Findings as lines, worst first; notes only on request."""
     order = {"error": 0, "warning": 1, "note": 2}
     chosen = sorted((one for one in findings if notes or one["level"] != "note"), key=lambda one: order[one["level"]])
     return [told(one, skill) for one in chosen]
@@ -57,7 +57,7 @@ def accepting(
 
 
 def _all_that_came(found: Mapping[str, Any], earlier: Collection[str]) -> Mapping[str, Any]:
-    """The last answer, with what came before the person was asked."""
+    """The last answer, with the skills that were installed before the person was asked."""
     if not earlier:
         return found
     skills = [{**one, "changed": one["changed"] or one["name"] in earlier} for one in found["skills"]]
@@ -67,7 +67,7 @@ def _all_that_came(found: Mapping[str, Any], earlier: Collection[str]) -> Mappin
 
 
 def _accepted(blocked: Mapping[str, Any], language: Language) -> list[str]:
-    """Its rules, where the person accepts all of them: one that is left blocks."""
+    """The rules that block, if the person accepts all of them."""
     rules = list(blocked["blocked_by"])
     if not all(_accepts(blocked, rule, language) for rule in rules):
         return []

@@ -46,7 +46,7 @@ class Report(Struct, frozen=True):
         self.unscanned(skills)
 
     def unscanned(self, skills: Sequence[Mapping[str, Any]]) -> None:
-        """A line about those that scanners did not look at whole."""
+        """A line about skills that were not scanned completely."""
         if names := [str(one["name"]) for one in skills if one.get("verdict") == "not_scanned"]:
             note(self._say("install.unscanned", names=self._some(names)))
 

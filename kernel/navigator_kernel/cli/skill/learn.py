@@ -98,7 +98,7 @@ def _written(
 async def _asked(
     skills: Sequence[SkillDef], lifecycle: Lifecycle, model: ChatModel, *, quiet: bool
 ) -> tuple[list[dict[str, Any]], dict[str, KernelError], Spent]:
-    """Examples are kept skill by skill: an interruption loses none of them."""
+    """Stores the examples of each skill at once, so that an interruption loses none."""
     from navigator_kernel.routing.skill_writer import write_examples
     from navigator_kernel.values.chat import Spent
 

@@ -133,7 +133,7 @@ def _about(one: Mapping[str, Any]) -> list[str]:
 
 
 def _offered(found: Mapping[str, Any], source: str) -> None:
-    """What an install would bring, and what is to be known of it before."""
+    """Prints what an install would bring, with its findings."""
     skills = found["skills"]
     head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
     table(head, map(_offer, skills), spare=("licence", "tools", "plugin", "scripts", "bytes", "type"))

@@ -113,7 +113,7 @@ def _worth(found: Sequence[Outcome]) -> int:
 def _by_model(
     app: App, skill: SkillDef, cases: Sequence[EvalCase], name: str, *, sure: bool, as_json: bool
 ) -> tuple[tuple[str, ...], Spent]:
-    """What the model proposes, and what that cost."""
+    """The model's proposals and their usage."""
     from navigator_kernel.cli.model_asked import agreed_model, asked_model
     from navigator_kernel.routing.skill_writer import DESCRIPTIONS, SHOWN, write_descriptions
 

@@ -68,7 +68,7 @@ def distrust(app: App, *, name: str, as_json: bool) -> None:
 
 
 def _executor(app: App, name: str) -> SkillExecutor:
-    """What is there now."""
+    """The manifest of the installed skill as it is now."""
     from navigator_kernel.bootstrap.parts import open_catalogue
 
     catalogue = open_catalogue(app.root)
