@@ -41,7 +41,7 @@ RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
 BANDS: Mapping[str, Any] = {
     "take": {"cautious": 0.7, "balanced": 0.59, "bold": 0.45},
     "offer": 0.1,
-    "offer_few": 0.2,
+    "offer_few": 0.3,
     "want": 0.57,
     "likely": 0.8,
     "sure": 0.9,

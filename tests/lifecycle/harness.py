@@ -212,7 +212,10 @@ def _told(line: str, root: Path) -> str:
     """The call and where it is made; not the result, and not in which order the files of a folder are removed."""
     match = _LINE.match(line)
     assert match, line
-    paths = re.findall(rf"{re.escape(str(root))}[^>\"]*", match[2].rpartition(" = ")[0])
+    words = match[2].rpartition(" = ")[0]
+    if match[1].endswith(("at", "at2")):  # a name in a folder that is open
+        words = re.sub(r'\d+<([^>]*)>, "([^/"][^"]*)"', r'"\1/\2"', words)
+    paths = re.findall(rf"{re.escape(str(root))}[^>\"]*", words)
     return f"{match[1]} {' '.join(_RANDOM.sub('*', path.removeprefix(str(root))) or '/' for path in paths)}"
 
 

@@ -28,6 +28,7 @@ TALK = 0.15  # probability that any skill is wanted, below which a message is sm
 TWIN = 0.005  # by which two with the same description differ at most in what its words count for
 NAMES_APART = 0.08  # the same in nearness, to which their names belong
 SAYS = 0.05  # share of a message's words that has to be said for others to be counted
+COVERED = 0.15  # part of a message that the first of few skills covers with its words, to be offered as one of many
 MORE = 0.55  # share of what the first one says of a message, from which another is worth counting
 SAID = 0.7  # nearness to an example from which a message is as good as given by it
 SAME = 0.95  # from which it is the example, whose skill is wanted then
@@ -255,7 +256,8 @@ def _banded(weighed: _Weighed, boldness: Boldness, k: int) -> Retrieval:
         return replace(found, band="route", reason="example" if weighed.same else "leader")
     if not wanted and not sure and weighed.given < limits.likely:
         return found
-    if wanted and weighed.among < (limits.offer_few if weighed.few else limits.offer):
+    said = weighed.found[0].numbers[_COVERED] >= COVERED
+    if wanted and weighed.among < (limits.offer_few if weighed.few and not said else limits.offer):
         return replace(found, reason="unlikely")
     names = tuple(one.row.id for one, odd in zip(weighed.found[:OFFERED], odds, strict=False) if odd >= NEAR)
     return replace(found, band="ambiguous", reason="likely", offered=names, more=_more(weighed.found, len(names)))
