@@ -65,9 +65,10 @@ class Model(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Bands(Struct, frozen=True, kw_only=True):
-    """From which probabilities on a skill is taken, by boldness, and offered; `offer_few` holds in a catalogue of fewer
-    than FEW skills, where the right one is often not installed, unless the first one has words of the message. `want` is that any is wanted. A match
-    that is `sure`, given that one is wanted, says that one is; a `likely` one is offered whatever the message is."""
+    """From which probabilities on a skill is taken, by boldness, and offered. `offer_few` holds in a catalogue of fewer
+    than FEW skills, where the right one is often not installed, unless the first one has words of the message. `want`
+    is that any skill is wanted. A match that is `sure`, given that one is wanted, says that one is; a `likely` one is
+    offered whatever the message is."""
 
     take: Mapping[Boldness, float]
     offer: float
