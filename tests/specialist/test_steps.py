@@ -13,7 +13,7 @@ from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.stages.deliver import deliver
-from navigator_kernel.turn import delivery_of
+from navigator_kernel.turn import dispatch_deps
 from navigator_kernel.values.chat import Spent
 from navigator_kernel.values.packet import Constraints, Context, OnError, Packet, Params, ReturnSpec, TaskSpec
 from navigator_kernel.values.plan import DispatchPlan, DispatchStep
@@ -40,7 +40,7 @@ def delivered(here: Place, packet: Packet) -> Report:
 
     async def run() -> Report:
         stream = EventStream("run-1", 0, kernel.run_log, kernel.clock)
-        delivery = delivery_of(kernel, kernel.specialist(Session(id="s"), Spent()))
+        delivery = dispatch_deps(kernel, kernel.specialist(Session(id="s"), Spent()))
         try:
             return (await deliver(DispatchPlan(steps=(DispatchStep(packets=(packet,)),)), delivery, stream))[0]
         finally:
