@@ -296,7 +296,12 @@ def test_the_client_loads_next_to_nothing() -> None:
     then = "import navigator_kernel.daemon.client as client\nassert client.ask('hello', '.', start=False) is None"
     source = IMPORTED.format(first="import os, socket, time", then=then)
     done = subprocess.run([sys.executable, "-c", source], env=environment(), capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == ["__future__", "navigator_kernel", "navigator_kernel.daemon", "navigator_kernel.daemon.client"]
+    assert json.loads(done.stdout) == [
+        "__future__",
+        "navigator_kernel",
+        "navigator_kernel.daemon",
+        "navigator_kernel.daemon.client",
+    ]
 
 
 def test_without_a_process_there_is_no_answer(here: Place) -> None:

@@ -98,8 +98,8 @@ def test_a_new_matter_forgets_what_failed(flaky: Talk, root: Path) -> None:
 
 
 def test_what_failed_is_kept_between_processes() -> None:
+    from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
     from navigator_kernel.values.packet import Context, Packet, TaskSpec
-    from navigator_kernel.values.session_form import session_from, session_to_dict
 
     spec = TaskSpec(intent="x", operation="run", target="skill:x")
     packet = Packet(agent="skills", task_spec=spec, context=Context(run="r", step=0, idempotency_key="k"))
@@ -108,7 +108,7 @@ def test_what_failed_is_kept_between_processes() -> None:
 
 
 def test_a_session_that_an_older_version_kept_is_read() -> None:
-    from navigator_kernel.values.session_form import session_from, session_to_dict
+    from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
 
     kept = session_to_dict(Session(id="s"))
     del kept["retry"]

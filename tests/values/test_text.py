@@ -81,7 +81,8 @@ def test_a_character_that_nobody_sees_is_removed(mark: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "noun", "text"), [(0, "skill", "0 skills"), (1, "skill", "1 skill"), (1, "entry", "1 entry"), (2, "entry", "2 entries")]
+    ("count", "noun", "text"),
+    [(0, "skill", "0 skills"), (1, "skill", "1 skill"), (1, "entry", "1 entry"), (2, "entry", "2 entries")],
 )
 def test_a_count_of_one_has_a_singular(count: int, noun: str, text: str) -> None:
     assert numbered(count, noun) == text

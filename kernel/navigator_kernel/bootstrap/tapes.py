@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import asdict, replace
 
+from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.errors import Damaged, KernelError, NotFound
 from navigator_kernel.replay.recording import MOST, VERSION
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.request import Message, Said, Session
-from navigator_kernel.values.session_form import session_from, session_to_dict
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Settings

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
 from navigator_kernel.adapters.stores.sqlite import connect, transaction
 from navigator_kernel.errors import Busy, Damaged, NotFound
 from navigator_kernel.values.redact import Redact, same
 from navigator_kernel.values.request import Said, Session
-from navigator_kernel.values.session_form import session_from, session_to_dict
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer

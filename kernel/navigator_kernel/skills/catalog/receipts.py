@@ -56,9 +56,5 @@ def receipt_in(inner: Path, name: str) -> Receipt | None:
     return receipt
 
 
-def receipt_path(place: InstallScope, name: str) -> Path:
-    return place.inner / f"{name}.json"
-
-
 def receipt_bytes(receipt: Receipt) -> bytes:
     return (json.dumps(receipt.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
