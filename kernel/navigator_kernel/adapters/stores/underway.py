@@ -130,8 +130,7 @@ class Underway:
         self._writer.append(self._file(run), (text + "\n").encode("utf-8", "backslashreplace"))
 
     def _remove(self, run: str) -> None:
-        self._writer.remove(self._file(run))
-        self._writer.remove(self._file(run).with_suffix(".lock"))
+        self._writer.remove(self._file(run), self._file(run).with_suffix(".lock"))
 
     def _locked(self, run: str) -> Any:
         return file_lock(self._file(run).with_suffix(".lock"), timeout=0.0)
