@@ -85,8 +85,9 @@ class Writer(Protocol):
         """Creates a symbolic link with the relative target `text`. Refused if it would lead out of the roots or if
         `path` exists."""
 
-    def remove(self, *paths: Path) -> None:
-        """Removes files, links, and folders with their content; does nothing for a path that does not exist."""
+    def remove(self, path: Path, *, durable: bool = True) -> None:
+        """Removes a file, a link, or a folder with its content; does nothing if `path` does not exist. Without
+        `durable` it does not wait for the disk: a power failure may bring `path` back."""
 
 
 class FileReader(Protocol):

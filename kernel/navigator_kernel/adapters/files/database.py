@@ -87,14 +87,26 @@ def file_lock(path: Path, timeout: float = 60.0) -> Iterator[None]:
         os.close(handle)
 
 
-def _taken(path: Path, timeout: float) -> int | None:
+@contextmanager
+def own_lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
+    """Holds the file `path` itself, which is there, for one process at a time; Busy after `timeout` seconds."""
+    handle = _taken(path, timeout, create=0)
+    if handle is None:
+        raise Busy(f"another process is using {str(path)!r}", hint="wait for it, then try again")
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
     """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
     import fcntl
 
     end = monotonic() + timeout
     while True:
         with _named(path), ExitStack() as unless_held:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            handle = os.open(path, os.O_RDWR | create | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
             unless_held.callback(os.close, handle)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,6 +114,8 @@ def _taken(path: Path, timeout: float) -> int | None:
                     unless_held.pop_all()
                     return handle
             except FileNotFoundError:
+                if not create:
+                    raise
                 continue  # it was removed meanwhile
             except BlockingIOError:
                 if monotonic() >= end:

@@ -166,20 +166,16 @@ class FolderWriter:
                 raise Refused(f"{str(path)!r} is there already", hint="move it away first") from error
             self._sync(real.parent)
 
-    def remove(self, *paths: Path) -> None:
-        """A file, a link itself, or a folder with all that is in it; nothing where it is gone. Then waits once for each
-        folder that they were in."""
-        folders = {}
-        for path in map(self._checked, paths):
-            with _named("remove", path), suppress(FileNotFoundError):
-                if stat.S_ISDIR(path.lstat().st_mode):
-                    _remove_folder(path)
-                else:
-                    path.unlink()
-                folders[path.parent] = path
-        for folder, path in folders.items():
-            with _named("remove", path), suppress(FileNotFoundError):
-                self._sync(folder)
+    def remove(self, path: Path, *, durable: bool = True) -> None:
+        """A file, a link itself, or a folder with all that is in it; nothing where it is gone."""
+        path = self._checked(path)
+        with _named("remove", path), suppress(FileNotFoundError):
+            if stat.S_ISDIR(path.lstat().st_mode):
+                _remove_folder(path)
+            else:
+                path.unlink()
+            if durable:
+                self._sync(path.parent)
 
     def _sync(self, path: str | Path) -> None:
         if self._unsynced is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from navigator_kernel.adapters.files.database import file_lock
+from navigator_kernel.adapters.files.database import own_lock
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Busy, KernelError
 from navigator_kernel.values.packet import Packet, packet_from
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
 LARGEST = 64 * 1024 * 1024  # bytes of one file
+PATIENCE = 1.0  # seconds that another process may look at a new file
 
 
 class Left(Struct, frozen=True, kw_only=True):
@@ -45,9 +46,9 @@ class _Run(Struct, kw_only=True):
 
 
 class Underway:
-    """One JSON-lines file a run below `folder`, from the model's first answer to the end of the turn. A lock file
-    beside it is held as long as the process lives. Nothing waits for the disk: a power failure may lose the last
-    lines."""
+    """One JSON-lines file a run below `folder`, from the model's first answer to the end of the turn. It is locked as
+    long as the process lives. Nothing waits for the disk: a power failure may lose the last lines, or bring back the
+    file of a turn that has ended, whose calls are then not made again."""
 
     def __init__(self, folder: Path, writer: Writer, clock: Clock, redact: Redact = same) -> None:
         self._folder, self._writer, self._clock, self._redact = folder, writer, clock, redact
@@ -80,10 +81,9 @@ class Underway:
         held = self._runs.get(run)
         if held is None:
             return
-        if not held.is_open:
-            self._open(run, held)
+        first = () if held.is_open else (self._open(run, held),)
         held.count = count
-        self._add(run, {"packet": packet.to_dict()})
+        self._add(run, *first, {"packet": packet.to_dict()})
 
     def note(self, run: str, progress: AgentState) -> None:
         """How far it has come, before and after each call."""
@@ -104,7 +104,7 @@ class Underway:
         """What processes that have ended left, oldest first; a file that cannot be read is left out."""
         found = []
         for file in sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else ():
-            with suppress(Busy, KernelError, OSError, ValueError, KeyError, TypeError), self._locked(file.stem):
+            with suppress(KernelError, OSError, ValueError, KeyError, TypeError), self._locked(file.stem):
                 found.append(_read(file))
         return found
 
@@ -113,30 +113,39 @@ class Underway:
         for left in self.left():
             run, _ = run_of(left.order.subject)
             if left.session == session:
-                with suppress(Busy), self._locked(run):
+                with suppress(KernelError), self._locked(run):
                     self._remove(run)
 
-    def _open(self, run: str, held: _Run) -> None:
-        self._writer.make_folder(self._folder)
-        held.lock.enter_context(self._locked(run))
+    def _open(self, run: str, held: _Run) -> dict[str, Any]:
+        """The first line of the file, which is locked now."""
         file = self._file(run)
-        if held.expected is not None and (not file.is_file() or file.stat().st_size != held.expected):
-            raise Busy("another process has gone on with this", hint="navigator session list shows what waits")
+        if held.expected is None:
+            self._writer.append(file, b"")
+        elif not file.is_file():
+            raise _gone_on()
+        held.lock.enter_context(own_lock(file, PATIENCE))
+        if held.expected is not None and file.stat().st_size != held.expected:
+            raise _gone_on()
         held.is_open = True
-        self._add(run, held.head)
+        return held.head
 
-    def _add(self, run: str, line: dict[str, Any]) -> None:
-        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
-        self._writer.append(self._file(run), (text + "\n").encode("utf-8", "backslashreplace"))
+    def _add(self, run: str, *lines: dict[str, Any]) -> None:
+        form = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+        text = "".join(f"{form.encode(line)}\n" for line in lines)
+        self._writer.append(self._file(run), text.encode("utf-8", "backslashreplace"))
 
     def _remove(self, run: str) -> None:
-        self._writer.remove(self._file(run), self._file(run).with_suffix(".lock"))
+        self._writer.remove(self._file(run), durable=False)
 
     def _locked(self, run: str) -> Any:
-        return file_lock(self._file(run).with_suffix(".lock"), timeout=0.0)
+        return own_lock(self._file(run))
 
     def _file(self, run: str) -> Path:
         return self._folder / f"{run}.jsonl"
+
+
+def _gone_on() -> Busy:
+    return Busy("another process has gone on with this", hint="navigator session list shows what waits")
 
 
 def run_of(subject: str) -> tuple[str, int]:
