@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 VERSION = 1
+RESULT = 4_000  # characters of a tool's result in an event
 
 Json = Any  # a value that json.dumps takes
 
@@ -51,12 +52,13 @@ class ToolCallStarted(Struct, frozen=True, kw_only=True):
 
 
 class ToolCallCompleted(Struct, frozen=True, kw_only=True):
-    """A tool call has ended; `elapsed` in seconds."""
+    """A tool call has ended; `elapsed` in seconds. `result` is the beginning of its text, at most RESULT characters."""
 
     call: str
     tool: str
     state: str
     elapsed: float
+    result: str = ""
 
 
 class UICommand(Struct, frozen=True, kw_only=True):
@@ -108,10 +110,12 @@ class StepCompleted(Struct, frozen=True, kw_only=True):
 
 
 class ApprovalRequested(Struct, frozen=True, kw_only=True):
-    """The turn ended with a question that needs the person's approval."""
+    """The turn ended with a question that needs the person's approval. `id` names it until `expires`, in ISO 8601."""
 
     subject: str
     detail: str
+    id: str = ""
+    expires: str = ""
 
 
 class ApprovalResolved(Struct, frozen=True, kw_only=True):

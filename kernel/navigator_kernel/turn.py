@@ -31,9 +31,10 @@ from navigator_kernel.stages.narrate import narrate
 from navigator_kernel.stages.plan import plan
 from navigator_kernel.stages.precheck import precheck
 from navigator_kernel.stages.preprocess import preprocess
-from navigator_kernel.stages.resume import Resumed, resume
+from navigator_kernel.stages.resume import Resumed, expiry_of, resume
 from navigator_kernel.stages.understand import matter, understand
 from navigator_kernel.text import language_of
+from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.chat import Spent, spent_by
 from navigator_kernel.values.context import TurnContext
 from navigator_kernel.values.job import is_lasting
@@ -273,8 +274,10 @@ class _Counted:
 
 
 def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
-    if reply.session.approval is not None:
-        emit(ApprovalRequested(subject=reply.session.approval.subject, detail=reply.question or reply.report.summary))
+    if (waits := reply.session.approval) is not None:
+        asked, question = waiting_approval(reply.session), reply.question or reply.report.summary
+        name, ends = asked.id if asked else "", expiry_of(waits.asked_at)
+        emit(ApprovalRequested(subject=waits.subject, detail=question, id=name, expires=ends))
     if not reply.report.by_model:  # a model's text was streamed already
         emit(RunContent(text=reply.report.summary))
     sections = {name: held for name, held in reply.sections.to_dict().items() if held}

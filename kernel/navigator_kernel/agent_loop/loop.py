@@ -15,6 +15,7 @@ from navigator_kernel.agent_loop.opening import opening
 from navigator_kernel.agent_loop.window import WORK, fitted, newest, units
 from navigator_kernel.errors import ConsentNeeded, KernelError, ModelFailed, TimedOut
 from navigator_kernel.events import (
+    RESULT,
     Emit,
     RunContent,
     ToolCallCompleted,
@@ -253,7 +254,8 @@ class AgentLoop(Struct, kw_only=True):
             self.commands[call.id] = answer.commands
         if answer.changed:
             self.effects[call.name] = None
-        done = ToolCallCompleted(call=call.id, tool=call.name, state=state, elapsed=elapsed)
+        shown_text = answer.text[:RESULT]
+        done = ToolCallCompleted(call=call.id, tool=call.name, state=state, elapsed=elapsed, result=shown_text)
         self.emit(done, step=step, parent=started.seq)
         return answer
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.project_files import ProjectFiles
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ModelRegistry, Tool, Tools, Underway
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.replay.recording import Tape
+    from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.sandbox.consents import ConsentStore
     from navigator_kernel.skills.catalog.catalogue import ResourceCatalogue
     from navigator_kernel.values.redact import Redact
@@ -74,13 +75,16 @@ def assemble(
     unsafe: bool = False,
     tape: Tape | None = None,
     here: Path | None = None,
+    shared: SharedParts | None = None,
 ) -> Kernel:
     """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
     run as they are where nothing can contain them; `tape` stands at the doors of its turns. Paths of a message start
-    at `here`, or at the current folder. NotFound where `root` is not a folder."""
+    at `here`, or at the current folder. A kernel takes one turn at a time; `shared` is what several kernels of a
+    process have in common. NotFound where `root` is not a folder."""
     clock, files = clock or SystemClock(), ProjectFiles(_folder(root), here or Path.cwd())
     extensions = open_plugins(root)
-    catalogue, redact = open_catalogue(root, extensions.sources(root)), open_redaction(settings)
+    shared = shared or share(root, settings, extensions)
+    catalogue, redact = shared.catalogue, open_redaction(settings)
     audit = open_audit(root, redact)
     mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
     allowed, kept = scripts(root), _kept(root, redact)
@@ -88,7 +92,7 @@ def assemble(
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
     plugins = extensions.plugins
-    own.meaning = open_meaning(root, settings, plugins)
+    own.meaning = shared.meaning
     plugins.add(_planner(root, own), "planner")
     desk = _desk(root, plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
@@ -116,6 +120,19 @@ def assemble(
         **_minds(root, settings, catalogue, clock, desk, redact, tape, files, kept["underway"]),
     )
     return kernel if tape is None else taped(kernel, tape)
+
+
+class SharedParts(NamedTuple):
+    """What several kernels of one process have in common: the skills, and the index that messages are matched with."""
+
+    catalogue: ResourceCatalogue
+    meaning: SemanticRanker
+
+
+def share(root: Path, settings: Settings, extensions: LoadedPlugins | None = None) -> SharedParts:
+    """Opens the parts that several threads may use at once; nothing is read before their first use."""
+    held = extensions or open_plugins(_folder(root))
+    return SharedParts(open_catalogue(root, held.sources(root)), open_meaning(root, settings, held.plugins))
 
 
 def _folder(root: Path) -> Path:

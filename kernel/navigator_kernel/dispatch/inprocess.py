@@ -23,6 +23,7 @@ from navigator_kernel.values.report import Meta, Report
 # Seconds that an agent has beyond the packet's limit to tell of its own time-out, its processes dead: the MCP SDK
 # takes 4.5 s to end a server that answers to nothing.
 GRACE = 6.0
+KEPT = 1_000  # tasks that have ended and whose reports are remembered
 
 
 class _Task(Struct):
@@ -54,6 +55,8 @@ class InProcessDispatcher(Struct):
         else:
             future = self._running().start(agent, packet)
         self._tasks[key] = _Task(packet=packet, future=future, started=self.clock.monotonic())
+        if len(self._tasks) > KEPT and (ended := next((k for k, t in self._tasks.items() if t.report), "")):
+            del self._tasks[ended]
         return key
 
     async def events(self, task: str) -> AsyncIterator[Event]:

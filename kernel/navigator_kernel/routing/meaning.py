@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import mul
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, field
@@ -72,7 +73,7 @@ class _Weighed(Struct, frozen=True):
 
 
 class SemanticRanker(Struct):
-    """Ranks by words and meaning together. `boldness` shifts how sure it must be of a skill to take it, `lessons` are
+    """Ranks by words and meaning together, one message at a time. `boldness` shifts how sure it must be of a skill to take it, `lessons` are
     what people confirmed for skills by their names."""
 
     index: RoutingIndex
@@ -82,6 +83,7 @@ class SemanticRanker(Struct):
     _skills: tuple[SkillDef, ...] | None = None
     _entries: dict[str, tuple[SkillDef, Sequence[str], Entry]] = field(default_factory=dict)
     _ranker: Ranker | None = field(default=None)
+    _lock: Any = field(default_factory=RLock)
 
     def retrieve(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         """The candidates among `skills`, best first, and the band that the leader's probability falls into."""
@@ -99,6 +101,10 @@ class SemanticRanker(Struct):
 
     def _retrieved(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
         """What is `judged`, once these skills are what can be chosen."""
+        with self._lock:
+            return self._retrieved_alone(skills, judged)
+
+    def _retrieved_alone(self, skills: tuple[SkillDef, ...], judged: Callable[[], Retrieval]) -> Retrieval:
         learned = self.lessons()
         entries = partial(self._told, skills, learned)
         if self._ranker is None or skills != self._skills or learned != self._learned:

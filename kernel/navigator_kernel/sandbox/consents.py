@@ -21,6 +21,7 @@ BY_INSTALLING = "installed by command"  # the note of version 1's trust that `up
 ASKED_EACH_TIME = "script:"  # what an earlier version trusted of a project\'s scripts counts no more
 FEW = 10  # subjects that are recorded one by one
 TOGETHER = 8_000  # characters of subjects in one entry: even escaped they fit its line uncut
+KEPT = 1_000  # runs whose consents are remembered
 EVERYTHING = "*"  # in memory only: what a typed `--yes` covers
 
 
@@ -36,10 +37,17 @@ class ConsentStore(Struct):
 
     def allow(self, run: str, subject: str) -> None:
         if subject != EVERYTHING:  # what a file holds never stands for everything
-            self._runs.setdefault(run, set()).add(subject)
+            self._agreed(run).add(subject)
 
     def allow_orders(self, run: str) -> None:
-        self._runs.setdefault(run, set()).add(EVERYTHING)
+        self._agreed(run).add(EVERYTHING)
+
+    def _agreed(self, run: str) -> set[str]:
+        """The subjects of a run. Of more than KEPT runs the oldest is forgotten."""
+        held = self._runs.setdefault(run, set())
+        if len(self._runs) > KEPT:
+            del self._runs[next(iter(self._runs))]
+        return held
 
     def require(
         self, run: str, subject: str, detail: str, *, by_name: bool = False, unless: Sequence[str] = (), **facts: Any

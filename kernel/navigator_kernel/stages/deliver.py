@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from navigator_kernel.events import (
+    RESULT,
     Emit,
     SkillActivated,
     SkillLoaded,
@@ -132,7 +133,8 @@ def end(begun: StartedStep, report: Report, delivery: DispatchDeps, emit: Emit) 
         emit(SkillUsed(skill=name, state=report.state), step=number, parent=begun.seq)
     else:
         call, elapsed = packet.context.idempotency_key, report.meta.time
-        done = ToolCallCompleted(call=call, tool=_tool(packet), state=report.state, elapsed=elapsed)
+        text = (report.raw or report.summary)[:RESULT]
+        done = ToolCallCompleted(call=call, tool=_tool(packet), state=report.state, elapsed=elapsed, result=text)
         emit(done, step=number, parent=begun.seq)
     emit(StepCompleted(agent=packet.agent, report=report.to_dict()), step=number, parent=begun.seq)
     return report

@@ -67,6 +67,12 @@ _PLACES = (
 )
 
 
+def expiry_of(asked_at: str) -> str:
+    """When a question of that time is withdrawn; both in ISO 8601 with a final Z."""
+    end = datetime.fromisoformat(asked_at) + EXPIRES
+    return end.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 class Resumed(Struct, frozen=True, kw_only=True):
     """`message` is what to work on, `approved` what may now go on and for how long (`lasting`), `declined` that the
     person said no to `subject`, which may be of a `workflow`; with both a model goes on without the call that it asked

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from threading import RLock, local
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -41,7 +42,7 @@ class ResourceCatalogue(Struct):
 
     `disabled` is asked for the names that a person switched off, `shipped` maps names to the digests that this
     release ships, `kept` is asked where many files would have to be read, `agreed` gives the subjects that the person
-    agreed to.
+    agreed to. Several threads may use it; `glance` and `once` hold for the thread that asks.
     """
 
     roots: tuple[Root, ...]
@@ -56,7 +57,8 @@ class ResourceCatalogue(Struct):
     _notes: list[Diagnostic] = field(default_factory=list)
     _listings: dict[Root, Listing] = field(default_factory=dict)
     _sidecars: tuple[Sidecars, ...] = ()
-    _glancing: bool = False
+    _lock: Any = field(default_factory=RLock)
+    _thread: Any = field(default_factory=local)
 
     def __post_init__(self) -> None:
         self._listings = {root: Listing(root.path, folders=root.type == "skill") for root in self.roots}
@@ -66,11 +68,14 @@ class ResourceCatalogue(Struct):
     def glance(self, above: int = LARGE) -> Iterator[None]:
         """Within it what was read last of more than `above` resources is believed, unless one came or went: one `stat`
         a root and not one a file, for who asks often and looks again soon."""
-        before, self._glancing = self._glancing, len(self._found) > above
+        before, self._thread.is_glancing = self._is_glancing(), len(self._found) > above
         try:
             yield
         finally:
-            self._glancing = before
+            self._thread.is_glancing = before
+
+    def _is_glancing(self) -> bool:
+        return getattr(self._thread, "is_glancing", False)
 
     @contextmanager
     def once(self) -> Iterator[None]:
@@ -158,8 +163,12 @@ class ResourceCatalogue(Struct):
 
     def _all(self) -> dict[str, SkillDef]:
         """Reads the resources again: one `stat` a file, and only changed files are read."""
+        with self._lock:
+            return self._all_alone()
+
+    def _all_alone(self) -> dict[str, SkillDef]:
         disabled = self.disabled()
-        known = self._glancing and self._key is not None and self._key[2] == disabled
+        known = self._is_glancing() and self._key is not None and self._key[2] == disabled
         if known and all(one.is_as_it_was() for one in self._listings.values()):
             return self._found
         files = tuple((root, *found) for root in self.roots for found in self._listings[root].files())

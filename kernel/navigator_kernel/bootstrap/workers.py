@@ -1,0 +1,107 @@
+"""Runs several turns of one project at once, each on a thread with an event loop and a kernel of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigator_kernel.bootstrap.kernel import SharedParts, assemble, share
+from navigator_kernel.bootstrap.parts import open_sessions
+from navigator_kernel.bootstrap.turns import Turns
+from navigator_kernel.errors import Interrupted, NotFound
+from navigator_kernel.replay.recording import Recorder
+
+if TYPE_CHECKING:
+    from navigator_kernel.config.settings import Settings
+    from navigator_kernel.values.reply import Reply
+
+MOST = 32  # turns at once; others wait
+
+Take = Callable[[Turns], Coroutine[Any, Any, "Reply"]]
+
+
+class TurnWorkers:
+    """The catalogue and the router are shared; everything that belongs to a turn is of its thread alone. A thread is
+    started when a turn finds no idle one, and is used again."""
+
+    def __init__(self, root: Path, settings: Settings, *, most: int = MOST) -> None:
+        self.root, self.settings = root, settings
+        self.shared: SharedParts = share(root, settings)
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix="navigator-turn")
+        self._own = threading.local()
+        self._running: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Reply]]] = {}
+        self._waiting: dict[str, Future[Reply]] = {}
+        self._guard = threading.Lock()
+
+    def start(self, run: str, take: Take) -> Future[Reply]:
+        """Takes the turn called `run` as soon as a thread is free. The future is Interrupted where it was cancelled."""
+        with self._guard:
+            future = self._pool.submit(self._take, run, take)
+            self._waiting[run] = future
+        future.add_done_callback(lambda _: self._waiting.pop(run, None))
+        return future
+
+    def cancel(self, run: str) -> None:
+        """Stops the turn and its processes, or takes it out of the queue. NotFound where it is not under way."""
+        with self._guard:
+            running, waiting = self._running.get(run), self._waiting.get(run)
+            if running is not None:
+                loop, task = running
+                loop.call_soon_threadsafe(task.cancel)
+                return
+        if waiting is None or not waiting.cancel():
+            raise NotFound(f"no run {run!r} is under way", hint="it may have ended")
+
+    @property
+    def under_way(self) -> tuple[str, ...]:
+        """The turns that have a thread or wait for one."""
+        with self._guard:
+            return tuple(self._waiting)
+
+    def close(self, patience: float) -> None:
+        """Waits `patience` seconds for the turns that run; stops those that are left, and takes no more."""
+        from concurrent.futures import wait
+
+        with self._guard:
+            held = list(self._waiting.values())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        _, late = wait(held, patience)
+        for run in self.under_way if late else ():
+            with self._guard:
+                running = self._running.get(run)
+            if running is not None:
+                running[0].call_soon_threadsafe(running[1].cancel)
+        self._pool.shutdown(wait=True)
+
+    def _take(self, run: str, take: Take) -> Reply:
+        """On a thread of the pool."""
+        turns = self._turns()
+        with asyncio.Runner() as runner:
+            try:
+                return runner.run(self._followed(run, take(turns)))
+            except asyncio.CancelledError as error:
+                raise Interrupted("the run was stopped", hint="nothing is half-written") from error
+            finally:
+                with self._guard:
+                    self._running.pop(run, None)
+
+    async def _followed(self, run: str, turn: Coroutine[Any, Any, Reply]) -> Reply:
+        task = asyncio.ensure_future(turn)
+        with self._guard:
+            self._running[run] = asyncio.get_running_loop(), task
+        return await task
+
+    def _turns(self) -> Turns:
+        """Those of this thread."""
+        held: Turns | None = getattr(self._own, "turns", None)
+        if held is None:
+            tape = Recorder()
+            kernel = assemble(self.root, self.settings, tape=tape, here=self.root, shared=self.shared)
+            held = Turns(kernel=kernel, tape=tape, sessions=partial(open_sessions, self.root, self.settings))
+            self._own.turns = held
+        return held
