@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "project": ("commands.project_trust", "The project here: show, trust, distrust"),
     "replay": ("commands.replay", "Replay a past turn from its recording and show any difference"),
     "route": ("route.route", "Show which skill a message would be routed to"),
+    "serve": ("commands.serve", "Serve this project over HTTP: chat, events, skills and OpenAI's API"),
     "session": ("commands.session", "Conversations that were kept: list, show, resume, export, delete"),
     "skill": ("skill.group", "Skills: info, install, list, search, uninstall, enable, disable, trust"),
     "workflow": ("commands.workflow", "Stored workflows and their runs: list, show, run, resume, approve, abort"),

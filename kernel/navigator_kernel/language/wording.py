@@ -15,6 +15,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "skills of your own: {count}; give the link of a GitHub repository, or see docs/skills-mapping.md (navigator skill mapping)",
         "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
     ),
+    "page.loading": ("Loading {skill}…", "正在加载 {skill} 模块…"),
     "notice.interrupted": (
         "a process was stopped in the middle of this: {asked}\n"
         "`yes`, or the same message, goes on with it and does nothing again that was done; `no` and any other message give it up",

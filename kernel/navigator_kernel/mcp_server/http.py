@@ -10,8 +10,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 
+from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError
-from navigator_kernel.mcp_server.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable

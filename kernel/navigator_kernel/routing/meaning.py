@@ -73,8 +73,8 @@ class _Weighed(Struct, frozen=True):
 
 
 class SemanticRanker(Struct):
-    """Ranks by words and meaning together, one message at a time. `boldness` shifts how sure it must be of a skill to take it, `lessons` are
-    what people confirmed for skills by their names."""
+    """Ranks by words and meaning together; threads take turns. `boldness` shifts how sure it must be of a skill to take
+    it, `lessons` are what people confirmed for skills by their names."""
 
     index: RoutingIndex
     boldness: Boldness = "balanced"

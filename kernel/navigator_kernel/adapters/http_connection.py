@@ -18,6 +18,8 @@ _TIMES: dict[Part, float] = {"header": HEADER_TIME, "body": BODY_TIME}
 class Connection(H11Protocol):
     """uvicorn's own has no time limit for what is not yet a whole request."""
 
+    limit = CONNECTIONS
+
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         self._part: Part = ""
@@ -25,7 +27,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base
         super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS:
+        if len(self.connections) > self.limit:
             transport.abort()
         else:
             self._wait_for("header")

@@ -1,0 +1,126 @@
+"""`navigator serve`: the kernel over HTTP, and the tokens of its clients."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.cli.project import App
+from navigator_kernel.errors import NotLoadable, UsageProblem
+from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from navigator_kernel.gateway.tokens import KeptToken, Role, TokenStore
+
+_TIME = lazy_compile(r"(\d{1,5})([mhd])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+_SECONDS = "Seconds that turns have to end on SIGTERM."
+_ROLES = click.Choice(["read", "chat", "approve", "admin"])
+_ROLE = "What a new token may do; each role may do what those before it may."
+_LIFE = "How long a new token lives: 30m, 12h, 90d."
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8766, show_default=True, help="0 for any.")
+@click.option("--certificate", type=click.Path(exists=True, dir_okay=False), help="A TLS certificate, in PEM.")
+@click.option("--key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key, in PEM.")
+@click.option("--insecure", is_flag=True, help="Listen at an address that other machines reach, without TLS.")
+@click.option("--patience", type=click.FloatRange(0, 600), default=10.0, show_default=True, help=_SECONDS)
+@click.option("--new-token", is_flag=True, help="Make a token, print it once, and end.")
+@click.option("--role", type=_ROLES, default="admin", show_default=True, help=_ROLE)
+@click.option("--expires", default="90d", show_default=True, metavar="TIME", help=_LIFE)
+@click.option("--label", default="", help="A note for a new token.")
+@click.option("--list-tokens", is_flag=True, help="List the tokens of this project, and end.")
+@click.option("--revoke", metavar="ID", help="Remove a token, and end.")
+@json_option
+@pass_app
+def command(
+    app: App,
+    *,
+    host: str,
+    port: int,
+    certificate: str | None,
+    key: str | None,
+    insecure: bool,
+    patience: float,
+    new_token: bool,
+    role: Role,
+    expires: str,
+    label: str,
+    list_tokens: bool,
+    revoke: str | None,
+    as_json: bool,
+) -> None:
+    """Serve this project over HTTP: chat as an event stream, runs, sessions, skills, and OpenAI's API.
+
+    Every request needs a token. `navigator serve --new-token` prints one.
+    """
+    if new_token:
+        _create(_tokens(app), role, expires, label, as_json=as_json)
+    elif list_tokens:
+        _list(_tokens(app).listed(), as_json=as_json)
+    elif revoke is not None:
+        _tokens(app).revoke(revoke)
+        document({"revoked": revoke}) if as_json else lines(f"revoked {revoke}")
+    else:
+        if (certificate is None) is not (key is None):
+            raise UsageProblem("a certificate needs its key", hint="give --certificate and --key")
+        tls = (certificate, key) if certificate is not None and key is not None else None
+        _serve(app, host, port, tls, is_open=insecure, patience=patience, as_json=as_json)
+
+
+def _serve(
+    app: App, host: str, port: int, tls: tuple[str, str] | None, *, is_open: bool, patience: float, as_json: bool
+) -> None:
+    tokens = _tokens(app)
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.server import serve
+
+    def ready(url: str) -> None:
+        if as_json:
+            document({"url": url})
+            sys.stdout.flush()
+        else:
+            note(f"serving {app.root} at {url}")
+
+    if not tokens.listed():
+        note("there is no token yet: navigator serve --new-token")
+    serve(Gateway(app.root, app.settings), host, port, ready, certificate=tls, is_open=is_open, patience=patience)
+
+
+def _tokens(app: App) -> TokenStore:
+    try:
+        from navigator_kernel.gateway.gateway import open_tokens
+    except ImportError as error:
+        hint = "pip install 'navigator-kernel[gateway]'"
+        raise NotLoadable("serve needs the extra 'gateway', which is not installed", hint=hint) from error
+    return open_tokens(app.root)
+
+
+def _create(tokens: TokenStore, role: Role, expires: str, label: str, *, as_json: bool) -> None:
+    found = _TIME.fullmatch(expires)
+    if found is None:
+        raise UsageProblem(f"{expires!r} is not a time", hint="30m, 12h or 90d")
+    life = timedelta(**{_UNITS[found[2]]: int(found[1])})
+    held, text = tokens.create(role, label, life)
+    if as_json:
+        document({"id": held.id, "role": held.role, "expires": held.expires, "token": text})
+        return
+    lines(text)
+    note(f"{held.role}, until {held.expires}; it is not shown again")
+
+
+def _list(held: list[KeptToken], *, as_json: bool) -> None:
+    keys = ("id", "role", "label", "created", "expires")
+    if as_json:
+        document({"tokens": [{key: getattr(one, key) for key in keys} for one in held]})
+    else:
+        table(keys, [tuple(str(getattr(one, key)) for key in keys) for one in held])

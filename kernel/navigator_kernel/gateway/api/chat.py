@@ -1,0 +1,156 @@
+"""Chat: a message begins a run, and its events are streamed (EVT-1, EVT-4, EVT-6)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
+from navigator_kernel.events import Event, RunStarted
+from navigator_kernel.gateway.endpoints import Call, Endpoint
+from navigator_kernel.gateway.problems import HttpProblem
+from navigator_kernel.gateway.runs import Run, message_in
+from navigator_kernel.gateway.seed_events import shown, whole
+from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
+from navigator_kernel.text import Language, lazy_compile
+from navigator_kernel.values.request import Message, Session
+
+if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.turns import Turns
+    from navigator_kernel.gateway.gateway import Gateway
+
+EVENT_STREAM = "text/event-stream"
+_POSITION = lazy_compile(r"([a-z0-9-]{1,80}):(\d{1,9})")
+
+Which = Literal["page", "all"]
+
+
+class ChatMessage(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person says. `language` is that of the answer; by default it is the message's."""
+
+    message: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
+    language: Language | None = None
+
+
+class StartedRun(Struct, frozen=True, kw_only=True):
+    """A run that was begun."""
+
+    run: str
+    session: str
+
+
+class Events(Struct, frozen=True, forbid_unknown_fields=True):
+    """`page` are the events that a page shows, `all` are those of the run log."""
+
+    events: Which = "page"
+
+
+class Following(Struct, frozen=True, forbid_unknown_fields=True):
+    """`after` is a position in the run: only later events are sent."""
+
+    events: Which = "page"
+    after: int | None = None
+
+
+async def chat(gateway: Gateway, call: Call) -> EventStreamResponse:
+    """Streams the events of a run. Who goes away ends nothing: the events can be followed later."""
+    run = await begin(gateway, call, call.path["session"], call.body)
+    pieces = _pieces(run.feed.read(), call.path["session"], call.query.events)
+    return EventStreamResponse(pieces, ((b"x-run-id", run.id.encode()),))
+
+
+async def start_run(gateway: Gateway, call: Call) -> StartedRun:
+    """Begins a run and returns at once; its events are followed with `GET /api/runs/{run}/events`."""
+    run = await begin(gateway, call, call.path["session"], call.body)
+    return StartedRun(run=run.id, session=call.path["session"])
+
+
+async def run_events(gateway: Gateway, call: Call) -> EventStreamResponse:
+    """Replays the events of a run behind `Last-Event-ID` or `after`, then follows it to its end."""
+    run = call.path["run"]
+    session = gateway.session_of_run(call.caller, run)
+    after = _after(run, call)
+    return EventStreamResponse(_pieces(gateway.runs.feeds.follow(run, after), session, call.query.events))
+
+
+async def begin(gateway: Gateway, call: Call, session: str, body: ChatMessage) -> Run:
+    """The run of a message, once its first event is there. What kept it from beginning is raised."""
+    refuse_message(body.message)
+    name = gateway.session_id(call.caller, session)
+    message = Message(text=body.message, attended=False, language=body.language)
+
+    def asked(turns: Turns) -> tuple[Message, Session]:
+        return message_in(message, turns.session(name), call.caller)
+
+    run = gateway.runs.start(name, asked)
+    await run.begun()
+    return run
+
+
+async def _pieces(events: AsyncIterator[Event | None], session: str, which: Which) -> AsyncIterator[bytes]:
+    language: Language = "en"
+    async with aclosing(events) as held:  # type: ignore[type-var]  # an asynchronous generator
+        async for event in held:
+            if event is None:
+                yield PING
+                continue
+            if isinstance(event.body, RunStarted) and event.body.language == "zh":
+                language = "zh"
+            told = whole(event, session) if which == "all" else shown(event, session, language)
+            if told is not None:
+                yield frame(told.data, event=told.event, name=f"{event.run}:{event.seq}")
+
+
+def _after(run: str, call: Call) -> int:
+    """The position that a client has; 400 for the one of another run."""
+    if call.query.after is not None:
+        return int(call.query.after)
+    last = call.headers.get("last-event-id", "")
+    if not last:
+        return -1
+    found = _POSITION.fullmatch(last)
+    if found is None or found[1] != run:
+        raise HttpProblem(400, "usage", "Last-Event-ID is not of this run")
+    return int(found[2])
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/api/chat/{session}",
+        role="chat",
+        summary="Send a message and stream the events of its run",
+        handler=chat,
+        tag="chat",
+        body=ChatMessage,
+        query=Events,
+        media=EVENT_STREAM,
+        errors=(409,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/sessions/{session}/runs",
+        role="chat",
+        summary="Send a message without waiting",
+        handler=start_run,
+        tag="chat",
+        body=ChatMessage,
+        answer=StartedRun,
+        status=202,
+        errors=(409,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/runs/{run}/events",
+        role="chat",
+        summary="Replay the events of a run, then follow it",
+        handler=run_events,
+        tag="runs",
+        query=Following,
+        media=EVENT_STREAM,
+        errors=(404,),
+    ),
+)

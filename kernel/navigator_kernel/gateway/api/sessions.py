@@ -1,0 +1,260 @@
+"""Sessions, their history, and what waits for a person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
+from navigator_kernel.events import ApprovalRequested
+from navigator_kernel.gateway.api.chat import StartedRun
+from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+from navigator_kernel.gateway.pages import Page, page_of
+from navigator_kernel.stages.resume import expiry_of, resume
+from navigator_kernel.values.approval import waiting_approval
+from navigator_kernel.values.request import Message, Session
+
+if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.turns import Turns
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.tokens import Caller
+
+REASON = 1_000  # characters
+_ANSWERS: Mapping[str, str] = {"yes": "yes", "session": "for this session", "no": "no", "cancel": "cancel"}
+_HERE = "navigator skill trust, or approve it once"
+
+
+class KeptSession(Struct, frozen=True, kw_only=True):
+    """`waiting` is `approval`, `question` or empty; `run` is the turn that is under way, or empty."""
+
+    id: str
+    created: str
+    updated: str
+    turns: int
+    waiting: str
+    run: str
+
+
+class Sessions(Struct, frozen=True, kw_only=True):
+    sessions: list[KeptSession]
+    next: str
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """What was said; `role` is `user` or `assistant`."""
+
+    role: str
+    text: str
+    run: str
+    ts: str
+
+
+class History(Struct, frozen=True, kw_only=True):
+    session: str
+    turns: int
+    waiting: str
+    history: list[Entry]
+
+
+class Last(Struct, frozen=True, forbid_unknown_fields=True):
+    """Only the `last` entries."""
+
+    last: Annotated[int, Meta(ge=1, le=1_000)] = 100
+
+
+class WaitingApproval(Struct, frozen=True, kw_only=True):
+    """`subject` is what a yes covers, with the digest of its bytes or arguments; `packets` are what would be done."""
+
+    id: str
+    session: str
+    subject: str
+    question: str
+    asked: str
+    expires: str
+    packets: list[dict[str, Any]]
+
+
+class Approvals(Struct, frozen=True, kw_only=True):
+    approvals: list[WaitingApproval]
+
+
+class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """`yes` once, `session` for this session too, `no` with a `reason` for the model, `cancel` to end the turn."""
+
+    answer: Literal["yes", "session", "always", "no", "cancel"]
+    reason: Annotated[str, Meta(max_length=REASON)] = ""
+
+
+async def list_sessions(gateway: Gateway, call: Call) -> Sessions:
+    """Newest first."""
+    held = await asyncio.to_thread(gateway.sessions.listed)
+    busy = {run.session: run.id for run in gateway.runs.under_way()}
+    mine = [
+        KeptSession(**{**one, "id": name}, run=busy.get(one["id"], ""))
+        for one in held
+        if (name := gateway.session_name(call.caller, one["id"])) is not None
+    ]
+    mine.sort(key=lambda one: f"{one.updated} {one.id}", reverse=True)
+    page, following = page_of(mine, call.query, lambda one: f"{one.updated} {one.id}")
+    return Sessions(sessions=page, next=following)
+
+
+async def read_session(gateway: Gateway, call: Call) -> History:
+    name = gateway.session_id(call.caller, call.path["session"])
+    store = gateway.sessions
+    session = await asyncio.to_thread(store.load, name)
+    said = await asyncio.to_thread(store.history, name, call.query.last)
+    waiting = "approval" if session.approval else "question" if session.question else ""
+    entries = [Entry(role=one.role, text=one.text, run=one.run, ts=one.ts) for one in said]
+    return History(session=call.path["session"], turns=session.turn, waiting=waiting, history=entries)
+
+
+async def delete_session(gateway: Gateway, call: Call) -> Answer:
+    name = gateway.session_id(call.caller, call.path["session"])
+    if any(run.session == name for run in gateway.runs.under_way()):
+        raise Busy("a run of this session is under way", hint="stop it first")
+    await asyncio.to_thread(gateway.sessions.delete, name)
+    return Answer(status=204)
+
+
+async def list_approvals(gateway: Gateway, call: Call) -> Approvals:
+    """All that wait, newest session first, from the terminal and from other agents too."""
+    return Approvals(approvals=await asyncio.to_thread(_waiting, gateway, call.caller))
+
+
+async def answer_approval(gateway: Gateway, call: Call) -> StartedRun:
+    """Begins the run that goes on after the answer. NotFound for an approval that was answered, has expired, or is of
+    another token; Refused for a lasting one."""
+    wanted = call.path["approval"]
+    if call.body.answer == "always":
+        raise Refused("a lasting approval is given at the terminal", hint=_HERE)
+    name, text = wanted.rpartition(":")[0], _ANSWERS[call.body.answer]
+    shown = gateway.session_name(call.caller, name)
+    if shown is None:
+        raise _gone(wanted)
+    if call.body.answer == "no" and call.body.reason:
+        text = f"e {call.body.reason}"
+    run = gateway.runs.start(name, lambda turns: _answered(turns, name, wanted, text))
+    await run.begun()
+    return StartedRun(run=run.id, session=shown)
+
+
+def _answered(turns: Turns, name: str, wanted: str, text: str) -> tuple[Message, Session]:
+    """The answer to exactly what was asked, in the session as it is now."""
+    try:
+        session = turns.sessions().load(name)
+    except NotFound:
+        raise _gone(wanted) from None
+    waits = waiting_approval(session)
+    if session.approval is None or waits is None or waits.id != wanted:
+        raise _gone(wanted)
+    packets = session.approval.packets
+    language = packets[0].context.language if packets else None
+    message = Message(text=text, attended=False, language=language)
+    resumed = resume(message, session, SystemClock().now())
+    if resumed.approved is None and not resumed.declined:
+        raise _gone(wanted)
+    return message, session
+
+
+def _waiting(gateway: Gateway, caller: Caller) -> list[WaitingApproval]:
+    found = []
+    for one in gateway.sessions.listed():
+        name = gateway.session_name(caller, one["id"])
+        if name is None or one["waiting"] != "approval":
+            continue
+        try:
+            found.append(_approval(gateway, gateway.sessions.load(one["id"]), name))
+        except KernelError:
+            continue  # it was answered meanwhile, or cannot be read
+    return found
+
+
+def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:
+    held, waits = session.approval, waiting_approval(session)
+    if held is None or waits is None:
+        raise _gone(name)
+    return WaitingApproval(
+        id=waits.id,
+        session=name,
+        subject=waits.subject,
+        question=_question(gateway, waits.id, held.packets[0].context.run if held.packets else ""),
+        asked=held.asked_at,
+        expires=expiry_of(held.asked_at),
+        packets=[msgspec.to_builtins(gateway.kernel.redact(packet.to_dict()), enc_hook=str) for packet in held.packets],
+    )
+
+
+def _question(gateway: Gateway, approval: str, run: str) -> str:
+    """As the run asked it."""
+    try:
+        bodies = [event.body for event in gateway.log.read(run)] if run else []
+    except KernelError:
+        return ""
+    asked = (body for body in reversed(bodies) if isinstance(body, ApprovalRequested) and body.id == approval)
+    return next((body.detail for body in asked), "")
+
+
+def _gone(name: str) -> NotFound:
+    return NotFound(f"nothing waits under {name!r}", hint="it was answered or withdrawn, or was asked over a day ago")
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/api/sessions",
+        role="chat",
+        summary="List sessions, newest first",
+        handler=list_sessions,
+        tag="sessions",
+        query=Page,
+        answer=Sessions,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/sessions/{session}",
+        role="chat",
+        summary="Read a session's history",
+        handler=read_session,
+        tag="sessions",
+        query=Last,
+        answer=History,
+        errors=(404,),
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/sessions/{session}",
+        role="chat",
+        summary="Delete a session and its history",
+        handler=delete_session,
+        tag="sessions",
+        status=204,
+        errors=(404, 409),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/approvals",
+        role="chat",
+        summary="List what waits for an approval",
+        handler=list_approvals,
+        tag="approvals",
+        answer=Approvals,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/approvals/{approval}",
+        role="approve",
+        summary="Approve or decline, once",
+        handler=answer_approval,
+        tag="approvals",
+        body=ApprovalAnswer,
+        answer=StartedRun,
+        status=202,
+        errors=(404, 409),
+    ),
+)

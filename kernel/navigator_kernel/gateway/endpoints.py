@@ -1,0 +1,175 @@
+"""Declares an endpoint in one place: its path, role, body, answer and errors; the OpenAPI document is made of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from navigator_kernel.gateway.problems import HttpProblem, ProblemResponse, problem_of
+from navigator_kernel.gateway.tokens import Caller, Role
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from navigator_kernel.gateway.gateway import Gateway
+
+BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+JSON = "application/json"
+
+
+class Nothing(Struct, frozen=True):
+    """The query of an endpoint without one."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A request that was let in. `path` holds the parts of the path, `query` and `body` what was read of the rest."""
+
+    caller: Caller
+    path: Mapping[str, str]
+    query: Any
+    body: Any
+    headers: Mapping[str, str]
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """An answer with a status or headers of its own."""
+
+    value: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+Handler = Callable[["Gateway", Call], Awaitable[Any]]
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """`body`, `query` and `answer` are types that msgspec reads, or models of pydantic; `media` is what a stream is
+    sent as. `errors` are statuses beside those that every endpoint may have."""
+
+    method: str
+    path: str
+    role: Role | None
+    summary: str
+    handler: Handler
+    tag: str
+    body: Any = None
+    query: type[Struct] = Nothing
+    answer: Any = None
+    status: int = 200
+    media: str = JSON
+    errors: Sequence[int] = ()
+
+    @property
+    def name(self) -> str:
+        """The operation's id."""
+        return self.handler.__name__.lstrip("_")
+
+
+def routes_of(endpoints: Sequence[Endpoint], gateway: Gateway) -> list[Route]:
+    """One route for each path, so that another method is answered with 405."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in endpoints:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+    return [Route(path, _dispatcher(held, gateway), methods=list(held)) for path, held in by_path.items()]
+
+
+def _dispatcher(endpoints: Mapping[str, Endpoint], gateway: Gateway) -> Callable[[Request], Awaitable[ASGIApp]]:
+    async def dispatch(request: Request) -> Any:
+        endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
+        try:
+            return _response(endpoint, await endpoint.handler(gateway, await _call(endpoint, request)))
+        except Exception as error:  # noqa: BLE001 - every failure is a problem document
+            return problem_of(error)
+
+    return dispatch
+
+
+async def _call(endpoint: Endpoint, request: Request) -> Call:
+    caller: Caller = request.scope.get("caller") or Caller(id="", role="read")
+    if endpoint.role is not None and not caller.may(endpoint.role):
+        raise HttpProblem(
+            403, "role", f"this needs a token with the role {endpoint.role}", hint="navigator serve --new-token --role"
+        )
+    return Call(
+        caller=caller,
+        path=request.path_params,
+        query=_query(endpoint.query, request),
+        body=await _body(endpoint, request),
+        headers=request.headers,
+    )
+
+
+def _query(kind: type[Struct], request: Request) -> Any:
+    known = kind.__struct_fields__
+    given = request.query_params.multi_items()
+    if unknown := next((name for name, _ in given if name not in known), ""):
+        raise HttpProblem(400, "usage", f"there is no parameter {unknown!r}", hint=f"there are: {', '.join(known)}")
+    if len(dict(given)) < len(given):
+        raise HttpProblem(400, "usage", "a parameter is given twice")
+    try:
+        return msgspec.convert(dict(given), kind, strict=False)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise HttpProblem(400, "usage", f"the query is not valid: {error}") from None
+
+
+async def _body(endpoint: Endpoint, request: Request) -> Any:
+    """What was sent, of the endpoint's type; 415 for another media type, 400 for what is not JSON, 422 where it does
+    not fit."""
+    if endpoint.body is None:
+        return None
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != JSON:
+        raise HttpProblem(415, "media_type", f"the body must be {JSON}", hint=f"Content-Type: {JSON}")
+    return read_body(endpoint.body, await request.body())
+
+
+T = TypeVar("T")
+
+
+def read_body(kind: type[T], data: bytes) -> T:
+    """JSON in UTF-8 of that type."""
+    try:
+        text = data.decode("utf-8")
+        if _is_pydantic(kind):
+            return cast(T, _read_model(kind, text))
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise HttpProblem(422, "invalid", f"the body is not valid: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise HttpProblem(400, "usage", f"the body is not JSON: {error}") from None
+
+
+def _read_model(kind: Any, text: str) -> Any:
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(msgspec.json.decode(text))
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors())
+        raise HttpProblem(422, "invalid", f"the body is not valid: {wrong}") from None
+
+
+def _is_pydantic(kind: Any) -> bool:
+    return inspect.isclass(kind) and hasattr(kind, "model_validate")
+
+
+def _response(endpoint: Endpoint, value: Any) -> Any:
+    if isinstance(value, Response) or (callable(value) and not isinstance(value, Struct)):
+        return value
+    answer = value if isinstance(value, Answer) else Answer(value=value, status=endpoint.status)
+    headers = {"cache-control": "no-store", **answer.headers}
+    if answer.status in {204, 304}:
+        return Response(status_code=answer.status, headers=headers)
+    data = msgspec.json.encode(answer.value, enc_hook=str)
+    return Response(data, answer.status, headers=headers, media_type=endpoint.media)
+
+
+def not_found() -> ProblemResponse:
+    return ProblemResponse(404, "not_found", "there is nothing at this address", hint="GET /openapi.json lists all")

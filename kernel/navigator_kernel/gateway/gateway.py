@@ -1,0 +1,93 @@
+"""Everything that the endpoints of one project share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
+from navigator_kernel.bootstrap.places import project_state
+from navigator_kernel.bootstrap.workers import MOST, TurnWorkers
+from navigator_kernel.errors import KernelError, NotFound, UsageProblem
+from navigator_kernel.gateway.runs import Runs
+from navigator_kernel.gateway.tokens import TokenStore
+from navigator_kernel.text import lazy_compile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.adapters.stores.sessions import SqliteSessions
+    from navigator_kernel.config.settings import Settings
+    from navigator_kernel.gateway.tokens import Caller
+    from navigator_kernel.ports import Kernel
+
+PING = 15.0  # seconds between two signs of life of a stream that has nothing to say
+_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]{0,63}")
+
+
+class Gateway:
+    """Created before the event loop starts, and opened in it."""
+
+    def __init__(self, root: Path, settings: Settings, *, most: int = MOST, ping: float = PING) -> None:
+        self.root, self.settings, self.clock = root, settings, SystemClock()
+        self.workers = TurnWorkers(root, settings, most=most)
+        self.log = open_run_log(root)
+        self.ids = TimedIds(self.clock)
+        self.runs = Runs(self.workers, self.log, self.ids)
+        self.tokens = open_tokens(root)
+        self._ping = ping
+
+    @property
+    def sessions(self) -> SqliteSessions:
+        return open_sessions(self.root, self.settings)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """What is looked at between turns; it takes no turn itself."""
+        from navigator_kernel.bootstrap.kernel import assemble
+
+        return assemble(self.root, self.settings, here=self.root, shared=self.workers.shared)
+
+    def warm(self) -> None:
+        """Reads the skills and the index before the first message needs them."""
+        try:
+            self.kernel.router.retrieve("which skill is meant", 1)
+        except KernelError as error:
+            logging.getLogger("navigator").warning("%s", error.message)
+
+    def session_id(self, caller: Caller, name: str) -> str:
+        """The session that `caller` means by `name`: an administrator those of the terminal, another token one of its
+        own. UsageProblem for what is not a name."""
+        if not _NAME.fullmatch(name):
+            raise UsageProblem(f"{name!r} is not a session's name", hint="letters, digits, '.', '_' and '-', 1 to 64")
+        return name if caller.may("admin") else f"{caller.id}.{name}"
+
+    def session_name(self, caller: Caller, session: str) -> str | None:
+        """What `caller` calls the session; None for one of another token."""
+        if caller.may("admin"):
+            return session
+        own = f"{caller.id}."
+        return session.removeprefix(own) if session.startswith(own) else None
+
+    def session_of_run(self, caller: Caller, run: str) -> str:
+        """The session of a run, as `caller` calls it. NotFound for a run of another token, too."""
+        name = self.session_name(caller, self.runs.session_of(run))
+        if name is None:
+            raise NotFound(f"no run is called {run!r}", hint="the list of runs shows yours")
+        return name
+
+    async def pings(self) -> None:
+        """Wakes all readers from time to time, until it is cancelled."""
+        while True:
+            await asyncio.sleep(self._ping)
+            for feed in self.runs.feeds.all():
+                feed.wake()
+
+
+def open_tokens(root: Path) -> TokenStore:
+    """Those of the project, in the person's state."""
+    state = project_state(root)
+    return TokenStore(file=state.folder / "gateway-tokens.json", writer=state_writer(state), clock=SystemClock())

@@ -1,0 +1,37 @@
+"""Pages of a list: an opaque cursor that stands for a place in its order."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
+
+from msgspec import Meta, Struct
+
+from navigator_kernel.gateway.problems import HttpProblem
+
+T = TypeVar("T")
+
+
+class Page(Struct, frozen=True, forbid_unknown_fields=True):
+    """At most `limit` entries behind the `cursor` that the page before gave."""
+
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    cursor: Annotated[str, Meta(max_length=400)] = ""
+
+
+def page_of(entries: Sequence[T], page: Page, key: Callable[[T], str], *, rising: bool = False) -> tuple[list[T], str]:
+    """A page of `entries`, which are sorted by `key`, falling or rising, and the cursor of the next, empty at the end.
+    An entry that came or went meanwhile moves no other one."""
+    after = _read(page.cursor)
+    left = [one for one in entries if not after or (key(one) > after if rising else key(one) < after)]
+    held = list(left[: page.limit])
+    return held, base64.urlsafe_b64encode(key(held[-1]).encode()).decode() if len(left) > len(held) else ""
+
+
+def _read(cursor: str) -> str:
+    try:
+        return base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError):
+        raise HttpProblem(400, "usage", "the cursor is not one of this list") from None

@@ -1,0 +1,154 @@
+"""Starts, follows and stops the turns that clients ask for; one at a time in each session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
+from navigator_kernel.events import RunStarted
+from navigator_kernel.gateway.feeds import Feed, Feeds
+from navigator_kernel.stages.resume import resume
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from navigator_kernel.bootstrap.turns import Turns
+    from navigator_kernel.bootstrap.workers import TurnWorkers
+    from navigator_kernel.gateway.tokens import Caller
+    from navigator_kernel.ports import Ids, RunLog
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.request import Message, Session
+
+Asked = Callable[["Turns"], "tuple[Message, Session]"]
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """A turn that is under way, or waits for a thread."""
+
+    id: str
+    session: str
+    feed: Feed
+    reply: asyncio.Future[Reply]
+
+    async def begun(self) -> None:
+        """Until the first event; raises what kept the turn from beginning."""
+        while not self.feed.events and not self.feed.ended:
+            await self.feed.wait()
+        if not self.feed.events:
+            await self.reply
+
+
+class Runs:
+    """`log` holds what earlier processes ran, too."""
+
+    def __init__(self, workers: TurnWorkers, log: RunLog, ids: Ids) -> None:
+        self.feeds = Feeds(log)
+        self._workers, self._log, self._ids = workers, log, ids
+        self._active: dict[str, Run] = {}
+        self._busy: dict[str, str] = {}
+        self.is_closing = False
+
+    def start(self, session: str | None, asked: Asked) -> Run:
+        """Takes a turn in `session`, or in one of its own. Busy where one is under way in it, or the server ends."""
+        if self.is_closing:
+            raise Busy("the server is about to end", hint="send the message again in a moment")
+        if session is not None and session in self._busy:
+            raise Busy(
+                f"session {session!r} is busy with run {self._busy[session]}", hint="wait for its end, or stop it"
+            )
+        name = self._ids.new()
+        feed = self.feeds.open(name)
+        loop = asyncio.get_running_loop()
+        reply = loop.create_future()
+        run = self._active[name] = Run(id=name, session=session or name, feed=feed, reply=reply)
+        self._busy[run.session] = name
+        future = self._workers.start(name, partial(_take, asked, feed, name))
+        future.add_done_callback(lambda done: _on(loop, self._ended, run, done))
+        return run
+
+    def stop(self, run: str) -> None:
+        """NotFound where it is not under way."""
+        self._workers.cancel(run)
+
+    def session_of(self, run: str) -> str:
+        """The session that `run` is a turn of. NotFound."""
+        if run in self._active:
+            return self._active[run].session
+        first = self._log.read(run)[0].body
+        if not isinstance(first, RunStarted):
+            raise NotFound(f"no run is called {run!r}", hint="the list of runs shows them")
+        return first.session
+
+    def under_way(self) -> tuple[Run, ...]:
+        return tuple(self._active.values())
+
+    async def close(self, patience: float) -> None:
+        """Waits `patience` seconds for the turns that are under way, then stops them. Their streams end."""
+        self.is_closing = True
+        await asyncio.to_thread(self._workers.close, patience)
+        for _ in range(100):
+            if not self._active:
+                return
+            await asyncio.sleep(0.01)
+
+    def _ended(self, run: Run, done: Future[Reply]) -> None:
+        del self._active[run.id], self._busy[run.session]
+        run.feed.end()
+        self.feeds.close(run.id, run.feed)
+        if run.reply.done():
+            return
+        error = Busy("the run was stopped before it began") if done.cancelled() else done.exception()
+        if error is None:
+            run.reply.set_result(done.result())
+            return
+        run.reply.set_exception(error)
+        run.reply.exception()  # it is in the log of events already, and nobody may be waiting
+        if not isinstance(error, KernelError):
+            logging.getLogger("navigator").error("run %s failed", run.id, exc_info=error)
+
+
+def message_in(message: Message, session: Session, caller: Caller) -> tuple[Message, Session]:
+    """What a token may say in a session: only one that may approve answers an approval, and nobody here for always.
+    Refused."""
+    if session.approval is None:
+        return message, session
+    resumed = resume(message, session, SystemClock().now())
+    if resumed.approved is None or resumed.declined:
+        return message, session
+    if resumed.lasting == "always":
+        raise Refused("a lasting approval is given at the terminal", hint="navigator skill trust, or approve it once")
+    if not caller.may("approve"):
+        raise Refused("this token may not approve", hint="use a token with the role approve", reason="role")
+    return message, session
+
+
+def withdrawn(session: Session) -> Session:
+    """Without the approval that it waits for."""
+    return replace(session, approval=None)
+
+
+def _take(asked: Asked, feed: Feed, run: str, turns: Turns) -> Coroutine[Any, Any, Reply]:
+    async def taken() -> Reply:
+        message, session = asked(turns)
+        return await turns.take(message, session, (feed.put,), keep="always", run=run, missed=_missed)
+
+    return taken()
+
+
+def _missed(error: Busy) -> None:
+    logging.getLogger("navigator").warning("%s; this turn is not in its history", error.message)
+
+
+def _on(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *given: Any) -> None:
+    try:
+        loop.call_soon_threadsafe(call, *given)
+    except RuntimeError:  # the loop is closed: the server has ended
+        return

@@ -1,0 +1,119 @@
+"""The ASGI application, and how it listens and ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from navigator_kernel.adapters.http_connection import Connection
+from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.gateway.access import Access, Buckets
+from navigator_kernel.gateway.api import chat, runs, sessions
+from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
+from navigator_kernel.gateway.problems import ProblemResponse
+
+if TYPE_CHECKING:
+    import socket
+
+    from starlette.requests import Request
+
+    from navigator_kernel.gateway.gateway import Gateway
+
+CONNECTIONS = 5_000
+PATIENCE = 10.0  # seconds that turns under way have, when the server ends
+BACKLOG = 2_048
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+ENDPOINTS: Sequence[Endpoint] = (*chat.ENDPOINTS, *runs.ENDPOINTS, *sessions.ENDPOINTS)
+
+
+class _Connection(Connection):
+    limit = CONNECTIONS
+
+
+class _Server(uvicorn.Server):
+    """Ends its streams: uvicorn itself waits for them for ever."""
+
+    def __init__(self, config: uvicorn.Config, gateway: Gateway, patience: float) -> None:
+        super().__init__(config)
+        self._gateway, self._patience = gateway, patience
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listening in self.servers:
+            listening.close()
+        await self._gateway.runs.close(self._patience)
+        await super().shutdown(sockets)
+
+
+def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None = None) -> Starlette:
+    """`places` are the hosts, with their ports, that requests may name."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(gateway.pings()), asyncio.create_task(asyncio.to_thread(gateway.warm))]
+        yield
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    access = Middleware(Access, places=places, caller=gateway.tokens.caller, buckets=buckets or Buckets())
+    return Starlette(
+        routes=routes_of(ENDPOINTS, gateway),
+        middleware=[access],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _http_error},
+    )
+
+
+async def _http_error(_: Request, error: Exception) -> ProblemResponse:
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        return ProblemResponse(405, "method", "this address has other methods", headers=error.headers)
+    return not_found()
+
+
+def serve(
+    gateway: Gateway,
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+    *,
+    certificate: tuple[str, str] | None = None,
+    is_open: bool = False,
+    patience: float = PATIENCE,
+) -> None:
+    """Answers until it is told to end; `ready` is given the address. `certificate` is a file and its key's file;
+    without one it listens at a loopback address only, unless `is_open` says otherwise. UsageProblem, or KernelError
+    where it cannot listen there."""
+    if host not in LOOPBACK and certificate is None and not is_open:
+        hint = "give --certificate and --key, or say --insecure"
+        raise UsageProblem(f"{host} can be reached from other machines, and there is no TLS", hint=hint)
+    options: dict[str, Any] = {"http": _Connection, "ws": "none", "log_level": "error", "access_log": False}
+    if certificate is not None:
+        options |= {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]}
+    config = uvicorn.Config(
+        "", host=host, port=port, server_header=False, backlog=BACKLOG, timeout_graceful_shutdown=5, **options
+    )
+    try:
+        with config.bind_socket() as listener:
+            place = f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+            config.app = application(gateway, _places(place))
+            listener.listen(BACKLOG)  # who connects before it is up waits
+            ready(f"{'https' if certificate else 'http'}://{place}")
+            _Server(config, gateway, patience).run(sockets=[listener])
+    except (OSError, SystemExit) as error:  # uvicorn ends the process where it cannot listen
+        raise KernelError(f"cannot listen at {host}:{port}", hint="another --port") from error
+
+
+def _places(place: str) -> Sequence[str]:
+    """A client leaves out the usual ports; a loopback address has a name, too."""
+    held = [place]
+    if place.startswith("127.0.0.1:"):
+        held.append(place.replace("127.0.0.1", "localhost", 1))
+    return [*held, *(one.rpartition(":")[0] for one in held if one.endswith((":80", ":443")))]

@@ -1,0 +1,59 @@
+"""Server-sent events (WHATWG HTML, 9.2): lines end in LF, and a reader that stops costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+PING = b": ping\n\n"
+HEADERS = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+
+def frame(data: Any, *, event: str = "", name: str = "") -> bytes:
+    """One event: `data` as JSON, its type and its id where they are given."""
+    head = (f"id: {name}\n" if name else "") + (f"event: {event}\n" if event else "")
+    return head.encode() + b"data: " + msgspec.json.encode(data, enc_hook=str) + b"\n\n"
+
+
+class EventStreamResponse:
+    """Sends what `pieces` gives until it ends or the client goes away; then `pieces` is closed."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        self._pieces, self._headers = pieces, (*HEADERS, *headers)
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": list(self._headers)})
+        sending = asyncio.ensure_future(self._send(send))
+        gone = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, gone):
+                task.cancel()
+            await asyncio.wait({sending, gone})
+        if not sending.cancelled():
+            sending.result()
+
+    async def _send(self, send: Send) -> None:
+        async with aclosing(self._pieces) as pieces:  # type: ignore[type-var]  # an asynchronous generator
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _disconnected(receive: Receive) -> None:
+    with suppress(asyncio.CancelledError):
+        while (await receive())["type"] != "http.disconnect":
+            pass
