@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from itertools import count
-from shutil import copyfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
+from homes import CACHE, made_home
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index.kept_vectors import KeptVectors
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
@@ -29,23 +29,7 @@ pytest_plugins = ["requirement_marks", "pytester"]
 
 settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples each time, no example database
 
-GIT_CONFIG = """\
-[user]
-\tname = Test
-\temail = test@example.invalid
-[init]
-\tdefaultBranch = main
-[commit]
-\tgpgSign = false
-"""
 PARTS = "::test_no_file_of_2000_projects_answers_a_question["
-CACHE = "navigator/cache"
-XDG_FOLDERS = {
-    "XDG_CONFIG_HOME": ".config",
-    "XDG_STATE_HOME": ".local/state",
-    "XDG_CACHE_HOME": ".cache",
-    "XDG_RUNTIME_DIR": ".run",
-}
 
 
 @pytest.hookimpl(optionalhook=True)  # of xdist
@@ -133,26 +117,4 @@ def home(
     new_folder: Callable[[str], Path], caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
-    folder = new_folder("home")
-    for name in [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_"))]:
-        monkeypatch.delenv(name)
-    for name in ("NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(folder))
-    for name, below in XDG_FOLDERS.items():
-        monkeypatch.setenv(name, str(folder / below))
-    (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
-    cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
-    for part in (cache.parent, cache) if caches else ():
-        part.mkdir(mode=0o700, parents=True)
-    for name, paths in caches.items():
-        (cache / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path in paths:
-            if path.suffix == ".vectors":  # it grows
-                copyfile(path, cache / name / path.name)
-            else:
-                (cache / name / path.name).hardlink_to(path)
-    (folder / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    return folder
+    return made_home(new_folder("home"), caches, monkeypatch)

@@ -1,0 +1,85 @@
+"""Chat over HTTP: the seed's events in their order, replay and following, stopping, and one turn at a time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.served import Served, sent
+from models.wire_server import Said, WireServer
+from specialist.turns import says
+
+SEED = {
+    "RunStarted", "SkillActivated", "ToolCallStarted", "ToolCallCompleted", "RunContent", "UICommand", "RunCompleted",
+    "RunError",
+}  # fmt: skip
+TASK = '{"title": "会议准备", "start_time": "2026-11-27T15:00:00+08:00"}'
+
+
+def kinds(events: list[Any]) -> list[str]:
+    return [one.event for one in events]
+
+
+# EVT-1, EVT-6: "RunStarted … RunContent, UICommand, RunCompleted — RunCompleted: conversation ends"
+def test_a_run_streams_the_seeds_events_in_order_and_ends_once(served: Served, model: WireServer) -> None:
+    says(model, Said(calls=[("task_create", TASK)]), Said(text="已为您创建任务「会议准备」"))
+    events = served.chat("/task_manager 创建一个明天下午3点的会议准备任务")
+    assert kinds(events) == [
+        "RunStarted", "SkillActivated", "ToolCallStarted", "ToolCallCompleted", "RunContent",
+        "UICommand", "UICommand", "RunCompleted",
+    ]  # fmt: skip
+    assert set(kinds(events)) <= SEED
+    numbers = [one.data["seq"] for one in events]
+    assert numbers == sorted(set(numbers))
+    assert all(one.id == f"{one.data['run']}:{one.data['seq']}" for one in events)
+
+
+# EVT-4: "text stream, command stream, skill status (正在加载xxx模块...)"
+def test_the_text_the_commands_and_the_skills_status_come_as_events(served: Served, model: WireServer) -> None:
+    says(model, Said(calls=[("task_create", TASK)]), Said(text="已创建"))
+    held = {one.event: one.data["payload"] for one in served.chat("/task_manager 创建任务")}
+    assert held["SkillActivated"]["text"] == "正在加载 task_manager 模块…"
+    assert held["RunContent"]["text"] == "已创建"
+    assert held["ToolCallStarted"]["args"]["title"] == "会议准备"
+    assert json.loads(held["ToolCallCompleted"]["result"])["title"] == "会议准备"
+
+
+# EVT-2, EVT-5: "toast -> message by payload.type; refresh tasks -> fetchTasks"
+def test_a_page_can_act_on_the_commands_as_the_seed_does(served: Served, model: WireServer) -> None:
+    says(model, Said(calls=[("task_create", TASK)]), Said(text="done"))
+    commands = [one.data["payload"] for one in served.chat("/task_manager create it") if one.event == "UICommand"]
+    by_type = {command["type"]: command["payload"] for command in commands}
+    assert by_type["refresh"] == {"target": "tasks"}
+    assert by_type["toast"]["type"] == "success" and by_type["toast"]["message"]
+
+
+def test_a_failure_of_the_model_ends_the_run_with_what_to_do(served: Served, model: WireServer) -> None:
+    del model.scripts["worker"]
+    events = served.chat("/song-writer the moon")
+    assert kinds(events)[-1] in {"RunCompleted", "RunError"}
+    assert sum(one.event in {"RunCompleted", "RunError"} for one in events) == 1
+
+
+def test_a_client_resumes_behind_the_event_that_it_saw_last(served: Served) -> None:
+    events = served.chat("/song-writer the moon")
+    run = events[0].data["run"]
+    with served.client() as client:
+        for at, event in enumerate(events):
+            with client.stream("GET", f"/api/runs/{run}/events", headers={"Last-Event-ID": event.id}) as answer:
+                assert list(sent(answer)) == events[at + 1 :]
+
+
+@pytest.mark.parametrize("last", ["20260101-000000000-abcdef:1", "x", ":", "a:b", "é:1"])
+def test_a_position_of_another_run_is_refused(served: Served, last: str) -> None:
+    run = served.chat("/song-writer the moon")[0].data["run"]
+    with served.client() as client:
+        answer = client.get(f"/api/runs/{run}/events", headers=[(b"Last-Event-ID", last.encode())])
+    assert answer.status_code == 400 and answer.headers["content-type"] == "application/problem+json"
+
+
+def test_all_events_of_the_log_come_where_they_are_asked_for(served: Served) -> None:
+    events = served.chat("/song-writer the moon", events="all")
+    assert [one.data["seq"] for one in events] == list(range(len(events)))
+    assert {"RouteDecided", "SkillChosen", "Usage"} <= set(kinds(events))

@@ -1,0 +1,56 @@
+"""Makes a home for tests: an empty one with a git identity, and caches that would take long to make."""
+
+from __future__ import annotations
+
+import os
+from shutil import copyfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import pytest
+
+GIT_CONFIG = """\
+[user]
+\tname = Test
+\temail = test@example.invalid
+[init]
+\tdefaultBranch = main
+[commit]
+\tgpgSign = false
+"""
+CACHE = "navigator/cache"
+XDG_FOLDERS = {
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_STATE_HOME": ".local/state",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_RUNTIME_DIR": ".run",
+}
+
+
+def made_home(folder: Path, caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes `folder` the HOME of this process, until `monkeypatch` takes it back."""
+    for name in [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_"))]:
+        monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder))
+    for name, below in XDG_FOLDERS.items():
+        monkeypatch.setenv(name, str(folder / below))
+    (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
+    cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
+    for part in (cache.parent, cache) if caches else ():
+        part.mkdir(mode=0o700, parents=True)
+    for name, paths in caches.items():
+        (cache / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in paths:
+            if path.suffix == ".vectors":  # it grows
+                copyfile(path, cache / name / path.name)
+            else:
+                (cache / name / path.name).hardlink_to(path)
+    (folder / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    return folder
