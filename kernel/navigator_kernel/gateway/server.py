@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import Access, Buckets
-from navigator_kernel.gateway.api import chat, runs, sessions
+from navigator_kernel.gateway.api import chat, runs, sessions, skills, status, workflows
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
 from navigator_kernel.gateway.problems import ProblemResponse
 
@@ -31,7 +31,14 @@ PATIENCE = 10.0  # seconds that turns under way have, when the server ends
 BACKLOG = 2_048
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
-ENDPOINTS: Sequence[Endpoint] = (*chat.ENDPOINTS, *runs.ENDPOINTS, *sessions.ENDPOINTS)
+ENDPOINTS: Sequence[Endpoint] = (
+    *chat.ENDPOINTS,
+    *runs.ENDPOINTS,
+    *sessions.ENDPOINTS,
+    *skills.ENDPOINTS,
+    *workflows.ENDPOINTS,
+    *status.ENDPOINTS,
+)
 
 
 class _Connection(Connection):
@@ -48,7 +55,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listening in self.servers:
             listening.close()
-        await self._gateway.runs.close(self._patience)
+        await self._gateway.close(self._patience)
         await super().shutdown(sockets)
 
 
