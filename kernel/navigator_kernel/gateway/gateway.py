@@ -89,13 +89,13 @@ class Gateway:
         """Waits `patience` seconds for turns under way, and for an install that is."""
         await self.runs.close(patience)
         await self.jobs.close()
+        self.runs.feeds.end()
 
     async def pings(self) -> None:
         """Wakes all readers from time to time, until it is cancelled."""
         while True:
             await asyncio.sleep(self._ping)
-            for feed in self.runs.feeds.all():
-                feed.wake()
+            self.runs.feeds.wake()
 
 
 def open_tokens(root: Path) -> TokenStore:

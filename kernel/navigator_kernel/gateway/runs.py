@@ -68,7 +68,7 @@ class Runs:
                 f"session {session!r} is busy with run {self._busy[session]}", hint="wait for its end, or stop it"
             )
         name = self._ids.new()
-        feed = self.feeds.open(name)
+        feed = self.feeds.open(name, session or name)
         loop = asyncio.get_running_loop()
         reply = loop.create_future()
         run = self._active[name] = Run(id=name, session=session or name, feed=feed, reply=reply)
