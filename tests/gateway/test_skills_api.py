@@ -92,7 +92,7 @@ def test_skills_are_searched_by_the_router(served: Served) -> None:
 
 def test_a_workflow_waits_for_a_yes_to_its_plan(served: Served, model: WireServer) -> None:
     says(model, HELLO)
-    message = "first count the words of README.md, then review the code in app.py"
+    message = "1. count the words of: one two three\n2. review this code: print(1)"
     with served.client() as client:
         served.chat(message, "flow")
         held = client.get("/api/workflows").json()["runs"]

@@ -16,6 +16,7 @@ from navigator_kernel.gateway.jobs import Jobs
 from navigator_kernel.gateway.metrics import Metrics
 from navigator_kernel.gateway.runs import Runs
 from navigator_kernel.gateway.tokens import TokenStore
+from navigator_kernel.gateway.tracing import open_tracing
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Gateway:
         self.workers = TurnWorkers(root, settings, most=most)
         self.log = open_run_log(root)
         self.ids = TimedIds(self.clock)
-        self.runs = Runs(self.workers, self.log, self.ids)
+        self.runs = Runs(self.workers, self.log, self.ids, open_tracing())
         self.jobs = Jobs(root, self.ids, self.clock)
         self.metrics = Metrics()
         self.tokens = open_tokens(root)
