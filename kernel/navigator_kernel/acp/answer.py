@@ -20,8 +20,8 @@ LONGEST = 100_000  # characters of a result
 
 
 def rest_of(reply: Reply, *, streamed: bool) -> str:
-    """Markdown that goes on from the summary or, with `streamed`, from the words of a model; empty where all is
-    said. Only a model's words are Markdown of its own: what a program wrote is put between fences."""
+    """Markdown that goes on from the summary or, with `streamed`, from the words of a model, as a paragraph; empty
+    where all is said. Only a model's words are Markdown of its own: what a program wrote is put between fences."""
     report, language = reply.report, reply.language
     parts = list(_of_model(report, language, streamed=streamed) if report.by_model else _of_program(report, language))
     view = reply.workflow

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Literal
 
 from acp import RequestError
-from acp.helpers import text_block, tool_content, update_agent_message_text
+from acp.helpers import text_block, tool_content
 from acp.helpers import update_tool_call as update_call
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 
@@ -16,7 +16,6 @@ from navigator_kernel.acp.calls import status_of
 from navigator_kernel.acp.updates import Updates
 from navigator_kernel.errors import KernelError
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import clean
 from navigator_kernel.values.job import is_lasting
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from navigator_kernel.values.approval import Approval
     from navigator_kernel.values.reply import Reply
 
-RETRIES = 2  # questions about the same failed step in one prompt
 Answer = Literal["once", "session", "no"]
 _ANSWERS: dict[str, Answer] = {"allow": "once", "allow_session": "session"}
 
@@ -66,25 +64,20 @@ class Conversation:
         except asyncio.CancelledError:
             if not self._cancelled:
                 raise  # the editor has gone
-            for update in updates.open_calls():
+            for update in updates.end_all():
                 await self._show(update)
             return "cancelled"
         except ConnectionError:
             return "cancelled"  # nobody is told
         except KernelError as error:
-            await self._say(told(error))
+            await self._show(updates.message(told(error)))
         finally:
             self._task = None
         return "end_turn"
 
     async def _turns(self, run: Run, updates: Updates) -> None:
-        asked: list[str] = []
         reply = await self._turn(run, updates)
         while (approval := reply.approval) is not None:
-            if reply.workflow is not None and asked.count(approval.subject) >= RETRIES:
-                await self._say(f"\n\n{clean(approval.question)}")  # who agrees to everything would repeat it for ever
-                return
-            asked.append(approval.subject)
             reply = await self._resolved(reply, approval, updates)
 
     async def _turn(self, run: Run, updates: Updates) -> Reply:
@@ -96,7 +89,8 @@ class Conversation:
         finally:
             await run.aclose()
         reply = await run
-        await self._say(rest_of(reply, streamed=updates.streamed))
+        if rest := rest_of(reply, streamed=updates.streamed):
+            await self._show(updates.message(rest))
         return reply
 
     async def _resolved(self, reply: Reply, approval: Approval, updates: Updates) -> Reply:
@@ -108,14 +102,14 @@ class Conversation:
             await self._show(updates.ask(approval.question))
         call, answer = updates.waiting, await self._ask(approval, updates)
         if answer == "no":
-            await self._show(update_call(call, status="failed"))
+            await self._show(updates.end(call, "failed"))
             return await self._turn(self.kernel.deny(approval.id), updates)
         if not of_model:
             await self._show(update_call(call, status="in_progress"))
         reply = await self._turn(self.kernel.approve(approval.id, lasting=answer), updates)
         if not of_model:
             pending = reply.report.state == "pending"  # at another question, which has a call of its own
-            await self._show(update_call(call, status="completed" if pending else status_of(reply.report.state)))
+            await self._show(updates.end(call, "completed" if pending else status_of(reply.report.state)))
         return reply
 
     async def _ask(self, approval: Approval, updates: Updates) -> Answer:
@@ -131,10 +125,6 @@ class Conversation:
             return _ANSWERS.get(said.outcome.option_id, "no")
         self._cancelled = True
         raise asyncio.CancelledError
-
-    async def _say(self, text: str) -> None:
-        if text:
-            await self._show(update_agent_message_text(text))
 
     async def _show(self, update: SessionUpdate) -> None:
         await self._client.session_update(session_id=self.name, update=update)

@@ -28,7 +28,7 @@ from navigator_kernel.text import Language, clean, shorten
 
 if TYPE_CHECKING:
     from acp.helpers import SessionUpdate
-    from acp.schema import PlanEntryStatus
+    from acp.schema import PlanEntryStatus, ToolCallStatus
 
     from navigator_kernel.values.workflow import WorkflowPlan
 
@@ -43,7 +43,7 @@ class Updates:
         self.waiting = ""
         self.language: Language = "en"
         self._root, self._prefix = root, prefix
-        self._asks = False
+        self._asks = self._run_is_new = self._has_text = False
         self._why = ""
         self._seen: set[str] = set()  # skills that were named already
         self._calls: dict[str, str] = {}  # a model's name of a call → ours
@@ -55,15 +55,15 @@ class Updates:
         """The updates for one event, which may be none."""
         match event.body:
             case RunStarted(language=language):
-                self.streamed, self.waiting, self._asks = False, "", False
+                self.streamed, self.waiting, self._asks, self._run_is_new = False, "", False, True
                 self.language = "zh" if language == "zh" else "en"
             case RunContent(text=text) if event.step is not None or not self._asks:
                 self.streamed = self.streamed or event.step is not None
-                yield update_agent_message_text(clean(text))
+                yield self.message(clean(text))
             case ApprovalRequested():
                 self._asks = True  # the question is shown with its choices
             case ToolCallStarted() | ToolCallCompleted() as call:
-                yield self._call(call)
+                yield self._call(call, call.call.removeprefix(f"{event.run}/"))
             case StepStarted() | StepCompleted() as step:
                 yield from self._step(step, event.step or 0)
             case told:
@@ -80,6 +80,12 @@ class Updates:
             case Progress(text=text):
                 yield _thought(text)
 
+    def message(self, text: str) -> SessionUpdate:
+        """A piece of the answer; what a run says begins a paragraph of its own."""
+        gap = "\n\n" if self._run_is_new and self._has_text else ""
+        self._run_is_new, self._has_text = False, True
+        return update_agent_message_text(f"{gap}{text}")
+
     def plan(self, plan: WorkflowPlan) -> SessionUpdate:
         """The steps of a workflow, none of them begun."""
         self._steps = tuple(shorten(clean(f"{step.text} → {step.skill}"), SHOWN) for step in plan.steps)
@@ -87,27 +93,33 @@ class Updates:
         return self._plan()
 
     def ask(self, question: str) -> SessionUpdate:
-        """A call that stands for work that waits for a yes, where no model made one."""
+        """A call that stands for work that waits for a yes, where no model made one; `end` ends it."""
         self.waiting = self._new()
+        self._calls[self.waiting] = self.waiting
         title = shorten(clean(question, lines=False), SHOWN)
         return start_tool_call(self.waiting, title, kind="execute", status="pending")
 
-    def open_calls(self) -> list[SessionUpdate]:
-        """The end of the calls that a cancelled run leaves."""
-        left, self._calls = list(self._calls.values()), {}
-        return [update_call(one, status="failed") for one in left]
+    def end(self, call: str, status: ToolCallStatus) -> SessionUpdate:
+        """The end of a call that no event of its own ends."""
+        self._calls = {name: ours for name, ours in self._calls.items() if ours != call}
+        return update_call(call, status=status)
 
-    def _call(self, body: ToolCallStarted | ToolCallCompleted) -> SessionUpdate:
-        known = self._calls.get(body.call)
+    def end_all(self) -> list[SessionUpdate]:
+        """The end of the calls that a cancelled run leaves."""
+        return [self.end(call, "failed") for call in tuple(self._calls.values())]
+
+    def _call(self, body: ToolCallStarted | ToolCallCompleted, key: str) -> SessionUpdate:
+        """`key` names the call in the run that asks for a yes, and in the next one that makes it."""
+        known = self._calls.get(key)
         if isinstance(body, ToolCallCompleted):
             if body.state == "pending":
                 self.waiting = known or ""
             else:
-                self._calls.pop(body.call, None)
+                self._calls.pop(key, None)
             return update_call(known or self._new(), status=status_of(body.state))
         if known:  # it waited for a yes, and is made now
             return update_call(known, status="in_progress")
-        name = self._calls[body.call] = self._new()
+        name = self._calls[key] = self._new()
         return start_tool_call(
             name,
             title_of(body.tool, body.args),
