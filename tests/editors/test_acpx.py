@@ -19,7 +19,7 @@ from models.wire_server import Said, WireServer
 from navigator_kernel import Kernel
 from specialist.turns import says, settings
 
-pytestmark = [pytest.mark.ci, pytest.mark.requirement("EVT-4"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 PACKAGE = "acpx@0.19.1"
 AGENT = shlex.join([*MODULE, "acp"])
 OWNER = "2"  # seconds that acpx keeps the agent of a session after a prompt
@@ -73,7 +73,6 @@ def test_a_skill_that_runs_is_named_and_its_result_is_text(acpx: Acpx) -> None:
     assert "shout done\n\n```\nHELLO\n```" in done.out and done.out.rstrip().endswith("[done] end_turn")
 
 
-@pytest.mark.requirement("WFL-10")
 def test_a_workflow_is_a_plan_that_a_permission_starts(acpx: Acpx) -> None:
     done = acpx("--format", "json", "--approve-all", "exec", STEPS)
     states = [[entry["status"] for entry in one["entries"]] for one in done.updates("plan")]
@@ -83,7 +82,7 @@ def test_a_workflow_is_a_plan_that_a_permission_starts(acpx: Acpx) -> None:
     assert done.code == 0
 
 
-@pytest.mark.requirement("EVT-5", "JIT-12")
+@pytest.mark.requirement("JIT-12")
 @pytest.mark.parametrize(("policy", "code"), [("--approve-all", 0), ("--deny-all", 5)])
 def test_an_edit_of_a_model_is_a_tool_call_with_a_permission(
     with_model: Kernel, place: Place, server: WireServer, acpx: Acpx, policy: str, code: int
@@ -112,7 +111,6 @@ def test_a_model_that_fails_in_the_middle_is_told(place: Place, home: Path, serv
     assert "navigator model use" in done.out and done.out.rstrip().endswith("[done] end_turn")
 
 
-@pytest.mark.requirement("EVT-5", "RTE-30")
 def test_a_session_is_cancelled_and_goes_on_in_another_process(acpx: Acpx, place: Place, program: Path) -> None:
     assert acpx("sessions", "new").out.startswith("acp-")
     argv = [str(program), "--agent", AGENT, "--ttl", OWNER, "prompt", "/doze now"]

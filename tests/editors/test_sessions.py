@@ -31,7 +31,6 @@ def test_what_the_agent_can_do_is_said_first(place: Place) -> None:
     talk(Editor(), script)
 
 
-@pytest.mark.requirement("RTE-30")
 def test_a_session_that_is_loaded_shows_its_history_and_goes_on(
     with_model: Kernel, place: Place, server: WireServer
 ) -> None:

@@ -13,7 +13,9 @@ from cli.support import Place
 from editors.editor import CANCEL, Editor, said, talk
 from library.test_kernel import all_gone, begun
 from models.wire_server import Said, WireServer
-from navigator_kernel import Kernel
+from navigator_kernel import Event, Kernel
+from navigator_kernel.acp.updates import Updates
+from navigator_kernel.events import Progress, UICommand
 from specialist.turns import says, settings
 
 WRITE = Said(text="I will write. ", calls=[("write", '{"file_path": "notes.txt", "content": "row, row\\n"}')])
@@ -21,7 +23,6 @@ READ = Said(text="I read. ", calls=[("read", '{"file_path": "notes.txt"}')])
 STEPS = "make a report of the data in @notes.txt and then count the words in the report"
 
 
-@pytest.mark.requirement("EVT-4")
 def test_a_skill_is_named_before_its_result(place: Place) -> None:
     editor = Editor()
     assert said(editor, place.root, "/shout hello") == "end_turn"
@@ -37,7 +38,6 @@ def test_what_a_program_wrote_cannot_end_its_fence(place: Place) -> None:
     assert editor.text.partition("\n\n")[2] == "````\n``` ![X](HTTP://A.EXAMPLE/X)\n````"
 
 
-@pytest.mark.requirement("EVT-4")
 def test_the_words_and_calls_of_a_model_are_shown_as_they_come(
     with_model: Kernel, place: Place, server: WireServer
 ) -> None:
@@ -52,7 +52,7 @@ def test_the_words_and_calls_of_a_model_are_shown_as_they_come(
     assert editor.text == "I read. It has three lines."
 
 
-@pytest.mark.requirement("EVT-5", "JIT-12")
+@pytest.mark.requirement("JIT-12")
 def test_an_edit_waits_for_the_yes_in_the_editor_and_goes_on_in_the_same_prompt(
     with_model: Kernel, place: Place, server: WireServer
 ) -> None:
@@ -69,7 +69,7 @@ def test_an_edit_waits_for_the_yes_in_the_editor_and_goes_on_in_the_same_prompt(
     assert editor.text == "I will write. \n\nDone."
 
 
-@pytest.mark.requirement("EVT-5", "JIT-12")
+@pytest.mark.requirement("JIT-12")
 def test_after_a_no_nothing_is_changed(with_model: Kernel, place: Place, server: WireServer) -> None:
     says(server, WRITE, Said(text="Done."))
     before, editor = (place.root / "notes.txt").read_bytes(), Editor("reject")
@@ -119,7 +119,6 @@ def test_no_message_and_no_unknown_choice_is_a_yes(place: Place) -> None:
     assert "HELLO" not in editor.text and len(editor.asked) == 1
 
 
-@pytest.mark.requirement("WFL-10", "EVT-4")
 def test_the_steps_of_a_workflow_are_a_plan_whose_states_change(place: Place) -> None:
     editor = Editor("allow")
     assert said(editor, place.root, STEPS) == "end_turn"
@@ -181,7 +180,6 @@ def test_a_model_that_fails_is_told_with_a_hint_and_the_session_goes_on(
     assert failure.startswith("Hello, all is ") == (mode == "cut")
 
 
-@pytest.mark.requirement("EVT-5")
 def test_cancelling_ends_the_turn_and_its_processes(place: Place) -> None:
     async def script(editor: Editor) -> str:
         session = await editor.opens(place.root)
@@ -240,6 +238,36 @@ def test_cancelling_while_a_model_is_silent_ends_at_once(place: Place, home: Pat
             return await turn
 
     assert talk(Editor(), script) == "cancelled"
+
+
+def test_a_prompt_that_waits_for_another_session_of_its_folder_can_be_cancelled(place: Place) -> None:
+    async def script(editor: Editor) -> list[str]:
+        first, second = await editor.opens(place.root), await editor.opens(place.root)
+        slow = asyncio.ensure_future(editor.says(first, "/doze now"))
+        folder = await begun(place.root)
+        waiting = asyncio.ensure_future(editor.says(second, "/shout hello"))
+        await asyncio.sleep(0.2)
+        await editor.agent.cancel(session_id=second)
+        ended = [await waiting]
+        assert not slow.done()
+        await editor.agent.cancel(session_id=first)
+        assert await all_gone(folder)
+        return [*ended, await slow, await editor.says(second, "/shout hello")]
+
+    editor = Editor()
+    assert talk(editor, script) == ["cancelled", "cancelled", "end_turn"]
+    assert editor.text.count("HELLO") == 1
+
+
+def test_what_a_tool_wants_to_be_seen_is_a_thought(tmp_path: Path) -> None:
+    toast = UICommand(type="toast", payload={"message": "task\x1b[31m deleted"})
+    refresh = UICommand(type="refresh", payload={"what": "tasks"})
+    shown = [
+        update
+        for seq, body in enumerate([toast, refresh, Progress(text="half way")])
+        for update in Updates(tmp_path, "s").of(Event(run="r", turn=0, step=0, seq=seq, ts="", parent=None, body=body))
+    ]
+    assert [update.content.text for update in shown] == ["task deleted\n", "half way\n"]
 
 
 def test_an_image_is_an_error_and_a_link_is_a_mention(place: Place) -> None:

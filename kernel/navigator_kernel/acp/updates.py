@@ -22,6 +22,7 @@ from navigator_kernel.events import (
     StepStarted,
     ToolCallCompleted,
     ToolCallStarted,
+    UICommand,
 )
 from navigator_kernel.language.wording import because_of, say
 from navigator_kernel.text import Language, clean, shorten
@@ -77,7 +78,7 @@ class Updates:
                 self._seen.add(skill)
                 why = f" ({self._why})" if self._why else ""
                 yield _thought(f"{say('acp.skill', self.language, skill=skill)}{why}")
-            case Progress(text=text):
+            case Progress(text=text) | UICommand(type="toast", payload={"message": str(text)}):
                 yield _thought(text)
 
     def message(self, text: str) -> SessionUpdate:
