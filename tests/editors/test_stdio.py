@@ -55,9 +55,13 @@ class Started:
         self.say({"jsonrpc": "2.0", "id": number, "method": "session/prompt", "params": params})
 
     def rest(self) -> tuple[list[dict[str, Any]], str]:
-        """What is left on stdout, all of it messages, and stderr."""
-        out, err = self.process.communicate(timeout=LIMIT)
-        return [json.loads(line) for line in out.splitlines()], err.decode()
+        """What is left on stdout, all of it messages, and stderr; stdin ends here."""
+        process = self.process
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdin.close()
+        left = [json.loads(line) for line in process.stdout.read().splitlines()]
+        process.wait(LIMIT)
+        return left, process.stderr.read().decode()
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def test_an_edit_waits_for_the_yes_in_the_editor_and_goes_on_in_the_same_prompt(
     assert said(editor, place.root, "/song-writer a song") == "end_turn"
     ((asked, options),) = editor.asked
     (call,) = editor.of("tool_call")
-    assert asked.tool_call_id == call.tool_call_id and call.kind == "edit"
+    assert (asked.tool_call_id, asked.title, asked.kind) == (call.tool_call_id, "write notes.txt", "edit")
     assert "-one" in asked.content[0].content.text and "+row, row" in asked.content[0].content.text
     assert [option.kind for option in options] == ["allow_once", "reject_once"]  # it is bound to no bytes
     assert [status for _, status in editor.calls] == ["in_progress", "pending", "in_progress", "completed"]

@@ -7,11 +7,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Literal
 
 from acp import RequestError
-from acp.helpers import text_block, tool_content
 from acp.helpers import update_tool_call as update_call
-from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from acp.schema import AllowedOutcome, PermissionOption
 
-from navigator_kernel.acp.answer import fenced, rest_of, told
+from navigator_kernel.acp.answer import rest_of, told
 from navigator_kernel.acp.calls import status_of
 from navigator_kernel.acp.updates import Updates
 from navigator_kernel.errors import KernelError
@@ -41,7 +40,6 @@ class Conversation:
         self._client = client
         self._task: asyncio.Task[None] | None = None
         self._cancelled = False
-        self._prompts = 0
 
     @property
     def is_busy(self) -> bool:
@@ -55,9 +53,8 @@ class Conversation:
 
     async def prompt(self, message: str) -> StopReason:
         """Takes turns until none of them waits for the person's yes or no."""
-        self._prompts += 1
-        updates = Updates(self.kernel.root, f"{self.name}.{self._prompts}")
         run = self.kernel.run(message, session=self.name)
+        updates = Updates(self.kernel.root, run.id)
         self._cancelled, self._task = False, asyncio.ensure_future(self._turns(run, updates))
         try:
             await self._task
@@ -114,9 +111,7 @@ class Conversation:
 
     async def _ask(self, approval: Approval, updates: Updates) -> Answer:
         """What the person chose. A client that cannot ask is a no; CancelledError where the prompt was cancelled."""
-        question = tool_content(text_block(fenced(approval.question)))
-        call = ToolCallUpdate(tool_call_id=updates.waiting, status="pending", content=[question])
-        options = _options(approval, updates.language)
+        call, options = updates.question(approval.question), _options(approval, updates.language)
         try:
             said = await self._client.request_permission(session_id=self.name, tool_call=call, options=options)
         except RequestError:

@@ -6,9 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acp.helpers import plan_entry, start_tool_call, update_agent_message_text, update_agent_thought_text, update_plan
+from acp.helpers import (
+    plan_entry,
+    start_tool_call,
+    text_block,
+    tool_content,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_plan,
+)
 from acp.helpers import update_tool_call as update_call
+from acp.schema import ToolCallUpdate
 
+from navigator_kernel.acp.answer import fenced
 from navigator_kernel.acp.calls import kind_of, locations_of, shown_input, status_of, title_of
 from navigator_kernel.events import (
     ApprovalRequested,
@@ -29,7 +39,7 @@ from navigator_kernel.text import Language, clean, shorten
 
 if TYPE_CHECKING:
     from acp.helpers import SessionUpdate
-    from acp.schema import PlanEntryStatus, ToolCallStatus
+    from acp.schema import PlanEntryStatus, ToolCallStatus, ToolKind
 
     from navigator_kernel.values.workflow import WorkflowPlan
 
@@ -37,7 +47,8 @@ SHOWN = 300  # characters of a thought or a plan's entry
 
 
 class Updates:
-    """`streamed` says that a model's words were shown in this run, `waiting` names the call that waits for a yes."""
+    """`streamed` says that a model's words were shown in this run, `waiting` names the call that waits for a yes. The
+    names of calls begin with `prefix`, which no other prompt has."""
 
     def __init__(self, root: Path, prefix: str) -> None:
         self.streamed = False
@@ -48,6 +59,7 @@ class Updates:
         self._why = ""
         self._seen: set[str] = set()  # skills that were named already
         self._calls: dict[str, str] = {}  # a model's name of a call → ours
+        self._heads: dict[str, tuple[str, ToolKind]] = {}  # title and kind of each of ours
         self._count = 0
         self._steps: tuple[str, ...] = ()
         self._states: dict[int, PlanEntryStatus] = {}
@@ -97,8 +109,14 @@ class Updates:
         """A call that stands for work that waits for a yes, where no model made one; `end` ends it."""
         self.waiting = self._new()
         self._calls[self.waiting] = self.waiting
-        title = shorten(clean(question, lines=False), SHOWN)
-        return start_tool_call(self.waiting, title, kind="execute", status="pending")
+        title, kind = self._heads[self.waiting] = shorten(clean(question, lines=False), SHOWN), "execute"
+        return start_tool_call(self.waiting, title, kind=kind, status="pending")
+
+    def question(self, question: str) -> ToolCallUpdate:
+        """The call that waits, with all that a client needs to ask about it."""
+        title, kind = self._heads[self.waiting]
+        content = tool_content(text_block(fenced(question)))
+        return ToolCallUpdate(tool_call_id=self.waiting, title=title, kind=kind, status="pending", content=[content])
 
     def end(self, call: str, status: ToolCallStatus) -> SessionUpdate:
         """The end of a call that no event of its own ends."""
@@ -121,10 +139,11 @@ class Updates:
         if known:  # it waited for a yes, and is made now
             return update_call(known, status="in_progress")
         name = self._calls[key] = self._new()
+        title, kind = self._heads[name] = title_of(body.tool, body.args), kind_of(body.tool)
         return start_tool_call(
             name,
-            title_of(body.tool, body.args),
-            kind=kind_of(body.tool),
+            title,
+            kind=kind,
             status="in_progress",
             locations=locations_of(body.args, self._root) or None,
             raw_input=shown_input(body.args),
