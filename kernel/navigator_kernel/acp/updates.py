@@ -135,7 +135,8 @@ class Updates:
                 self.waiting = known or ""
             else:
                 self._calls.pop(key, None)
-            return update_call(known or self._new(), status=status_of(body.state))
+            shown = [tool_content(text_block(fenced(clean(body.result))))] if body.result else None
+            return update_call(known or self._new(), status=status_of(body.state), content=shown)
         if known:  # it waited for a yes, and is made now
             return update_call(known, status="in_progress")
         name = self._calls[key] = self._new()
