@@ -98,10 +98,10 @@ def _worth_reading(held: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset
     if not held:
         return
     may = may_match("\n".join(passage.body for passage in held))
-    if worth_reading(may).isdisjoint(passage.kind for passage in held):
-        return
+    kinds = worth_reading(may)
+    held = [passage for passage in held if passage.kind in kinds]
     if len(held) == 1:
-        yield held[0], may
+        yield held[0], may_match(held[0].body)
         return
     middle = len(held) // 2
     yield from _worth_reading(held[:middle])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from navigator_kernel.adapters.pattern_set import PatternSet
 from navigator_kernel.config.settings import user_state
@@ -24,10 +24,11 @@ def may_match_unwrapped(text: str) -> frozenset[str]:
     return may | may_match(text.replace("\\\n", "  ").replace("\n", " ")) if "\\\n" in text else may
 
 
+@lru_cache(maxsize=1_000)  # most passages have the same few
 def worth_reading(may: frozenset[str]) -> frozenset[Kind]:
     """The kinds of passages in which something may be found where these patterns may match."""
     kinds: frozenset[Kind] = frozenset(kind for rule in rules_of(may) for kind in rule.kinds)
-    if may >= flows.HALVES:
+    if flows.is_possible(may):
         kinds |= flows.KINDS
     return kinds if may.isdisjoint(sequences.SOURCES) else kinds | sequences.KINDS
 

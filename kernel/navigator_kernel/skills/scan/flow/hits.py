@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import lowered as less
+from navigator_kernel.skills.scan.flow.python_calls import ANY_ACT
 from navigator_kernel.skills.scan.flow.python_flow import hits as of_python
 from navigator_kernel.skills.scan.flow.text_flow import SOURCES as TEXT_SOURCES
 from navigator_kernel.skills.scan.flow.text_flow import hits as of_text
+from navigator_kernel.skills.scan.flow.text_flow import is_possible as is_possible_in_text
 from navigator_kernel.skills.scan.passages import Kind, Passage, warned_of
 from navigator_kernel.skills.scan.rule import Hit
 
@@ -39,12 +41,17 @@ _FIRST = (
 )  # fmt: skip
 
 HALVES = frozenset("|".join(map(re.escape, words)) for words in (_FIRST, _SECOND))
-SOURCES = (*sorted(HALVES), *TEXT_SOURCES)
+SOURCES = (*sorted(HALVES), *ANY_ACT, *TEXT_SOURCES)
+
+
+def is_possible(may: frozenset[str]) -> bool:
+    """Whether something may be found in a text that the patterns `may` may match."""
+    return may >= HALVES and (not may.isdisjoint(ANY_ACT) or is_possible_in_text(may))
 
 
 def hits(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
     """`may` holds the patterns that may match the passage."""
-    if passage.kind not in KINDS or not may >= HALVES:
+    if passage.kind not in KINDS or not is_possible(may):
         return
     for hit in _followed(passage, may):
         mild = passage.kind != "comment" and (is_aside(passage.path) or warned_of(passage, hit.at))
@@ -52,9 +59,10 @@ def hits(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
 
 
 def _followed(passage: Passage, may: frozenset[str]) -> Iterator[Hit]:
-    name = passage.path.lower()
-    found = list(of_python(passage.body)) if name.endswith((".py", ".pyw")) or passage.kind == "fence" else []
-    if found or name.endswith((".py", ".pyw")):
+    is_python = passage.path.lower().endswith((".py", ".pyw"))
+    may_be_python = (is_python or passage.kind == "fence") and not may.isdisjoint(ANY_ACT)
+    found = list(of_python(passage.body)) if may_be_python else []
+    if found or is_python:
         yield from found
         return
     yield from of_text(passage.body, may)

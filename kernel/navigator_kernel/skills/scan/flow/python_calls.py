@@ -52,3 +52,19 @@ ACTS = lazy_compile(
 )
 KEPT_APART = frozenset({"headers", "auth", "cert", "verify", "env", "timeout", "proxies", "cookies"})
 TOKEN_NAME = lazy_compile(r"TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|PRIVATE|CREDENTIAL", re.IGNORECASE)
+
+_ENDS = (  # the last names of the calls that run, start, send, look up or write something
+    r"(?:exec\w*|eval|FunctionType|run_code|__class__|getattr|system|popen|spawn\w*|create_subprocess_\w+"
+    r"|gethostbyname\w*|getaddrinfo|resolve|post|put|patch|request|send|urlopen|sendall|sendto|sendmail|send_message"
+    r"|storbinary|storlines|write|write_text|writelines)"
+)
+_CLIENTS = r"(?:requests|httpx|session|client|http)"  # whose `get` sends, too
+_GAP = r"(?:[\s)\\]|#[^\n]*\n)*"  # what may stand between a name and what comes after it
+_LISTED = r"(?:[\s\w,.()*\\]|#[^\n]*\n)*?"  # what may stand in a statement of imports
+_OTHER = r"[^\W\x00-\x7f]\w*"  # the end of a name that Python may read as another one, in ASCII
+# One of these is in every text in which a call can be found: a name that is called, or that is imported under another
+ANY_ACT = (
+    rf"(?:\b{_ENDS}|{_OTHER}){_GAP}\(",
+    rf"\b(?:subprocess|marshal)\b|\bimport\b{_LISTED}(?:\b{_ENDS}\b|{_OTHER})",
+    rf"(?:\b{_CLIENTS}|{_OTHER}){_GAP}\.{_GAP}get{_GAP}\(|\b(?:from|import)\b{_LISTED}\b{_CLIENTS}\b",
+)

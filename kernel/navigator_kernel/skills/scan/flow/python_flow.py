@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from navigator_kernel.skills.scan.finding import Level
+from navigator_kernel.skills.scan.flow.python_acts import may_act
 from navigator_kernel.skills.scan.flow.python_calls import (
     ACTS,
     CHANGES,
@@ -28,7 +29,7 @@ from navigator_kernel.skills.scan.flow.python_calls import (
     TOKEN_NAME,
     WRITES,
 )
-from navigator_kernel.skills.scan.flow.python_texts import names_of, nodes_of, text_of
+from navigator_kernel.skills.scan.flow.python_texts import name_of, names_of, nodes_of, text_of
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.skills.scan.secret_places import LOCAL, STORE
 from navigator_kernel.text import lazy_compile
@@ -67,7 +68,7 @@ def hits(body: str) -> Iterator[Hit]:
 
 class _Flow:
     def __init__(self, tree: ast.Module, nodes: Sequence[ast.AST]) -> None:
-        self._tree = tree
+        self._tree, self._nodes = tree, nodes
         self._held: dict[tuple[str, str], Marks] = defaultdict(lambda: NONE)
         self._full = names_of(nodes)
         self._functions: dict[str, _Definition] = {node.name: node for node in nodes if isinstance(node, _Definition)}
@@ -83,6 +84,8 @@ class _Flow:
                 self._texts.setdefault(node.targets[0].id, node.value)
 
     def found(self) -> Mapping[tuple[int, str], tuple[Level, str]]:
+        if not may_act(self._nodes, self._full, self._texts):
+            return {}
         for _ in range(ROUNDS):
             before = sum(map(len, self._held.values()))
             self._found.clear()
@@ -223,14 +226,7 @@ class _Flow:
         return (marks - {"environment"}) | ({"token"} if TOKEN_NAME.search(name) else NONE)
 
     def _name(self, node: ast.expr) -> str:
-        """With its module, as far as it is known: `os.path.join`, `.post` for a method of something."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if isinstance(node, ast.Name):
-            return ".".join([self._full.get(node.id, node.id), *reversed(parts)])
-        return "." + ".".join(reversed(parts)) if parts else ""
+        return name_of(node, self._full)
 
     def _call(self, node: ast.Call, scope: str) -> Marks:  # noqa: C901 - one case for each kind of call
         name = self._name(node.func)

@@ -38,6 +38,17 @@ def names_of(nodes: Iterable[ast.AST]) -> Mapping[str, str]:
     return found
 
 
+def name_of(node: ast.expr, full: Mapping[str, str]) -> str:
+    """With its module, as far as `full` knows it: `os.path.join`, `.post` for a method of something."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        return ".".join([full.get(node.id, node.id), *reversed(parts)])
+    return "." + ".".join(reversed(parts)) if parts else ""
+
+
 def text_of(node: ast.expr | None, known: Mapping[str, ast.expr]) -> str:
     """Its constants put together; a path's parts with `/` between them, what is not known left out."""
     return _Text(known).of(node, 0)

@@ -89,6 +89,11 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
         yield from _run(one, names & decoded, runners)
 
 
+def is_possible(may: Container[str]) -> bool:
+    """Whether both halves of a deed may be in a text that the patterns `may` may match."""
+    return any(True for _ in _possible(may))
+
+
 def _possible(may: Container[str]) -> Iterator[Sequence[Sequence[re.Pattern[str]]]]:
     for halves in _HALVES:
         if all(any(held.pattern in may for held in half) for half in halves):

@@ -1,0 +1,67 @@
+"""Says whether a module of Python can do anything that is looked for: whether it has a call that acts and something to
+act on. Following values takes several times as long, and most modules have only one of the two."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from navigator_kernel.skills.scan.flow.python_calls import (
+    DECODES,
+    FETCHES,
+    LOOKS_UP,
+    PRIVATE_FILE,
+    RUNS,
+    SENDS,
+    STARTED,
+    STARTS,
+    WRITES,
+)
+from navigator_kernel.skills.scan.flow.python_texts import name_of, text_of
+from navigator_kernel.skills.scan.secret_places import STORE
+from navigator_kernel.text import lazy_compile
+
+_RUNNING = frozenset({"exec_module", "getattr"})
+_MAKING = frozenset({"chr", "urlretrieve"})
+_STARTED = lazy_compile(STARTED.pattern, re.MULTILINE)  # at the end of any line
+
+
+def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[str, ast.expr]) -> bool:
+    """Never False where `python_flow` finds something. `full` are the names that are imported, `known` what names are
+    set to."""
+    names = {name_of(node.func, full) for node in nodes if isinstance(node, ast.Call)}
+    last = {name.rpartition(".")[2] for name in names}
+    runs = "marshal.loads" in names or not last.isdisjoint(_RUNNING) or _any((RUNS, STARTS), names)
+    if runs and (not last.isdisjoint(_MAKING) or _any((DECODES, FETCHES), names) or any(map(_is_made, nodes))):
+        return True
+    sends, writes = _any((SENDS, LOOKS_UP), names), not last.isdisjoint(WRITES)
+    if sends and ("getenv" in last or any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in nodes)):
+        return True
+    texts = "\n".join(_texts(nodes, known)) if sends or writes else ""
+    if sends and (STORE.search(texts) or any(map(_is_private, nodes))):
+        return True
+    return bool(writes and _STARTED.search(texts))
+
+
+def _any(patterns: Sequence[re.Pattern[str]], names: Iterable[str]) -> bool:
+    return any(one.search(name) for name in names for one in patterns)
+
+
+def _is_made(node: ast.AST) -> bool:
+    """Whether it makes a text of another one without a call that has a name for it."""
+    if isinstance(node, ast.Slice):
+        return node.step is not None
+    return isinstance(node, ast.BitXor) or (isinstance(node, ast.Name) and node.id == "chr")
+
+
+def _is_private(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and bool(PRIVATE_FILE.search(node.value))
+
+
+def _texts(nodes: Iterable[ast.AST], known: Mapping[str, ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.BinOp | ast.Call | ast.JoinedStr):
+            yield text_of(node, known)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
