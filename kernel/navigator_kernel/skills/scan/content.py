@@ -30,7 +30,7 @@ LINE = 4_000  # characters of a long line, before and after the place of a findi
 MOST_KNOWN = 10_000  # files whose findings are kept in this process
 _known: dict[bytes, tuple[Diagnostic, ...]] = {}
 _RANK = {"note": 0, "warning": 1, "error": 2}
-_AS_ASCII = str.maketrans("ſıKİ", "siki")  # letters that a pattern takes for these
+_AS_ASCII = (("\u017f", "s"), ("\u0131", "i"), ("\u212a", "k"), ("\u0130", "i"))  # letters that a pattern takes for these
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # what UTF-16 begins with
 _BLANK = lazy_compile(r"[^\S\n ]")
 
@@ -99,13 +99,14 @@ def _worth_reading(held: Sequence[Passage]) -> Iterator[tuple[Passage, frozenset
         return
     may = may_match("\n".join(passage.body for passage in held))
     kinds = worth_reading(may)
-    held = [passage for passage in held if passage.kind in kinds]
     if len(held) == 1:
-        yield held[0], may_match(held[0].body)
+        if held[0].kind in kinds:
+            yield held[0], may
         return
-    middle = len(held) // 2
-    yield from _worth_reading(held[:middle])
-    yield from _worth_reading(held[middle:])
+    left = [passage for passage in held if passage.kind in kinds]
+    middle = (len(left) + 1) // 2
+    yield from _worth_reading(left[:middle])
+    yield from _worth_reading(left[middle:])
 
 
 def _finding(path: str, text: str, data: bytes, hit: Hit, at: int) -> Diagnostic:
@@ -156,7 +157,8 @@ def _lowered(text: str) -> str:
     """In lower case, each character where it was, all blanks of a line as spaces."""
     text = _BLANK.sub(" ", text)
     if not text.isascii():
-        text = text.translate(_AS_ASCII)
+        for letter, plain in _AS_ASCII:
+            text = text.replace(letter, plain)
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered

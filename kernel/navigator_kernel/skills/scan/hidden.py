@@ -13,6 +13,7 @@ from navigator_kernel.skills.scan.passages import kind_of
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import lazy_compile
 
+_BEYOND = lazy_compile(r"[^\x00-\x7f]+")
 _FLAG = "\U0001f3f4"  # the one thing that tag characters are for: flags of regions
 _TAGS = lazy_compile("[\U000e0000-\U000e007f]+")
 _SELECTORS = lazy_compile("[\U000e0100-\U000e01ef]{2,}|[\ufe00-\ufe0f]{2,}")
@@ -26,6 +27,7 @@ _OVERRIDE = lazy_compile("[\u202d\u202e]")
 _ALIKE = "\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u0400-\u052f"
 _LOOKS = frozenset("АВЕКМНОРСТХаеорсухіїјѕԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο")  # that nobody tells from Latin ones
 _BEFORE, _AFTER = lazy_compile(r"\w+\Z"), lazy_compile(r"\w+")
+_ANY_ALIKE = lazy_compile(f"[{_ALIKE}]")
 _SCRIPTS = lazy_compile(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
 _ESCAPES = lazy_compile(r"[\x1b\x9b\x9d\x90][^\n]{0,40}")
 _STEERS = lazy_compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
@@ -41,9 +43,10 @@ def findings(path: str, text: str) -> Iterator[Hit]:
     """Of a whole file of text; `at` counts from its beginning."""
     begin = 1 if text.startswith("\ufeff") else 0
     if not text.isascii():
-        yield from _invisible(text, begin) if _UNSEEN.search(text, begin) else ()
-        yield from _reversed(path, text)
-        yield from _mixed(path, text)
+        held = "".join(frozenset("".join(_BEYOND.findall(text))))  # each once: most texts have a few of them
+        yield from _invisible(text, begin) if _UNSEEN.search(held) else ()
+        yield from _reversed(path, text) if _BIDI.search(held) else ()
+        yield from _mixed(path, text) if _ANY_ALIKE.search(held) else ()
     if not text.replace("\n", "").replace("\t", "").isprintable():
         yield from _steering(path, text)
 
@@ -72,7 +75,7 @@ def _reversed(path: str, text: str) -> Iterator[Hit]:
     """In code none is needed; in prose they stand beside letters of scripts that are written from right to left. The
     first of a file is told."""
     begin, prose = 0, kind_of(path, text) == "prose"
-    for line in text.split("\n") if _BIDI.search(text) else ():
+    for line in text.split("\n"):
         if hit := _BIDI.search(line):
             mixed = prose and any(unicodedata.bidirectional(mark) in _RTL for mark in line)
             override = _OVERRIDE.search(line)

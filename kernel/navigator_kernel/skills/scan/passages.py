@@ -183,7 +183,8 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
         yield Passage(path, "fence", hit[1], hit.start(1), text)
     for hit in _UNFENCED.finditer(rest) if "fence" in kinds else ():
         group = hit.lastindex or 0
-        yield Passage(path, "fence", _joined(hit[group]), hit.start(group), text)
+        if not hit[group].isspace():  # the place of a fence
+            yield Passage(path, "fence", _joined(hit[group]), hit.start(group), text)
     if "prose" in kinds:
         yield Passage(path, "prose", _unwrapped(rest), 0, text)
 
