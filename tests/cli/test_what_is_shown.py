@@ -105,6 +105,55 @@ def test_outdated_and_update_show_what_changed_and_a_count(here: Place, repo: Pa
     assert here.said("update") == "updated alpha\n1 already current, 1 updated\n"
 
 
+def chinese(place: Place, *words: str) -> list[str]:
+    """The lines that an expected success prints to somebody who reads Chinese."""
+    return place.said("--language", "zh", "skill", *words).splitlines()
+
+
+def test_news_and_updates_are_told_in_chinese(here: Place, repo: Path) -> None:
+    assert chinese(here, "update") == ["这里没有安装过技能"]
+    here.said("install", repo.as_uri(), "--all")
+    assert chinese(here, "outdated") == ["已是最新 2 个"]
+    commit(repo, {"skills/alpha/SKILL.md": skill_text("alpha", "another")})
+    told = chinese(here, "outdated")
+    assert [line.split()[:2] for line in told[:2]] == [["技能", "状态"], ["alpha", "有更新"]]
+    assert told[2:] == ["有更新 1 个，已是最新 1 个"]
+    assert chinese(here, "update", "--dry-run") == ["将更新 alpha", "已是最新 1 个，已更新 1 个"]
+    here.write({".claude/skills/alpha/SKILL.md": skill_text("alpha", "mine")})
+    updated = chinese(here, "update", "--force")
+    assert updated[0].startswith("已更新 alpha（备份保留在 ")
+    assert updated[1:] == ["已是最新 1 个，已更新 1 个"]
+
+
+def test_a_rollback_is_told_in_chinese(here: Place, repo: Path) -> None:
+    here.said("install", repo.as_uri(), "--skill", "alpha")
+    here.said("install", repo.as_uri(), "--skill", "beta")
+    assert chinese(here, "rollback", "--dry-run") == ["将保留 alpha", "将移除 beta"]
+    assert chinese(here, "rollback") == ["保留 alpha", "已移除 beta"]
+    (here.root / ".claude/skills/alpha/SKILL.md").unlink()
+    (here.root / ".claude/skills/alpha").rmdir()
+    assert chinese(here, "install", "--frozen") == ["已恢复 alpha"]
+
+
+@pytest.mark.requirement("LIF-1")
+def test_what_is_known_of_a_skill_is_told_in_chinese(here: Place, repo: Path) -> None:
+    here.said("install", repo.as_uri(), "--skill", "alpha")
+    told = dict(line.split("：", 1) for line in chinese(here, "info", "alpha"))
+    assert (told["名称"], told["描述"], told["类型"], told["状态"]) == ("alpha", LONG, "B，提示词", "已安装，项目")
+    assert {"来源", "提交", "来源内的路径", "安装时间", "许可证"} <= set(told)
+    assert (told["扫描结论"], told["文件"]) == ("通过", "1：SKILL.md")
+
+
+@pytest.mark.requirement("LIF-1")
+def test_what_a_source_holds_is_told_in_chinese(here: Place, repo: Path) -> None:
+    done = here.run("--language", "zh", "skill", "info", repo.as_uri(), "--skill", "beta")
+    assert done.out.splitlines()[0].split() == "技能 类型 许可证 字节 工具 脚本 插件 描述".split()
+    assert done.out.splitlines()[2:] == ["beta：脚本 run.sh"]
+    assert "beta：扫描结论 通过" in done.err.splitlines()
+    assert f"1 个技能；安装其中一个：navigator skill install {repo.as_uri()} --skill NAME" in done.err.splitlines()
+    assert "用 --skill 指定技能后显示其字节数和扫描发现" in here.run("--language", "zh", "skill", "info", repo.as_uri()).err
+
+
 def test_doctor_shows_what_is_wrong_and_a_count(here: Place) -> None:
     here.write({".claude/skills/skills.db": "{ broken"})
     done = here.run("doctor")

@@ -26,7 +26,7 @@ from navigator_kernel.cli.skill.work import (
     verbose_option,
 )
 from navigator_kernel.errors import FetchFailed, Interrupted, UsageProblem
-from navigator_kernel.language.wording import say
+from navigator_kernel.language.wording import APART, BETWEEN, say, worded
 from navigator_kernel.text import Language, numbered
 
 
@@ -63,7 +63,7 @@ def install(
         if source or skills:
             raise UsageProblem("--frozen restores the whole lock file", hint="leave the source and --skill out")
         silent = bool(given["quiet"] or as_json)
-        _returned(busy(app, "frozen", given, quiet=silent), as_json=as_json)
+        _returned(app, busy(app, "frozen", given, quiet=silent), as_json=as_json)
         return 0
     if not source:
         raise UsageProblem("no source is named", hint="navigator skill install owner/repo --skill NAME, or --frozen")
@@ -142,9 +142,10 @@ def update(app: App, /, *, names: tuple[str, ...], check: bool, as_json: bool, *
         _news(found, app.spoken)
     else:
         for one in (one for one in found["skills"] if one["action"] != "kept"):
-            done = "would update" if found["dry_run"] and one["action"] == "updated" else one["action"]
-            lines(f"{done} {one['name']}" + (f" (copy kept in {one['backup']})" if one["backup"] else ""))
-        lines(_counted(one["action"].replace("kept", "already current") for one in found["skills"]))
+            done = "would" if found["dry_run"] and one["action"] == "updated" else one["action"]
+            backup = say("update.backup", app.spoken, path=one["backup"]) if one["backup"] else ""
+            lines(say(f"update.{done}", app.spoken, name=one["name"]) + backup)
+        lines(_counted("action", (one["action"] for one in found["skills"]), app.spoken))
         Report(app.spoken).unscanned(found["skills"])
     return code
 
@@ -173,7 +174,7 @@ def outdated(app: App, /, *, names: tuple[str, ...], as_json: bool, **given: Any
 @pass_app
 def rollback(app: App, /, *, as_json: bool, **given: Any) -> None:
     """Return to an earlier skills.lock.json, byte for byte."""
-    _returned(busy(app, "rollback", given, quiet=as_json), as_json=as_json)
+    _returned(app, busy(app, "rollback", given, quiet=as_json), as_json=as_json)
 
 
 @click.command("repair")
@@ -205,29 +206,29 @@ def _reached(found: Mapping[str, Any]) -> int:
 
 
 def _news(found: Mapping[str, Any], language: Language) -> None:
-    """The skills that differ from their source, and the counts."""
-    rows = [
-        (one["name"], one["state"], one["from"][:12], one["to"][:12], one["problem"] or ", ".join(one["edited"]))
-        for one in found["skills"]
-        if one["state"] != "current"
-    ]
+    """Prints the skills that differ from their source, and the counts."""
+    rows = []
+    for one in (one for one in found["skills"] if one["state"] != "current"):
+        state, why = worded("news", one["state"], language), one["problem"] or BETWEEN[language].join(one["edited"])
+        rows.append((one["name"], state, one["from"][:12], one["to"][:12], why))
     if rows:
         table(("skill", "state", "here", "there", "note"), rows, spare=("there", "here"), language=language)
-    lines(_counted(one["state"] for one in found["skills"]))
+    lines(_counted("news", (one["state"] for one in found["skills"]), language))
 
 
-def _counted(words: Iterable[str]) -> str:
-    """`2 changed, 14 current`"""
-    counts = Counter(words)
-    return ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) or "no skill was installed here"
+def _counted(kind: str, codes: Iterable[str], language: Language) -> str:
+    """`2 changed, 14 current`, in the order of the English words."""
+    counts = sorted(Counter(codes).items(), key=lambda held: worded(kind, held[0], "en"))
+    words = [say("count.of", language, count=count, word=worded(kind, code, language)) for code, count in counts]
+    return APART[language].join(words) or say("count.none", language)
 
 
-def _returned(found: Mapping[str, Any], *, as_json: bool) -> None:
+def _returned(app: App, found: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         document({**found, "exit_code": 0})
         return
-    would = "would be " if found["dry_run"] else ""
-    lines([f"{would}{one['action']} {one['name']}" for one in found["skills"]])
+    would = "would." if found["dry_run"] else ""
+    lines([say(f"rollback.{would}{one['action']}", app.spoken, name=one["name"]) for one in found["skills"]])
 
 
 COMMANDS: Mapping[str, click.Command] = {

@@ -13,7 +13,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options
-from navigator_kernel.language.wording import BETWEEN, say, worded
+from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
 from navigator_kernel.text import Language, numbered
 
 
@@ -81,9 +81,9 @@ def info(app: App, /, *, source: str, skills: tuple[str, ...], ref: str | None, 
     if as_json:
         document(found)
     elif "skills" in found:
-        _offered(found, source)
+        _offered(found, source, app.spoken)
     else:
-        lines(_about(found))
+        lines(_about(found, app.spoken))
 
 
 @click.command("verify")
@@ -104,58 +104,67 @@ def verify(app: App, /, *, name: str | None, as_json: bool, **where: Any) -> Non
         note(say("verify.others", app.spoken, names=names))
 
 
-def _about(one: Mapping[str, Any]) -> list[str]:
+def _about(one: Mapping[str, Any], language: Language) -> list[str]:
     """An installed skill, a line for each thing that is known of it."""
-    receipt = one["receipt"] or {}
+    receipt, apart, colon = one["receipt"] or {}, APART[language], COLON[language]
+    places = (worded("place", place, language) for place in (one["level"], *(() if one["enabled"] else ("disabled",))))
+    accepted = (say("about.accepted_in", language, **_pair(held)) for held in receipt.get("accepted") or ())
     told = {
         "name": one["name"],
         "description": one["description"],
-        "type": {"A": "A, runs a command", "B": "B, a prompt"}[one["kind"]],
-        "status": ", ".join(dict.fromkeys((one["status"], one["level"], *(() if one["enabled"] else ("disabled",))))),
+        "type": worded("kind", one["kind"], language),
+        "status": apart.join(dict.fromkeys((worded("status", one["status"], language), *places))),
         "path": one["path"],
-        "links": _short(one["links"]),
+        "links": _short(one["links"], language),
         "source": one["source"],
-        "claimed source": one["claimed_source"],
+        "claimed_source": one["claimed_source"],
         "commit": one["commit"],
         "ref": receipt.get("ref"),
-        "path in the source": receipt.get("subpath"),
-        "installed at": receipt.get("installed_at"),
-        "verdict of the scanners": str(receipt.get("verdict", "")).replace("_", " "),
-        "accepted": _short([f"{held['rule']} in {held['file']}" for held in receipt.get("accepted") or ()]),
-        "licence": one["license"],
+        "subpath": receipt.get("subpath"),
+        "installed_at": receipt.get("installed_at"),
+        "verdict": worded("verdict", str(receipt.get("verdict", "")), language),
+        "accepted": _short([*accepted], language),
+        "license": one["license"],
         "command": one["command"],
-        "tools": _short(one["tools"]),
-        "files": f"{len(one['files'])}: {_short(one['files'])}",
+        "tools": _short(one["tools"], language),
+        "files": f"{len(one['files'])}{colon}{_short(one['files'], language)}",
     }
-    return [f"{key}: {value}" for key, value in told.items() if value] + [
-        f"problem: {text}" for text in one["problems"]
-    ]
+    known = [f"{say(f'about.{key}', language)}{colon}{value}" for key, value in told.items() if value]
+    return [*known, *(f"{say('about.problem', language)}{colon}{text}" for text in one["problems"])]
 
 
-def _offered(found: Mapping[str, Any], source: str) -> None:
+def _pair(accepted: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: accepted[key] for key in ("rule", "file")}
+
+
+def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
     """Prints what an install would bring, with its findings."""
-    skills = found["skills"]
+    skills, colon = found["skills"], COLON[language]
     head = ("skill", "type", "licence", "bytes", "tools", "scripts", "plugin", "description")
-    table(head, map(_offer, skills), spare=("licence", "tools", "plugin", "scripts", "bytes", "type"))
+    spare = ("licence", "tools", "plugin", "scripts", "bytes", "type")
+    table(head, (_offer(one, language) for one in skills), spare=spare, language=language)
     for one in (one for one in skills if one["findings"] is not None):
-        lines([f"{one['name']}: runs {one['command']}"] if one.get("command") else [])
-        lines([f"{one['name']}: script {path}" for path in one["scripts"]])
-        lines([f"{one['name']}: {_finding(finding)}" for finding in one["findings"]])
-        note(f"{one['name']}: verdict {one['verdict']}")
+        name, verdict = one["name"], worded("verdict", one["verdict"], language)
+        command = one.get("command")
+        lines([say("offer.runs", language, name=name, command=command)] if command else [])
+        lines([say("offer.script", language, name=name, path=path) for path in one["scripts"]])
+        lines([f"{name}{colon}{_finding(finding)}" for finding in one["findings"]])
+        note(say("offer.verdict", language, name=name, verdict=verdict))
     for one in skills:
         for problem in one["problems"]:
-            note(f"{one['name']}: {problem}")
+            note(f"{one['name']}{colon}{problem}")
     for problem in found["problems"]:
         note(_finding(problem))
-    at = f" at {found['ref']}" if found["ref"] else ""
-    note(f"{numbered(len(skills), 'skill')}{at}; install one with: navigator skill install {source} --skill NAME")
+    at = say("offer.at", language, ref=found["ref"]) if found["ref"] else ""
+    counts = {"count": len(skills), "skills": numbered(len(skills), "skill")}
+    note(say("offer.count", language, at=at, source=source, **counts))
     if any(one["findings"] is None for one in skills):
-        note("bytes and findings are told of skills that --skill names")
+        note(say("offer.more", language))
 
 
-def _offer(one: Mapping[str, Any]) -> tuple[str, ...]:
+def _offer(one: Mapping[str, Any], language: Language) -> tuple[str, ...]:
     size, scripts = "-" if one["size"] is None else str(one["size"]), str(len(one["scripts"]) or "-")
-    known = (one["license"] or "-", size, _short(one["tools"]) or "-", scripts, one["plugin"] or "-")
+    known = (one["license"] or "-", size, _short(one["tools"], language) or "-", scripts, one["plugin"] or "-")
     return (one["name"], one["kind"], *known, one["description"])
 
 
@@ -170,10 +179,10 @@ def _skills(skills: Sequence[Mapping[str, Any]], language: Language) -> None:
     table(("skill", "kind", "from", "description"), rows, spare=("kind", "from"), language=language)
 
 
-def _short(value: Any) -> str:
+def _short(values: Sequence[str], language: Language) -> str:
     from navigator_kernel.text import shorten
 
-    return shorten(", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value), 200)
+    return shorten(BETWEEN[language].join(map(str, values)), 200)
 
 
 COMMANDS: Mapping[str, click.Command] = {"info": info, "list": listed, "search": search, "verify": verify}

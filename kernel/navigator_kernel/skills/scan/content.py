@@ -30,7 +30,7 @@ LINE = 4_000  # characters of a long line, before and after the place of a findi
 MOST_KNOWN = 10_000  # files whose findings are kept in this process
 _known: dict[bytes, tuple[Diagnostic, ...]] = {}
 _RANK = {"note": 0, "warning": 1, "error": 2}
-_AS_ASCII = (("\u017f", "s"), ("\u0131", "i"), ("\u212a", "k"), ("\u0130", "i"))  # letters that a pattern takes for these
+_AS_ASCII = (("\u017f", "s"), ("\u0131", "i"), ("\u212a", "k"), ("\u0130", "i"))  # what a pattern takes for these
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # what UTF-16 begins with
 _BLANK = lazy_compile(r"[^\S\n ]")
 

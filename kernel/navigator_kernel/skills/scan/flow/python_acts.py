@@ -36,7 +36,9 @@ def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[st
     if runs and (not last.isdisjoint(_MAKING) or _any((DECODES, FETCHES), names) or any(map(_is_made, nodes))):
         return True
     sends, writes = _any((SENDS, LOOKS_UP), names), not last.isdisjoint(WRITES)
-    if sends and ("getenv" in last or any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in nodes)):
+    if sends and (
+        "getenv" in last or any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in nodes)
+    ):
         return True
     texts = "\n".join(_texts(nodes, known)) if sends or writes else ""
     if sends and (STORE.search(texts) or any(map(_is_private, nodes))):
