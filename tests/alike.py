@@ -22,7 +22,7 @@ ALIKE = (
     ),
     *(
         f"scanning/test_{name}.py"  # what the rules find in a text
-        for name in ("acceptance", "commands", "content_rules", "context_and_flows", "rule_reach")
+        for name in ("acceptance", "commands", "content_rules", "context_and_flows", "python_acts", "rule_reach")
     ),
     *(
         f"skills/test_{name}.py"  # names, sources, manifests
