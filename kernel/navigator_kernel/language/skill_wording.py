@@ -142,7 +142,7 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
         "{count} 个技能{at}；安装其中一个：navigator skill install {source} --skill NAME",
     ),
     "offer.more": (
-        "bytes and findings are shown for skills that --skill names",
+        "bytes and findings are told of skills that --skill names",
         "用 --skill 指定技能后显示其字节数和扫描发现",
     ),
     "verify.same": ("{count} skills unchanged since they were installed", "{count} 个技能与安装时一致"),

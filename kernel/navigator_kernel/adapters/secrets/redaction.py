@@ -19,6 +19,7 @@ REDACTED = "[redacted]"
 WITHHELD = "[withheld: {:,} characters that could not be checked for secrets]"
 AT_ONCE = 64 * 1024  # characters of one value that are looked at in this process
 CHILD = "navigator_kernel.adapters.secrets.redaction_child"
+SHORT = 1_000  # characters of a text that is always looked at in this process: many of them take no long time
 SECONDS, MEMORY = 10, 1024**3  # what a process may take for the longer texts of one value
 ROUNDS = 4
 
@@ -64,7 +65,7 @@ class Redactor(Struct, frozen=True):
     def _each(self, texts: Sequence[str]) -> list[str]:
         done, left, long = [self._without_known(text) for text in texts], AT_ONCE, list[int]()
         for at in sorted(range(len(done)), key=lambda at: len(done[at])):
-            if len(done[at]) <= left:
+            if len(done[at]) <= max(left, SHORT):
                 left -= len(done[at])
                 done[at] = without_secrets(done[at])
             elif wanted(done[at]):

@@ -1,5 +1,5 @@
-"""Says whether a module of Python can do anything that is looked for: whether it has a call that acts and something to
-act on. Following values takes several times as long, and most modules have only one of the two."""
+"""Says whether a module of Python has both a call that acts and something to act on: most have only one of the two, and to
+follow values takes several times as long."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ from navigator_kernel.text import lazy_compile
 
 _RUNNING = frozenset({"exec_module", "getattr"})
 _MAKING = frozenset({"chr", "urlretrieve"})
-_STARTED = lazy_compile(STARTED.pattern, re.MULTILINE)  # at the end of any line
+# Many names, or texts, a line each, are looked through at once
+_RUNS, _MAKES, _SENDS, _STARTED = (
+    lazy_compile("|".join(one.pattern for one in held), re.MULTILINE)
+    for held in ((RUNS, STARTS), (DECODES, FETCHES), (SENDS, LOOKS_UP), (STARTED,))
+)
 
 
 def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[str, ast.expr]) -> bool:
@@ -32,10 +36,11 @@ def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[st
     set to."""
     names = {name_of(node.func, full) for node in nodes if isinstance(node, ast.Call)}
     last = {name.rpartition(".")[2] for name in names}
-    runs = "marshal.loads" in names or not last.isdisjoint(_RUNNING) or _any((RUNS, STARTS), names)
-    if runs and (not last.isdisjoint(_MAKING) or _any((DECODES, FETCHES), names) or any(map(_is_made, nodes))):
+    lines = "\n".join(names)
+    runs = "marshal.loads" in names or not last.isdisjoint(_RUNNING) or _RUNS.search(lines)
+    if runs and (not last.isdisjoint(_MAKING) or _MAKES.search(lines) or any(map(_is_made, nodes))):
         return True
-    sends, writes = _any((SENDS, LOOKS_UP), names), not last.isdisjoint(WRITES)
+    sends, writes = _SENDS.search(lines), not last.isdisjoint(WRITES)
     if sends and (
         "getenv" in last or any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in nodes)
     ):
@@ -44,10 +49,6 @@ def may_act(nodes: Sequence[ast.AST], full: Mapping[str, str], known: Mapping[st
     if sends and (STORE.search(texts) or any(map(_is_private, nodes))):
         return True
     return bool(writes and _STARTED.search(texts))
-
-
-def _any(patterns: Sequence[re.Pattern[str]], names: Iterable[str]) -> bool:
-    return any(one.search(name) for name in names for one in patterns)
 
 
 def _is_made(node: ast.AST) -> bool:
