@@ -1,5 +1,5 @@
-"""Says whether a module of Python has both a call that acts and something to act on: most have only one of the two, and to
-follow values takes several times as long."""
+"""Says whether a module of Python has both a call that acts and something to act on: most have only one of the two, and
+to follow values takes several times as long."""
 
 from __future__ import annotations
 
