@@ -151,7 +151,10 @@ def test_what_a_source_holds_is_told_in_chinese(here: Place, repo: Path) -> None
     assert done.out.splitlines()[2:] == ["beta：脚本 run.sh"]
     assert "beta：扫描结论 通过" in done.err.splitlines()
     assert f"1 个技能；安装其中一个：navigator skill install {repo.as_uri()} --skill NAME" in done.err.splitlines()
-    assert "用 --skill 指定技能后显示其字节数和扫描发现" in here.run("--language", "zh", "skill", "info", repo.as_uri()).err
+    assert (
+        "用 --skill 指定技能后显示其字节数和扫描发现"
+        in here.run("--language", "zh", "skill", "info", repo.as_uri()).err
+    )
 
 
 def test_doctor_shows_what_is_wrong_and_a_count(here: Place) -> None:

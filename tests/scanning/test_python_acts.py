@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from navigator_kernel.skills.scan.content import findings
-from navigator_kernel.skills.scan.python_acts import may_act
-from navigator_kernel.skills.scan.python_texts import names_of, nodes_of
+from navigator_kernel.skills.scan.flow.python_acts import may_act
+from navigator_kernel.skills.scan.flow.python_texts import names_of, nodes_of
 
 PACKED = "base64.b64decode(DATA)"
 ACTS: Mapping[str, tuple[str, str]] = {
