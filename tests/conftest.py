@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from itertools import count
 from shutil import copyfile
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index.kept_vectors import KeptVectors
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.adapters.processes.module_child import ModuleChild
-from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
 from navigator_kernel.routing.entries import entry_of
 from navigator_kernel.routing.index import RoutingIndex
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits depend on it
 
-pytest_plugins = ["requirement_marks", "pytester"]
+pytest_plugins = ["requirement_marks", "wide", "pytester"]
 
 settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples each time, no example database
 
@@ -61,6 +62,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return nodeid if PARTS in nodeid else super()._split_scope(nodeid)
 
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heard_signals() -> None:
+    """What `nohup make test &` makes every process ignore, and Python passes on to the processes that it starts."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session")
@@ -122,6 +131,17 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Pa
 
 
 @pytest.fixture(scope="session")
+def sandbox_choice(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """Which kind of sandbox works here, which each new home would start four processes to find out; none on some machines."""
+    folder = tmp_path_factory.mktemp("sandbox")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        kept = open_sandbox()
+        kept.rung()
+    return kept.memory if kept.memory.is_file() else None
+
+
+@pytest.fixture(scope="session")
 def caches(pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path) -> Mapping[str, Sequence[Path]]:
     """What a home has of its caches, by folder."""
     prepared = f"encoders/{encoder.prepared.name}"
@@ -130,7 +150,10 @@ def caches(pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path) -> 
 
 @pytest.fixture(autouse=True)
 def home(
-    new_folder: Callable[[str], Path], caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
+    new_folder: Callable[[str], Path],
+    caches: Mapping[str, Sequence[Path]],
+    sandbox_choice: Path | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
     folder = new_folder("home")
@@ -143,8 +166,10 @@ def home(
         monkeypatch.setenv(name, str(folder / below))
     (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
     cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
-    for part in (cache.parent, cache) if caches else ():
+    for part in (cache.parent, cache) if caches or sandbox_choice else ():
         part.mkdir(mode=0o700, parents=True)
+    if sandbox_choice:
+        copyfile(sandbox_choice, cache / sandbox_choice.name)
     for name, paths in caches.items():
         (cache / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in paths:
