@@ -15,7 +15,7 @@ from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.errors import Refused
 from skill_repositories import make_repo
 
-pytestmark = pytest.mark.requirement("SAF-2", "X-18")
+pytestmark = [pytest.mark.requirement("SAF-2", "X-18"), pytest.mark.sample(1)]
 
 MIB = 1024 * 1024
 EACH = {"each": 64 * MIB, "total": 64 * MIB}

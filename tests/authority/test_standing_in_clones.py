@@ -18,7 +18,7 @@ from person_state import state_of
 from sandbox.world import RUNGS, use
 
 pytest.importorskip("mcp")
-pytestmark = pytest.mark.requirement("SAF-1", "X-43")
+pytestmark = [pytest.mark.requirement("SAF-1", "X-43"), pytest.mark.sample(1)]
 
 
 @pytest.fixture(scope="module")

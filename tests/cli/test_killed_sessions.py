@@ -18,6 +18,8 @@ from person_state import accept
 from specialist.turns import settings, song
 from tools.test_killed import forking, started
 
+pytestmark = pytest.mark.sample(1)
+
 MESSAGE = "/song-writer write a song"
 PROCESSES: list[subprocess.Popen[str]] = []  # the one that forks the commands which are killed
 

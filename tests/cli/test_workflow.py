@@ -13,6 +13,8 @@ from navigator_kernel.bootstrap.parts import open_journal
 from skill_repositories import make_repo
 from workflows.project import FILE, TOTAL, project_in, put_skill, workflow_file
 
+pytestmark = pytest.mark.sample(1)
+
 TWO = "run shout-loud on @notes.txt and then count the terms in it"
 TWO_ZH = "用 shout-loud 处理 @notes.txt，然后统计结果的词条数"
 NAME = "shout-loud-then-count-terms"

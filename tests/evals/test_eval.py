@@ -17,6 +17,8 @@ from cli.support import Place, place_in
 from navigator_kernel.bootstrap.places import shipped_home
 from routing.distractors import write_distractors
 
+pytestmark = pytest.mark.sample(1)
+
 Fault = Callable[[Path], Any]
 HINT = " This skill should be used when the user wants it."
 

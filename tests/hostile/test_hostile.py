@@ -20,6 +20,8 @@ from hostile.trees import TREES, UNFETCHED
 from hostile.unguarded import install
 from navigator_kernel.cli.main import run
 
+pytestmark = pytest.mark.sample(2)
+
 ENOUGH = 60  # cases whose harm is shown
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 TOGETHER = [

@@ -17,7 +17,7 @@ from mcp_server.test_http import TOKEN, serving, status
 from navigator_kernel.mcp_server.connection import BODY_TIME, CONNECTIONS, HEADER_TIME
 from navigator_kernel.mcp_server.http import LONGEST
 
-pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
+pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(1)]
 
 SLACK = 5.0  # seconds that a busy machine may take more
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}

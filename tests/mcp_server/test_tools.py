@@ -12,6 +12,8 @@ from mcp_server.hosts import ERAS, call, called, hosted
 from person_state import accept
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 SAYS = "print('it ran')\n"
 
 

@@ -12,6 +12,8 @@ import pytest
 from cli.support import SOURCE, Done, Place, place_in
 from models.wire_server import WireServer, serving
 
+pytestmark = pytest.mark.sample(1)
+
 KEY = "sk-made-up-key-0123456789"
 
 

@@ -18,6 +18,8 @@ from navigator_kernel.adapters.index import use_encoder
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 
+pytestmark = pytest.mark.sample(1)
+
 TEXTS = [
     "review this pull request",
     "帮我审查代码",

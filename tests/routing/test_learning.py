@@ -24,6 +24,8 @@ from routing.place import routing_at, write_skills
 from turns.conftest import Talk, put
 from workflows.project import talk_in
 
+pytestmark = pytest.mark.sample(1)
+
 # On the command line
 
 

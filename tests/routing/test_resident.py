@@ -23,7 +23,7 @@ from person_state import state_of
 from routing.place import write_skills
 from routing.serving import LIMIT, Serving, answering, begun_processes, heard, place_of_socket, serving, until
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.sample(1)]
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")

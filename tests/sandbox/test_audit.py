@@ -23,7 +23,7 @@ from navigator_kernel.config.settings import user_state
 from person_state import state_of
 from skill_repositories import make_repo
 
-pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
+pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(1)]
 
 LONG = st.text(max_size=20).map(lambda text: text * 4_000) | st.text(max_size=40) | st.integers()
 FACTS = st.dictionaries(

@@ -14,7 +14,7 @@ import pytest
 from cli.support import SOURCE, Place, below, place_in, type_a
 from sandbox.world import use
 
-pytestmark = pytest.mark.requirement("X-43", "SAF-2")
+pytestmark = [pytest.mark.requirement("X-43", "SAF-2"), pytest.mark.sample(1)]
 
 
 @pytest.fixture(params=["bubblewrap", pytest.param("landlock", marks=pytest.mark.ci)], autouse=True)

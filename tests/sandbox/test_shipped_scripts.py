@@ -10,7 +10,7 @@ import pytest
 from cli.support import SOURCE, Done, Place, below, type_a
 from sandbox.world import RUNGS, use
 
-pytestmark = pytest.mark.requirement("X-43", "SAF-1", "SAF-6")
+pytestmark = [pytest.mark.requirement("X-43", "SAF-1", "SAF-6"), pytest.mark.sample(1)]
 
 STEAL = """import os, pathlib
 for place in ({home!r}, os.environ.get("HOME", "/nonexistent")):

@@ -18,6 +18,8 @@ from navigator_kernel.bootstrap import scanners
 from navigator_kernel.cli.main import run
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 install = packages.install
 
 SCANNER = """

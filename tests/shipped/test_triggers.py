@@ -16,6 +16,8 @@ from routing.distractors import write_distractors
 from routing.place import Routing, routing_at
 from shipped.place import NAMES
 
+pytestmark = pytest.mark.sample(2)
+
 ROWS = [
     (name, row)
     for name in NAMES

@@ -12,6 +12,8 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import Damaged, KernelError
 from skill_repositories import commit, make_repo, skill_text, snapshot
 
+pytestmark = pytest.mark.sample(1)
+
 TWO = {
     "skills/alpha/SKILL.md": skill_text("alpha", "first of two"),
     "skills/alpha/run.py": "print(1)\n",

@@ -14,6 +14,8 @@ from cli.terminals import terminal
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import events, of_phase_two, says, settings
 
+pytestmark = pytest.mark.sample(1)
+
 SONG = "/song-writer a song"
 AGAIN = "hint: send the message again later, or ask another model: navigator model use NAME\n"
 

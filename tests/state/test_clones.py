@@ -22,7 +22,7 @@ from navigator_kernel.values.request import Session
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 from skill_repositories import commit, git, make_repo, skill_text
 
-pytestmark = pytest.mark.requirement("X-43", "SAF-1")
+pytestmark = [pytest.mark.requirement("X-43", "SAF-1"), pytest.mark.sample(1)]
 
 CANARY = "import pathlib\npathlib.Path('canary').write_text('ran')\nprint('ran')\n"
 TOOL = below(".claude/skills/tool", type_a("tool", CANARY))
