@@ -17,6 +17,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 MAIN = "navigator_kernel.cli.main"
@@ -86,7 +87,7 @@ if __name__ == "__main__":
     script, *args = serve(socket.socket(fileno=int(sys.argv[1])))
     sys.argv = [script or MAIN, *args]
     if script:
-        sys.path[0] = os.path.dirname(script)
+        sys.path[0] = str(Path(script).parent)
         runpy.run_path(script, run_name="__main__")
     else:
         runpy.run_module(MAIN, run_name="__main__", alter_sys=True)

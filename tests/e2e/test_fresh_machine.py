@@ -14,7 +14,7 @@ import pytest
 
 from cli.support import SOURCE
 
-pytestmark = pytest.mark.sample(1)
+pytestmark = pytest.mark.wide
 
 SCRIPTS = sorted(path.name for path in (SOURCE / "bin").glob("[a-z]*.py"))
 BASE = Path(sys.base_prefix) / "bin" / "python3"

@@ -12,7 +12,7 @@ import pytest
 from cli.support import SOURCE, Place
 from skill_repositories import make_repo, skill_text
 
-pytestmark = pytest.mark.requirement("X-42")
+pytestmark = [pytest.mark.requirement("X-42"), pytest.mark.wide]
 
 COUNT = "/word-count one two"
 SHARED = {

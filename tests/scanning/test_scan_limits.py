@@ -227,6 +227,7 @@ def test_a_scanner_that_nobody_closed_ends_with_the_program(tmp_path: Path) -> N
     assert is_dead(int(done.stdout))
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("size", [1, 9], ids="{} MiB".format)
 def test_what_stands_behind_long_comments_is_found_and_not_installed(here: Place, tmp_path: Path, size: int) -> None:
@@ -277,6 +278,7 @@ def test_no_process_is_left_by_a_command(here: Place, tmp_path: Path) -> None:
         assert children_of(here) == []
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_no_process_is_left_by_a_command_that_was_killed(here: Place, tmp_path: Path) -> None:
     here.write(below(".claude/skills/slow", {"SKILL.md": skill_text("slow"), "x.sh": SLOW.decode()}))
