@@ -131,29 +131,33 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Pa
 
 
 @pytest.fixture(scope="session")
-def sandbox_choice(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """Which kind of sandbox works here, which each new home would start four processes to find out; none on some machines."""
+def sandbox_choice(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+    """Which kind of sandbox works here, which each new home would start four processes to find out; on some machines none."""
     folder = tmp_path_factory.mktemp("sandbox")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
         kept = open_sandbox()
         kept.rung()
-    return kept.memory if kept.memory.is_file() else None
+    return [kept.memory] if kept.memory.is_file() else []
 
 
 @pytest.fixture(scope="session")
-def caches(pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path) -> Mapping[str, Sequence[Path]]:
+def caches(
+    pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path, sandbox_choice: Sequence[Path]
+) -> Mapping[str, Sequence[Path]]:
     """What a home has of its caches, by folder."""
     prepared = f"encoders/{encoder.prepared.name}"
-    return {"patterns": pattern_sets, prepared: sorted(encoder.prepared.iterdir()), "encoders": [vectors]}
+    return {
+        "patterns": pattern_sets,
+        prepared: sorted(encoder.prepared.iterdir()),
+        "encoders": [vectors],
+        "": sandbox_choice,
+    }
 
 
 @pytest.fixture(autouse=True)
 def home(
-    new_folder: Callable[[str], Path],
-    caches: Mapping[str, Sequence[Path]],
-    sandbox_choice: Path | None,
-    monkeypatch: pytest.MonkeyPatch,
+    new_folder: Callable[[str], Path], caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
     folder = new_folder("home")
@@ -166,14 +170,12 @@ def home(
         monkeypatch.setenv(name, str(folder / below))
     (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
     cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
-    for part in (cache.parent, cache) if caches or sandbox_choice else ():
+    for part in (cache.parent, cache) if caches else ():
         part.mkdir(mode=0o700, parents=True)
-    if sandbox_choice:
-        copyfile(sandbox_choice, cache / sandbox_choice.name)
     for name, paths in caches.items():
         (cache / name).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in paths:
-            if path.suffix == ".vectors":  # it grows
+            if path.suffix == ".vectors" or not name:  # it grows, or is written again
                 copyfile(path, cache / name / path.name)
             else:
                 (cache / name / path.name).hardlink_to(path)
