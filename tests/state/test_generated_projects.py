@@ -43,7 +43,7 @@ from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 
-pytestmark = [pytest.mark.requirement("X-43", "SAF-1"), pytest.mark.sample(2)]
+pytestmark = [pytest.mark.requirement("X-43", "SAF-1"), pytest.mark.sample(1)]
 
 CANARY = "import os\nopen(os.environ.get('CANARY', 'canary'), 'w').write('ran')\nprint('ran')\n"
 SKILLS = {

@@ -12,6 +12,8 @@ import pytest
 
 from tools.bench_of_tools import Toolbox, toolbox
 
+pytestmark = pytest.mark.sample(1)
+
 RACING: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("read", {"file_path": "turn/file"}),
     ("write", {"file_path": "turn/file", "content": "mine"}),
