@@ -54,6 +54,7 @@ def ask(place: Place, *words: str) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.wide
 def test_answers_that_read_nothing_ask_no_further_question(talk: Place) -> None:
     asked = ask(talk, "/echo-user please")
     assert asked["state"] == "pending" and LEAKS not in asked["summary"]

@@ -11,7 +11,7 @@ import pytest
 from cli.support import Place, below, place_in, type_a
 from navigator_kernel.config.settings import SCALARS
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(1)
 
 COUNT = "word count of this: hello world"
 VALUES: dict[str, tuple[Any, Any, Any]] = {

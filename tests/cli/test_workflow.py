@@ -284,6 +284,7 @@ def cases(here: Place) -> dict[str, tuple[list[str], int]]:
     }
 
 
+@pytest.mark.wide
 def test_every_ending_has_its_exit_code_and_one_document(here: Place) -> None:
     found = cases(here)
     codes = {name: here.json("workflow", *words)["exit_code"] for name, (words, _) in found.items()}

@@ -146,6 +146,7 @@ def test_a_fault_that_is_put_in_is_found(shipped: Place, name: str) -> None:
     assert code in errors, told["problems"]
 
 
+@pytest.mark.wide
 def test_two_hundred_skills_are_done_in_a_minute_and_alike_each_time(shipped: Place) -> None:
     many(shipped.root / ".claude" / "skills")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -20,7 +20,7 @@ RAW = re.compile(
 )
 BETWEEN = "stop"  # ends what the message before began
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.sample(2)]
+pytestmark = [pytest.mark.timeout(60), pytest.mark.sample(1)]
 
 
 class Done(NamedTuple):
@@ -136,6 +136,7 @@ def test_a_hostile_line_ends_in_its_own_words_and_not_the_conversation(
     assert report["data"].get("exit_code", 0) == (case.code if case.code in {3, 4} else 0)
 
 
+@pytest.mark.wide
 def test_a_conversation_of_hostile_lines_steers_no_terminal(ground: Ground, start: Run) -> None:
     _, typed = lines([case for case in CASES if len(case.text) < 1000], ground)
     done = start("chat", typed=typed)

@@ -23,7 +23,7 @@ from navigator_kernel.values.route import Boldness, Retrieval
 from routing.place import Routing, routing_at, write_skills
 from routing.semantic import TOLD, entries
 
-pytestmark = pytest.mark.sample(2)
+pytestmark = pytest.mark.sample(1)
 
 
 @pytest.fixture

@@ -258,6 +258,7 @@ def test_a_line_without_a_code_is_not_believed(here: Place) -> None:
     assert here.run("log").code == 6
 
 
+@pytest.mark.wide
 @given(facts=FACTS)
 @settings(max_examples=60, deadline=None)
 def test_every_entry_fits_its_line_and_names_who_and_what(facts: dict[str, Any]) -> None:

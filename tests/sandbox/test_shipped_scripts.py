@@ -126,6 +126,7 @@ print("planted", home)
 """
 
 
+@pytest.mark.wide
 def test_what_a_step_plants_in_its_home_does_not_reach_the_next_steps_doctor(contained: Clone) -> None:
     files = below(".claude/skills/plant", type_a("plant", PLANT.format(steal=contained.steal)))
     contained.place.write(files)

@@ -169,6 +169,7 @@ def texts() -> Iterator[tuple[str, str]]:
         yield from ((path, data.decode("utf-8", "replace")) for path, data in sample.files.items())
 
 
+@pytest.mark.wide
 def test_lines_without_a_needle_hold_nothing_that_a_rule_would_find() -> None:
     for path, text in texts():
         for passage in passages(path, text):

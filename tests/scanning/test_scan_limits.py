@@ -119,6 +119,7 @@ def test_what_takes_too_long_is_cut_off_and_the_next_skill_is_scanned(scanners: 
     assert [one.code for one in scan(skill("next"), {"x.sh": LEAK})] == ["credential-flow"]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_slow_file_hides_nothing_that_another_holds(scanners: Any) -> None:
     found = scanners(seconds=8)(skill(), {"a.sh": SLOW, "x.sh": LEAK})
