@@ -126,6 +126,7 @@ def lines(cases: Sequence[Case], ground: Ground) -> tuple[list[str], str]:
     return [name for name, _ in said], "".join(f"{text}\n" for _, text in said)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("PRE-8", "SAF-1")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_hostile_line_ends_in_its_own_words_and_not_the_conversation(

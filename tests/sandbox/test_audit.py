@@ -209,6 +209,7 @@ def test_a_head_that_is_one_line_behind_is_what_a_killed_process_leaves(here: Pl
     assert len(audit.entries()) == len(lines) + 2
 
 
+@pytest.mark.wide
 def test_a_process_killed_again_and_again_leaves_a_whole_record(here: Place) -> None:
     code = "from navigator_kernel.bootstrap.parts import open_audit; from pathlib import Path; import sys\n"
     code += "audit = open_audit(Path(sys.argv[1]))\nprint(flush=True)\nwhile True: audit.record('wrote', path='a')"

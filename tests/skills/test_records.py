@@ -143,6 +143,7 @@ project.run("install", source=sys.argv[5], skill=sys.argv[6])
 
 
 #
+@pytest.mark.wide
 def test_two_processes_installing_at_once_both_get_in(project: Any, tmp_path: Path, home: Path) -> None:
     names = [f"skill-{number}" for number in range(6)]
     repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in names})
