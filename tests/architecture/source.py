@@ -49,7 +49,9 @@ def line_count(path: Path) -> int:
 
 @cache
 def functions(path: Path) -> tuple[Function, ...]:
-    nodes = [node for node in ast.walk(ast.parse(read(path))) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    nodes = [
+        node for node in ast.walk(ast.parse(read(path))) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     return tuple(Function(place=f"{path}:{node.lineno} {node.name}", lines=length(node)) for node in nodes)
 
 
