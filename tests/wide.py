@@ -10,12 +10,14 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+ELSEWHERE = frozenset({"ci", "slow", "bench", "local_llm"})  # `make test` runs none of these anyway
 STEP = 0.618034  # the golden ratio: parts of it lie evenly between 0 and 1, and in step with no order of cases
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by the marks
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    for item in [*(item for item in items if item.get_closest_marker("wide")), *_left_out(items)]:
+    mine = [item for item in items if not ELSEWHERE & {mark.name for mark in item.iter_markers()}]
+    for item in [*(item for item in mine if item.get_closest_marker("wide")), *_left_out(mine)]:
         item.add_marker("wide")
         item.add_marker("ci")
 
