@@ -10,7 +10,7 @@ SOURCES := kernel agents bin tests docs
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
+.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ test-only: $(STAMP)  ## Run the tests without lint (OPTIONS="tests/cli -x")
 test-wide: $(STAMP)  ## Run the tests without lint, with every case (the marks wide and sample)
 	@$(BIN)/python -m compileall -q kernel agents
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" $(OPTIONS)
+
+coverage: $(STAMP)  ## Measure which lines and branches of the kernel the tests run in their own process (OPTIONS="tests/routing")
+	@mkdir -p build
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(FAST)" --cov --cov-report=term $(OPTIONS)
 
 test-slow: $(STAMP)  ## Run the long soaks
 	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600

@@ -316,7 +316,6 @@ def test_without_a_process_there_is_no_answer(here: Place) -> None:
     assert not Path(socket_path(str(here.root))).parent.exists()
 
 
-@pytest.mark.wide
 def test_a_message_over_the_limit_is_not_sent(served: Serving) -> None:
     assert served.asked("tea " * (REQUEST_LIMIT // 4)) is None
 
