@@ -3,12 +3,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/made
-FAST := not slow and not bench and not ci and not local_llm
+REST := not slow and not bench and not local_llm
+FAST := $(REST) and not ci
+WIDE := $(REST) and (not ci or wide)
 SOURCES := kernel agents bin tests docs
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
+.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,12 +18,21 @@ help:  ## List the targets
 demo: $(STAMP)  ## Install a skill from a git repository, route a message to it, run it
 	@$(BIN)/python docs/demo.py
 
-test: lint test-only  ## Run lint and the tests
+test: $(STAMP)  ## Run lint and the tests, side by side
+	@$(MAKE) --no-print-directory -j 2 lint test-only
 
 # Tests start the command line 1,000 times; where PYTHONDONTWRITEBYTECODE is set, each start would compile the kernel again
 test-only: $(STAMP)  ## Run the tests without lint (OPTIONS="tests/cli -x")
 	@$(BIN)/python -m compileall -q kernel agents
-	@$(BIN)/python -m pytest -q -n 2 -m "$(FAST)" $(OPTIONS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(FAST)" $(OPTIONS)
+
+test-wide: $(STAMP)  ## Run the tests without lint, with every case (the marks wide and sample)
+	@$(BIN)/python -m compileall -q kernel agents
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" $(OPTIONS)
+
+coverage: $(STAMP)  ## Measure which lines and branches of the kernel the tests run in their own process (OPTIONS="tests/routing")
+	@mkdir -p build
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(FAST)" --cov --cov-report=term $(OPTIONS)
 
 test-slow: $(STAMP)  ## Run the long soaks
 	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600
@@ -58,7 +69,7 @@ docs: $(STAMP)  ## Regenerate the generated parts of the pages
 
 requirements: $(STAMP)  ## List the requirements without a passing test (DUE="spine sessions" fails on those due)
 	@mkdir -p build
-	@-$(BIN)/python -m pytest -q -n 2 -m "$(FAST)" --requirements-out=build/requirements.tsv
+	@-$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" --requirements-out=build/requirements.tsv
 	@$(BIN)/python tests/requirements_report.py build/requirements.tsv --due $(or $(DUE),spine)
 
 lock: $(STAMP)  ## Update the lock file after a change to pyproject.toml (UPGRADE=1 takes newer packages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index.kept_vectors import KeptVectors
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.adapters.processes.module_child import ModuleChild
-from navigator_kernel.bootstrap.parts import open_catalogue
+from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
 from navigator_kernel.routing.entries import entry_of
 from navigator_kernel.routing.index import RoutingIndex
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits depend on it
 
-pytest_plugins = ["requirement_marks", "pytester"]
+pytest_plugins = ["requirement_marks", "wide", "pytester"]
 
 settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples each time, no example database
 
@@ -45,6 +46,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return nodeid if PARTS in nodeid else super()._split_scope(nodeid)
 
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heard_signals() -> None:
+    """What `nohup make test &` makes every process ignore, and Python passes on to the processes that it starts."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 @pytest.fixture(scope="session")
@@ -106,10 +115,28 @@ def vectors(tmp_path_factory: pytest.TempPathFactory, encoder: UseEncoder) -> Pa
 
 
 @pytest.fixture(scope="session")
-def caches(pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path) -> Mapping[str, Sequence[Path]]:
+def sandbox_choice(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+    """Which kind of sandbox works here, which each new home would start four processes to find out; on some machines none."""
+    folder = tmp_path_factory.mktemp("sandbox")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder))
+        kept = open_sandbox()
+        kept.rung()
+    return [kept.memory] if kept.memory.is_file() else []
+
+
+@pytest.fixture(scope="session")
+def caches(
+    pattern_sets: Sequence[Path], encoder: UseEncoder, vectors: Path, sandbox_choice: Sequence[Path]
+) -> Mapping[str, Sequence[Path]]:
     """What a home has of its caches, by folder."""
     prepared = f"encoders/{encoder.prepared.name}"
-    return {"patterns": pattern_sets, prepared: sorted(encoder.prepared.iterdir()), "encoders": [vectors]}
+    return {
+        "patterns": pattern_sets,
+        prepared: sorted(encoder.prepared.iterdir()),
+        "encoders": [vectors],
+        "": sandbox_choice,
+    }
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,8 @@ from navigator_kernel.adapters.sources import archive
 from navigator_kernel.adapters.sources.archive import ArchiveSource
 from navigator_kernel.errors import FetchFailed, KernelError, Refused
 
+pytestmark = pytest.mark.sample(1)
+
 FILES = {"pdf/SKILL.md": b"text", "pdf/go.sh": b"#!/bin/sh\n", "pdf/data/a.bin": b"\0\xff" * 500}
 LIMITS = {"each": 10_000, "total": 100_000}
 Pack = Callable[..., Path]

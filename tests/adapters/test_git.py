@@ -14,6 +14,8 @@ from navigator_kernel.errors import FetchFailed, Refused
 from navigator_kernel.text import strip_url_credentials
 from skill_repositories import add_raw, commit, git, make_repo
 
+pytestmark = pytest.mark.sample(2)
+
 FILES: dict[str, str | bytes] = {"a/SKILL.md": "text a", "b/SKILL.md": "text b", "big.bin": b"\x00\xff" * 2000}
 LIMITS = {"each": 10_000, "total": 100_000}
 

@@ -15,15 +15,15 @@ from navigator_kernel.adapters.sources.repo_cache import RepoCache
 from navigator_kernel.errors import Refused
 from skill_repositories import make_repo
 
-pytestmark = pytest.mark.requirement("SAF-2", "X-18")
+pytestmark = [pytest.mark.requirement("SAF-2", "X-18"), pytest.mark.sample(1)]
 
 MIB = 1024 * 1024
 EACH = {"each": 64 * MIB, "total": 64 * MIB}
 
 
 def large(tmp_path: Path, *, partial: bool) -> Path:
-    """A repository of 24 blobs of a mebibyte that cannot be packed smaller."""
-    files: dict[str, str | bytes] = {f"b/{number}.bin": os.urandom(MIB) for number in range(24)}
+    """A repository of 6 blobs of a mebibyte that cannot be packed smaller."""
+    files: dict[str, str | bytes] = {f"b/{number}.bin": os.urandom(MIB) for number in range(6)}
     return make_repo(tmp_path, {**files, "a/SKILL.md": "text"}, partial=partial)
 
 
@@ -41,15 +41,15 @@ def read_all(repo: Path, cache: Path, most: int) -> int:
 def test_a_fetch_over_the_limit_is_refused_and_leaves_nothing(tmp_path: Path, partial: bool) -> None:
     repo, cache = large(tmp_path, partial=partial), tmp_path / "cache"
     with pytest.raises(Refused) as refused:
-        read_all(repo, cache, 8 * MIB)
+        read_all(repo, cache, 2 * MIB)
     assert (refused.value.exit_code, refused.value.data["reason"]) == (3, "too-large")
-    assert "8 MiB" in refused.value.message and refused.value.hint
+    assert "2 MiB" in refused.value.message and refused.value.hint
     assert bytes_below(cache) < 100_000
 
 
 @pytest.mark.parametrize("partial", [True, False])
 def test_a_fetch_below_the_limit_is_read(tmp_path: Path, partial: bool) -> None:
-    assert read_all(large(tmp_path, partial=partial), tmp_path / "cache", 32 * MIB) == 25
+    assert read_all(large(tmp_path, partial=partial), tmp_path / "cache", 8 * MIB) == 7
 
 
 def test_a_server_that_sends_on_is_killed_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ from navigator_kernel.adapters.sources.git import GitSource, is_ref
 from navigator_kernel.errors import FetchFailed, UsageProblem
 from skill_repositories import GitCount, commit, git, make_repo
 
+pytestmark = pytest.mark.sample(1)
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:

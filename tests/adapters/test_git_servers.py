@@ -24,7 +24,10 @@ from skill_repositories import commit, git, make_repo
 FILES: dict[str, str | bytes] = {f"s{number}/SKILL.md": f"text {number}" for number in range(20)}
 LIMITS = {"each": 10_000, "total": 100_000}
 SUBJECT = ("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the servers' certificates")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the servers' certificates"),
+    pytest.mark.sample(1),
+]
 
 
 class Handler(BaseHTTPRequestHandler):

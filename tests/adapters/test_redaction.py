@@ -12,6 +12,8 @@ import pytest
 from cli.support import Done, Place, below, place_in, type_a
 from navigator_kernel.adapters.secrets.redaction import REDACTED, Redactor, secrets_of
 
+pytestmark = pytest.mark.sample(2)
+
 LETTERS, UPPER, HEX = string.ascii_letters + string.digits, string.ascii_uppercase + string.digits, "0123456789abcdef"
 LOWER = string.ascii_lowercase + string.digits
 PART = 6  # characters of a secret that must not be left

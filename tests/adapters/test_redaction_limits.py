@@ -15,6 +15,8 @@ from adapters.secret_examples import Example, examples
 from navigator_kernel.adapters.secrets.redaction import AT_ONCE, REDACTED, Redactor, found, without_secrets
 from navigator_kernel.adapters.secrets.shapes import PLACES, Shape, services
 
+pytestmark = pytest.mark.sample(1)
+
 EXAMPLES, SHAPES = examples(), (*PLACES, *services())
 NEEDLES = sorted({needle for shape in SHAPES for needle in shape.needles})
 TOKEN = "ghp_" + "".join(random.Random(1).choices(string.ascii_letters, k=36))

@@ -7,7 +7,7 @@ import pytest
 from adapters.test_redaction_limits import FAR_TOO_LONG, FILLERS, NEEDLES, cpu_time, filled
 from navigator_kernel.adapters.secrets.redaction import AT_ONCE, without_secrets
 
-pytestmark = pytest.mark.requirement("SAF-8")
+pytestmark = [pytest.mark.requirement("SAF-8"), pytest.mark.sample(1)]
 SAMPLE = [pytest.param(needle, marks=() if at % 6 == 0 else pytest.mark.ci) for at, needle in enumerate(NEEDLES)]
 
 

@@ -16,6 +16,8 @@ from navigator_kernel.bootstrap.parts import open_lessons
 from person_state import state_of
 from workflows.project import TEXT, project_in, put_skill
 
+pytestmark = pytest.mark.sample(1)
+
 KEEPS = "import hashlib, sys\nprint(hashlib.sha256(sys.argv[-1].encode()).hexdigest())\n"
 ASKS = 'required_params: \'[{"name": "text", "prompt": "the text"}, {"name": "tone", "prompt": "the tone"}]\'\n'
 

@@ -17,6 +17,8 @@ from navigator_kernel.adapters.sources.repo_cache import CONFIG, RepoCache
 from navigator_kernel.errors import Busy, FetchFailed, Refused
 from skill_repositories import GitCount, commit, git, make_repo, skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 FILES = {f"s{number}/SKILL.md": skill_text(f"s{number}") for number in range(20)} | {"s1/big.txt": "x" * 100_000}
 LIMITS = {"each": 1_000_000, "total": 10_000_000}
 WANTED = ("s3/SKILL.md",)

@@ -12,6 +12,8 @@ from navigator_kernel.adapters.secrets import shapes as secret_shapes
 from navigator_kernel.adapters.secrets.redaction import REDACTED, Redactor, found
 from navigator_kernel.adapters.secrets.shapes import PLACES, Shape, services
 
+pytestmark = pytest.mark.sample(20)
+
 EXAMPLES = examples()
 SHAPES = (*PLACES, *services())
 PART = 5  # characters of a secret that must not be left

@@ -126,21 +126,24 @@ def test_a_file_that_is_no_database_is_damaged_and_untouched(store: SqliteSessio
     assert store.file.read_bytes() == b"not a database" * 100
 
 
-def test_100_sessions_of_50_turns_by_8_processes_lose_nothing(store: SqliteSessions) -> None:
-    names = [f"s{number:03d}" for number in range(100)]
+@pytest.mark.parametrize(("many", "turns"), [(16, 10), pytest.param(100, 50, marks=pytest.mark.wide)])
+def test_many_sessions_by_8_processes_lose_nothing(store: SqliteSessions, many: int, turns: int) -> None:
+    names = [f"s{number:03d}" for number in range(many)]
     shares = [",".join(names[at::8]) for at in range(8)]
     folder = store.file.parent
     folder.mkdir(parents=True)
     runs = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(folder), share, "50"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [sys.executable, "-c", WORKER, str(folder), share, str(turns)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
         for share in shares
     ]
     complaints = [run.communicate()[1] for run in runs]
     assert [run.returncode for run in runs] == [0] * 8, complaints
-    assert {one["id"]: one["turns"] for one in store.listed()} == dict.fromkeys(names, 50)
-    assert [one.text for one in store.history("s042")][::2] == [f"s042 {turn}" for turn in range(1, 51)]
+    assert {one["id"]: one["turns"] for one in store.listed()} == dict.fromkeys(names, turns)
+    assert [one.text for one in store.history("s012")][::2] == [f"s012 {turn}" for turn in range(1, turns + 1)]
 
 
 def test_what_was_saved_before_a_kill_is_there_after_it(store: SqliteSessions) -> None:

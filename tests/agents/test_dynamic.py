@@ -9,7 +9,7 @@ import pytest
 
 from cli.support import Place, place_in
 
-pytestmark = pytest.mark.requirement("SAF-1", "PRE-6")
+pytestmark = [pytest.mark.requirement("SAF-1", "PRE-6"), pytest.mark.sample(1)]
 
 HEAD = "---\nname: brief\ndescription: Says what is here\n{more}---\n"
 ON = 'metadata:\n  navigator-dynamic: "true"\n'

@@ -8,6 +8,7 @@ import re
 import subprocess
 import tokenize
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,10 +47,12 @@ def line_count(path: Path) -> int:
     return len(read(path).splitlines())
 
 
-def functions(path: Path) -> Iterator[Function]:
-    for node in ast.walk(ast.parse(read(path))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield Function(place=f"{path}:{node.lineno} {node.name}", lines=length(node))
+@cache
+def functions(path: Path) -> tuple[Function, ...]:
+    nodes = [
+        node for node in ast.walk(ast.parse(read(path))) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return tuple(Function(place=f"{path}:{node.lineno} {node.name}", lines=length(node)) for node in nodes)
 
 
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -18,7 +18,7 @@ from person_state import state_of
 from sandbox.world import RUNGS, use
 
 pytest.importorskip("mcp")
-pytestmark = pytest.mark.requirement("SAF-1", "X-43")
+pytestmark = [pytest.mark.requirement("SAF-1", "X-43"), pytest.mark.sample(1)]
 
 LEAKS = "this call may send them out"
 
@@ -54,6 +54,7 @@ def ask(place: Place, *words: str) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.wide
 def test_answers_that_read_nothing_ask_no_further_question(talk: Place) -> None:
     asked = ask(talk, "/echo-user please")
     assert asked["state"] == "pending" and LEAKS not in asked["summary"]

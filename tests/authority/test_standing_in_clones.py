@@ -18,7 +18,7 @@ from person_state import state_of
 from sandbox.world import RUNGS, use
 
 pytest.importorskip("mcp")
-pytestmark = pytest.mark.requirement("SAF-1", "X-43")
+pytestmark = [pytest.mark.requirement("SAF-1", "X-43"), pytest.mark.sample(1)]
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,7 @@ def test_a_skill_that_lies_in_a_clone_asks_by_name_before_a_model_sees_it(
     assert TOOL in asked["summary"]
 
 
+@pytest.mark.wide
 def test_a_yes_that_names_it_is_no_yes_to_the_call_of_a_tool(served: Place, server: WireServer) -> None:
     ask(served, "/echo-user please")
     asked = ask(served, "yes")
@@ -134,6 +135,7 @@ def test_a_yes_for_the_session_ends_with_the_first_changed_byte_of_the_skill(tru
     assert f"Call {TOOL}?" in ask(trusted, "/echo-user please")["summary"]
 
 
+@pytest.mark.wide
 def test_a_yes_for_the_session_ends_where_the_tool_says_something_else(trusted: Place) -> None:
     ask(trusted, "/echo-user please")
     assert ask(trusted, "yes, for this session")["raw"] == f"It said: {WORDS}"

@@ -1,6 +1,6 @@
 """Runs command lines in processes forked from one that has imported the kernel: each test saves the start of Python.
 
-A forked process is what `python -m navigator_kernel.cli.main` would be: own streams, folder, environment and exit code.
+A forked process is what `python -m navigator_kernel.cli.main`, or a script of `bin/`, would be: own streams, folder, environment and exit code.
 Only the time of starting differs, so tests of start-up time, imports and encodings start Python themselves.
 """
 
@@ -17,6 +17,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 MAIN = "navigator_kernel.cli.main"
@@ -47,7 +48,8 @@ def preload(more: Sequence[str]) -> None:
 
 
 def serve(requests: socket.socket) -> list[str]:
-    """Answers `[pid, exit code]` to each request. Returns in the forked process only, with its command line."""
+    """Answers `[pid, exit code]` to each request. Returns in the forked process only, with the program, which is "" for
+    the command line itself, and its words."""
     while True:
         data, streams, _, _ = socket.recv_fds(requests, MOST, 3)
         if not data:
@@ -58,7 +60,7 @@ def serve(requests: socket.socket) -> list[str]:
         if pid == 0:
             requests.close()
             become(asked, streams)
-            return list(asked["args"])
+            return [asked["script"], *asked["args"]]
         for stream in streams:
             os.close(stream)
         requests.send(str(pid).encode())
@@ -82,6 +84,10 @@ def become(asked: dict[str, Any], streams: list[int]) -> None:
 
 if __name__ == "__main__":
     preload(ASKING if sys.argv[2] == "asking" else ())
-    args = serve(socket.socket(fileno=int(sys.argv[1])))
-    sys.argv = [MAIN, *args]
-    runpy.run_module(MAIN, run_name="__main__", alter_sys=True)
+    script, *args = serve(socket.socket(fileno=int(sys.argv[1])))
+    sys.argv = [script or MAIN, *args]
+    if script:
+        sys.path[0] = str(Path(script).parent)
+        runpy.run_path(script, run_name="__main__")
+    else:
+        runpy.run_module(MAIN, run_name="__main__", alter_sys=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cli.forked import run_command
 from skill_repositories import make_repo, skill_text
 
 TOP = Path(__file__).parents[2]
@@ -54,15 +53,10 @@ def run(root: Path) -> Run:
     def start(
         *words: str, cwd: Path | None = None, typed: str = "", env: dict[str, str] | None = None, script: str = ""
     ) -> Done:
-        head = [str(TOP / "bin" / script)] if script else ["-m", "navigator_kernel.cli.main"]
-        done = subprocess.run(
-            [sys.executable, *head, *words],
-            cwd=cwd or root,
-            input=typed.encode(),
-            env=environment(**(env or {})),
-            capture_output=True,
-            timeout=90,
-            check=False,
+        folder, held = cwd or root, environment(**(env or {}))
+        path = str(TOP / "bin" / script) if script else ""
+        done = run_command(
+            words, cwd=folder, env=held, stdin=typed.encode(), timeout=90, start=environment(), script=path
         )
         return Done(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
 

@@ -32,13 +32,21 @@ class Server(NamedTuple):
 
 
 def run_command(
-    args: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: bytes, timeout: float
+    args: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes,
+    timeout: float,
+    start: Mapping[str, str],
+    script: str = "",
 ) -> subprocess.CompletedProcess[bytes]:
-    """As `subprocess.run` of `python -m navigator_kernel.cli.main` with captured output; TimeoutExpired likewise."""
-    server = _server("asking" if _asks(args, env) else "plain")
-    request = json.dumps({"args": list(args), "cwd": str(cwd), "env": dict(env)}).encode()
+    """As `subprocess.run` of `python -m navigator_kernel.cli.main`, or of a script, with captured output; TimeoutExpired likewise.
+    `start` is the usual environment: a command whose Python would start as with that one needs no new Python."""
+    server = _server("asking" if _asks(args, env) else "plain", tuple(sorted(_fixed(start).items())))
+    request = json.dumps({"args": list(args), "cwd": str(cwd), "env": dict(env), "script": script}).encode()
     if _fixed(env) != server.fixed or len(request) > MOST:
-        argv = [sys.executable, "-m", "navigator_kernel.cli.main", *args]
+        argv = [sys.executable, *([script] if script else ["-m", "navigator_kernel.cli.main"]), *args]
         return subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
@@ -81,12 +89,11 @@ def _fixed(env: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def _server(kind: str) -> Server:
-    """One of each kind (`command_server.ASKING`), started when it is first wanted. It ends when this process does, at the latest."""
-    from cli.support import environment
-
+def _server(kind: str, start: tuple[tuple[str, str], ...]) -> Server:
+    """One of each kind (`command_server.ASKING`) and environment, started when it is first wanted. It ends when this
+    process does, at the latest."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    env = environment()
+    env = {name: value for name, value in os.environ.items() if not name.startswith(AT_START)} | dict(start)
     with theirs:
         process = subprocess.Popen(
             [sys.executable, str(SERVER), str(theirs.fileno()), kind], env=env, pass_fds=[theirs.fileno()]

@@ -52,8 +52,11 @@ class Place:
         """The command line `navigator <words>`; a traceback on either stream is a failure of every test."""
         given = stdin if isinstance(stdin, bytes) else stdin.encode()
         folder, held = cwd or self.root, environment(env)
-        if self.program == MODULE:
-            done = run_command(words, cwd=folder, env=held, stdin=given, timeout=LIMIT)
+        if self.program in {MODULE, SKILL_MANAGER}:
+            script = "" if self.program == MODULE else self.program[1]
+            done = run_command(
+                words, cwd=folder, env=held, stdin=given, timeout=LIMIT, start=environment(), script=script
+            )
         else:
             argv = [*self.program, *words]
             done = subprocess.run(argv, cwd=folder, env=held, input=given, capture_output=True, timeout=LIMIT)

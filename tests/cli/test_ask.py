@@ -10,6 +10,8 @@ import pytest
 
 from cli.support import Place, below, environment, place_in, type_a
 
+pytestmark = pytest.mark.sample(1)
+
 Env = dict[str, str]
 
 COUNT = "word count of this: hello world"

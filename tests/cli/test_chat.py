@@ -21,6 +21,8 @@ import pytest
 from cli.conftest import SLEEP, environment
 from processes import working_in
 
+pytestmark = pytest.mark.sample(1)
+
 
 def test_two_turns_from_a_pipe(run: Any) -> None:
     done = run("chat", typed="/code-review x\n/word-count one two three\n")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.sample(1)
+
 # words → exit code, in a project with nothing but mybox
 COMMANDS: list[tuple[tuple[str, ...], int]] = [
     (("agent", "list"), 0),

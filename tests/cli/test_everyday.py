@@ -14,6 +14,8 @@ from navigator_kernel.cli.registry import COMMANDS, EVERYDAY, navigator
 from person_state import state_of
 from skill_repositories import make_repo, skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 SHORT = {"install": "install", "add": "install", "remove": "uninstall", "uninstall": "uninstall"}
 SHORT |= {"update": "update", "list": "list", "search": "search"}
 

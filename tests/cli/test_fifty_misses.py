@@ -11,6 +11,8 @@ from navigator_kernel.values.request import Message, Session
 from navigator_kernel.why import missed
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 PAINT, SEA = (
     "Paints watercolours of boats at sea. Use when the user wants a watercolour of boats",
     "paint a watercolour of boats at sea",

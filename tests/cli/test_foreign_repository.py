@@ -13,7 +13,7 @@ import pytest
 from cli.support import CONSOLE, Place, below, place_in, type_a
 from skill_repositories import git, make_repo
 
-pytestmark = pytest.mark.requirement("SAF-1")
+pytestmark = [pytest.mark.requirement("SAF-1"), pytest.mark.sample(1)]
 
 GIT_KEYS = (
     "core.fsmonitor",

@@ -18,6 +18,8 @@ from person_state import state_of
 from routing.serving import until
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 ON = {"NAVIGATOR_ENCODER": "auto", "TERM": "xterm"}
 
 

@@ -31,6 +31,8 @@ from cli.support import Place, below, place_in, type_a
 from navigator_kernel.cli.registry import COMMANDS, navigator
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(2)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:

@@ -18,6 +18,8 @@ from person_state import accept
 from specialist.turns import settings, song
 from tools.test_killed import forking, started
 
+pytestmark = pytest.mark.sample(1)
+
 MESSAGE = "/song-writer write a song"
 PROCESSES: list[subprocess.Popen[str]] = []  # the one that forks the commands which are killed
 
@@ -91,6 +93,7 @@ def test_a_no_or_another_message_gives_it_up(here: Place, server: WireServer, an
     assert len(server.requests) == (2 if answer == "no" else 4)
 
 
+@pytest.mark.wide
 def test_one_without_a_session_goes_on_by_the_same_message_and_by_its_name(here: Place, server: WireServer) -> None:
     killed(here, server)
     ((name, state),) = waiting(here)
@@ -102,6 +105,7 @@ def test_one_without_a_session_goes_on_by_the_same_message_and_by_its_name(here:
     assert "It is written." in here.said("session", "resume", name, stdin="yes\n")
 
 
+@pytest.mark.wide
 def test_a_run_that_went_on_is_told_and_not_taken_again(here: Place, server: WireServer) -> None:
     killed(here, server, "--session", "s")
     here.said("ask", "--session", "s", "yes")

@@ -14,6 +14,8 @@ from cli.terminals import Terminal, terminal
 from navigator_kernel.cli.picker import Marked
 from skill_repositories import make_repo, skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 TERM = {"TERM": "xterm-256color"}
 HELP = "Esc leaves"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202eevil\u200b"

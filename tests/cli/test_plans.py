@@ -11,6 +11,8 @@ import pytest
 from cli.support import Done, Place
 from workflows.project import project_in
 
+pytestmark = pytest.mark.sample(1)
+
 TWO = "run shout-loud on @notes.txt and then count the terms in it"
 TWO_ZH = "用 shout-loud 处理 @notes.txt，然后统计结果的词条数"
 FOUR = "run shout-loud on a, then count the terms in it, then run shout-loud on it, then run draft-poem"

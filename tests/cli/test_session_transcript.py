@@ -15,6 +15,8 @@ from cli.support import Place, place_in
 from cli.terminals import Terminal, terminal
 from skill_repositories import make_repo, skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 ROWS = 24
 KEPT = Path(__file__).with_name("transcripts")
 SAID = {

@@ -13,6 +13,8 @@ import pytest
 from cli.support import Place, place_in
 from person_state import state_of
 
+pytestmark = pytest.mark.sample(1)
+
 TASK = """\
 ---
 name: task_manager

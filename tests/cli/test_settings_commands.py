@@ -11,6 +11,8 @@ import pytest
 from cli.support import Place, below, place_in, type_a
 from navigator_kernel.config.settings import SCALARS
 
+pytestmark = pytest.mark.sample(1)
+
 COUNT = "word count of this: hello world"
 VALUES: dict[str, tuple[Any, Any, Any]] = {
     "language": ("en", "zh", "auto"),

@@ -15,6 +15,8 @@ from cli.support import MODULE, Place, environment, place_in
 from navigator_kernel import __version__
 from navigator_kernel.cli.registry import COMMANDS, navigator
 
+pytestmark = pytest.mark.sample(2)
+
 PAGES = ["commands.md", "filesystem.md", "skills-mapping.md"]
 GROUPS = [name for name in COMMANDS if isinstance(navigator.get_command(click.Context(navigator), name), click.Group)]
 OLD = time.time() - 40 * 86_400

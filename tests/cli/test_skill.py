@@ -11,6 +11,8 @@ import pytest
 
 from skill_repositories import snapshot
 
+pytestmark = pytest.mark.sample(1)
+
 MANAGER = "skill_manager.py"
 
 

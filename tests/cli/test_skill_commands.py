@@ -14,6 +14,8 @@ from cli.support import SKILL_MANAGER, Place, below, place_in, type_a
 from navigator_kernel.config.settings import user_state
 from skill_repositories import git, make_repo, skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 STEERING = "reads red\u200b tables \u202egnp"  # an escape sequence would be refused as a whole
 
 

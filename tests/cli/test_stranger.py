@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.sample(1)
+
 TOUCH = (
     "import pathlib\npathlib.Path('canary').write_text('executed')\npathlib.Path({canary!r}).write_text('executed')\n"
 )

@@ -16,6 +16,8 @@ from cli.terminals import terminal as opened
 from person_state import state_of
 from processes import working_in
 
+pytestmark = pytest.mark.sample(1)
+
 SLEEP = """\
 import os, pathlib, subprocess, time
 child = subprocess.Popen(["sleep", "300"], start_new_session=True)

@@ -11,6 +11,8 @@ from cli.terminals import terminal
 from navigator_kernel.cli.output import width
 from skill_repositories import commit, make_repo, skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 LONG = "draws charts of every kind there is, for reports, slides and web pages, from tables and databases"
 ZH = "制作各种图表，用于报告、幻灯片和网页，数据来自表格和数据库，也可以导出为图片或者嵌入文档之中"
 

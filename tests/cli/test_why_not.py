@@ -10,6 +10,8 @@ import pytest
 from cli.support import Place, below, place_in, type_a
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(2)
+
 FAILS = "import sys\nsys.exit(3)\n"
 
 

@@ -13,6 +13,8 @@ from navigator_kernel.bootstrap.parts import open_journal
 from skill_repositories import make_repo
 from workflows.project import FILE, TOTAL, project_in, put_skill, workflow_file
 
+pytestmark = pytest.mark.sample(1)
+
 TWO = "run shout-loud on @notes.txt and then count the terms in it"
 TWO_ZH = "用 shout-loud 处理 @notes.txt，然后统计结果的词条数"
 NAME = "shout-loud-then-count-terms"
@@ -115,6 +117,7 @@ def test_a_plan_may_be_agreed_to_beforehand(here: Place) -> None:
     assert (document["exit_code"], document["report"]["data"]["words"], document["workflow"]["state"]) == (0, 3, "done")
 
 
+@pytest.mark.wide
 def test_a_person_may_stand_in_any_folder(here: Place) -> None:
     (here.root / "deep down").mkdir()
     (here.root / "deep down" / "my words.txt").write_text("a b c d\n")
@@ -238,6 +241,7 @@ def test_a_run_can_be_ended_for_good(here: Place) -> None:
     assert here.json("workflow", "approve", token)["error"]["exit_code"] == 3
 
 
+@pytest.mark.wide
 def test_a_step_that_was_under_way_is_repeated_by_the_command_that_is_told(here: Place) -> None:
     token = proposed(here)
     journal = open_journal(here.root)
@@ -282,12 +286,14 @@ def cases(here: Place) -> dict[str, tuple[list[str], int]]:
     }
 
 
+@pytest.mark.wide
 def test_every_ending_has_its_exit_code_and_one_document(here: Place) -> None:
     found = cases(here)
     codes = {name: here.json("workflow", *words)["exit_code"] for name, (words, _) in found.items()}
     assert codes == {name: code for name, (_, code) in found.items()}
 
 
+@pytest.mark.wide
 def test_a_run_that_is_under_way_elsewhere_is_busy(here: Place) -> None:
     token = ended(here, "run fail-hard on x and then run draft-poem")
     with open_journal(here.root).hold(token):

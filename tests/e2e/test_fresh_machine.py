@@ -14,6 +14,8 @@ import pytest
 
 from cli.support import SOURCE
 
+pytestmark = pytest.mark.wide
+
 SCRIPTS = sorted(path.name for path in (SOURCE / "bin").glob("[a-z]*.py"))
 BASE = Path(sys.base_prefix) / "bin" / "python3"
 

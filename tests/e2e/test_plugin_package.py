@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.wide
+
 PROJECT = """\
 [build-system]
 requires = ["hatchling"]

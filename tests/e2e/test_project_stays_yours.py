@@ -55,10 +55,12 @@ def here(tmp_path: Path, source: str) -> Place:
     return place
 
 
+@pytest.mark.wide
 def test_git_sees_what_a_team_shares_and_what_the_person_made(here: Place) -> None:
     assert (git(here.root, "add", "-A").returncode, status(here.root)) == (0, SHARED)
 
 
+@pytest.mark.wide
 def test_a_repository_that_a_run_leaves_stops_no_git_add(here: Place) -> None:
     """Git adds no repository without a commit: it ends with 128 (git-add(1)), unless the folder is ignored."""
     left = here.root / "mybox" / "workspace" / "left"
@@ -69,11 +71,13 @@ def test_a_repository_that_a_run_leaves_stops_no_git_add(here: Place) -> None:
     assert git(here.root, "add", "-A").returncode == 128
 
 
+@pytest.mark.wide
 def test_a_stored_workflow_is_shared(here: Place) -> None:
     here.write({"mybox/workflows/release.md": "# release\n"})
     assert status(here.root) == SHARED | {"mybox/workflows/release.md"}
 
 
+@pytest.mark.wide
 def test_everything_works_after_git_clean(here: Place) -> None:
     git(here.root, "add", "-A")
     git(here.root, "commit", "-qm", "x")
@@ -84,6 +88,7 @@ def test_everything_works_after_git_clean(here: Place) -> None:
     assert status(here.root) == set()
 
 
+@pytest.mark.wide
 def test_everything_works_in_a_fresh_clone(here: Place, source: str, tmp_path: Path) -> None:
     git(here.root, "add", "-A")
     git(here.root, "commit", "-qm", "x")
@@ -105,6 +110,7 @@ def test_a_persons_own_list_of_what_git_ignores_stays(here: Place, source: str) 
     assert (here.files()[".claude/skills/.gitignore"], here.files()[".gitignore"]) == (b"mine\n", b"mine, too\n")
 
 
+@pytest.mark.wide
 def test_a_clone_of_this_project_shows_what_was_installed_and_the_lock(source: str, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--depth", "1", SOURCE.as_uri(), "clone")
     clone = Place(root=tmp_path / "clone")
@@ -126,6 +132,7 @@ def loose(tmp_path: Path) -> Place:
     return place
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "words",
     [
@@ -146,18 +153,21 @@ def test_nothing_is_written_in_a_folder_that_is_no_project(loose: Place, words: 
     assert (loose.files(), [path for path in loose.root.rglob("*") if path.is_dir()]) == (before, [])
 
 
+@pytest.mark.wide
 def test_what_was_done_there_can_be_asked_for(loose: Place) -> None:
     run = loose.json("ask", "/word-count @data.txt")
     assert (run["report"]["data"]["words"], run["run"] in loose.said("why")) == (2, True)
     assert loose.said("gc", "--days", "0")
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1", "PRE-8")
 def test_a_command_sees_the_folder_and_not_its_secrets(loose: Place) -> None:
     told = loose.run("ask", "--yes", f"!cat {loose.root}/data.txt {loose.root}/.env")
     assert ("one two" in told.out, "hunter2" in told.out + told.err) == (True, False)
 
 
+@pytest.mark.wide
 def test_a_long_output_is_kept_beside_the_persons_state(loose: Place) -> None:
     loose.write({"long.txt": "word " * 40_000})
     report = loose.json("ask", "--yes", f"!cat {loose.root}/long.txt")["report"]

@@ -16,6 +16,8 @@ from navigator_kernel.evals.score import Choice, Outcome, better
 from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.skills.formats.manifest import read_manifest
 
+pytestmark = pytest.mark.wide
+
 VAGUE = """\
 ---
 name: ledger-helper

@@ -17,6 +17,8 @@ from cli.support import Place, place_in
 from navigator_kernel.bootstrap.places import shipped_home
 from routing.distractors import write_distractors
 
+pytestmark = pytest.mark.sample(1)
+
 Fault = Callable[[Path], Any]
 HINT = " This skill should be used when the user wants it."
 
@@ -144,6 +146,7 @@ def test_a_fault_that_is_put_in_is_found(shipped: Place, name: str) -> None:
     assert code in errors, told["problems"]
 
 
+@pytest.mark.wide
 def test_two_hundred_skills_are_done_in_a_minute_and_alike_each_time(shipped: Place) -> None:
     many(shipped.root / ".claude" / "skills")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -15,6 +15,7 @@ def here(tmp_path: Path) -> Place:
     return place_in(tmp_path)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.requirement("RTE-37", "RTE-39")
 @pytest.mark.parametrize(
     ("words", "query"),

@@ -20,6 +20,8 @@ from hostile.trees import TREES, UNFETCHED
 from hostile.unguarded import install
 from navigator_kernel.cli.main import run
 
+pytestmark = pytest.mark.sample(1)
+
 ENOUGH = 60  # cases whose harm is shown
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 TOGETHER = [
@@ -148,6 +150,7 @@ def test_one_repository_of_them_all_still_gives_its_one_good_skill(ground: Groun
     sound(ground)
 
 
+@pytest.mark.wide
 def test_one_repository_of_them_all_is_listed_and_gives_only_what_does_no_harm(ground: Ground, ours: Run) -> None:
     url = all_of_them(ground)
     code, document = ours(Order(source="", words=("skill", "info", url, "--json")))

@@ -20,7 +20,7 @@ RAW = re.compile(
 )
 BETWEEN = "stop"  # ends what the message before began
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = [pytest.mark.timeout(60), pytest.mark.sample(1)]
 
 
 class Done(NamedTuple):
@@ -126,6 +126,7 @@ def lines(cases: Sequence[Case], ground: Ground) -> tuple[list[str], str]:
     return [name for name, _ in said], "".join(f"{text}\n" for _, text in said)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("PRE-8", "SAF-1")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_hostile_line_ends_in_its_own_words_and_not_the_conversation(
@@ -136,6 +137,7 @@ def test_a_hostile_line_ends_in_its_own_words_and_not_the_conversation(
     assert report["data"].get("exit_code", 0) == (case.code if case.code in {3, 4} else 0)
 
 
+@pytest.mark.wide
 def test_a_conversation_of_hostile_lines_steers_no_terminal(ground: Ground, start: Run) -> None:
     _, typed = lines([case for case in CASES if len(case.text) < 1000], ground)
     done = start("chat", typed=typed)

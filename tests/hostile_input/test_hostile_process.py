@@ -20,7 +20,7 @@ SMALL = (
     "from navigator_kernel.cli.main import main; main()",
 )
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("SAF-1")]
+pytestmark = [pytest.mark.wide, pytest.mark.timeout(60), pytest.mark.requirement("SAF-1")]
 
 
 @pytest.fixture

@@ -42,6 +42,8 @@ from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.receipt import receipt_from
 from navigator_kernel.values.request import Message, PreprocessingResult
 
+pytestmark = pytest.mark.wide
+
 SECRET = "SECRET-4b7e9a"
 
 

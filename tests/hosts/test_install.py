@@ -13,6 +13,8 @@ import pytest
 
 from cli.support import Place, place_in
 
+pytestmark = pytest.mark.sample(2)
+
 HOSTS = ("claude-code", "codex", "gemini", "generic")
 SAMPLES: dict[str, dict[str, bytes]] = {
     "nothing there": {},

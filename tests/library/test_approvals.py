@@ -14,6 +14,8 @@ from navigator_kernel.events import ApprovalRequested, ApprovalResolved, RunComp
 from navigator_kernel.values.job import consent_subject
 from specialist.turns import says
 
+pytestmark = pytest.mark.sample(2)
+
 SONG = Said(calls=[("write", '{"file_path": "notes.txt", "content": "row, row\\n"}')])
 
 

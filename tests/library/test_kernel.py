@@ -18,6 +18,8 @@ from processes import working_in
 from skill_repositories import make_repo, skill_text
 from specialist.turns import of_phase_two, says
 
+pytestmark = pytest.mark.sample(1)
+
 
 async def listened(run: Run) -> list[Event]:
     return [event async for event in run]

@@ -18,6 +18,8 @@ from navigator_kernel.errors import FetchFailed, IntegrityMismatch, KernelError,
 from skill_repositories import commit, git, skill_text
 from skills.conftest import Project, make_project
 
+pytestmark = pytest.mark.sample(1)
+
 
 class Failing(FolderWriter):
     """Fails once, at the `left`-th thing that it is asked for, before it does it."""

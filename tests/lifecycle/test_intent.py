@@ -20,6 +20,8 @@ from navigator_kernel.skills.install.change import INTENT
 from skill_repositories import make_repo, skill_text
 from skills.conftest import Project, make_project
 
+pytestmark = pytest.mark.sample(1)
+
 SEALED = "change-0123456789abcdef"
 
 # An install in a process that ends right after the writer did something to a path of this name.

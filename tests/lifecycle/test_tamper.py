@@ -18,6 +18,8 @@ from navigator_kernel.errors import IntegrityMismatch
 from skill_repositories import add_raw, make_repo, skill_text
 from skills.conftest import Project, make_project
 
+pytestmark = pytest.mark.sample(1)
+
 EACH = 250  # tries of each kind
 NAMES = ("alpha", "beta", "gamma", "delta")
 KINDS = ("modified", "missing", "extra", "mode")

@@ -18,6 +18,8 @@ from navigator_kernel.skills.install.change import INTENT
 from skill_repositories import commit, skill_text
 from skills.conftest import Project, make_project
 
+pytestmark = pytest.mark.sample(1)
+
 
 @pytest.fixture
 def both(held: Project, repo: Path) -> Project:

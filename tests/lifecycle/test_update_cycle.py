@@ -14,6 +14,8 @@ import pytest
 from navigator_kernel.cli.main import run
 from skill_repositories import commit, git, make_repo, skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 SKILLS = (".claude", "skills")
 Seen = dict[str, tuple[int, int, bytes]]
 

@@ -55,6 +55,7 @@ def status(url: str, headers: Mapping[str, str]) -> int:
         return error.code
 
 
+@pytest.mark.wide
 def test_a_host_with_the_token_gets_what_it_gets_over_stdio(here: Place) -> None:
     async def run(url: str) -> tuple[str, list[str]]:
         said = {"Authorization": f"Bearer {TOKEN}"}
@@ -97,6 +98,7 @@ def test_a_token_is_made_once_and_only_its_owner_may_read_it(here: Place, home: 
         assert file.read_text().strip() == first
 
 
+@pytest.mark.wide
 def test_a_port_that_is_taken_is_told_in_words(here: Place) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

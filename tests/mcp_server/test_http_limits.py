@@ -17,7 +17,7 @@ from mcp_server.test_http import TOKEN, serving, status
 from navigator_kernel.adapters.http_connection import BODY_TIME, CONNECTIONS, HEADER_TIME
 from navigator_kernel.mcp_server.http import LONGEST
 
-pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
+pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(1)]
 
 SLACK = 5.0  # seconds that a busy machine may take more
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
@@ -88,15 +88,18 @@ def ended(url: str) -> Mapping[bytes, float]:
         return {name: one.result() for name, one in waiting.items()}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("sent", HALVES)
 def test_a_client_that_sends_half_a_header_is_dropped(ended: Mapping[bytes, float], sent: bytes) -> None:
     assert HEADER_TIME - 1 < ended[sent] < HEADER_TIME + SLACK
 
 
+@pytest.mark.wide
 def test_a_byte_now_and_then_does_not_prolong_the_time(ended: Mapping[bytes, float]) -> None:
     assert ended[b"now and then"] < HEADER_TIME + SLACK
 
 
+@pytest.mark.wide
 def test_half_a_header_after_an_answer_is_dropped_as_well(ended: Mapping[bytes, float]) -> None:
     assert ended[b"after an answer"] < HEADER_TIME + SLACK
 

@@ -48,6 +48,7 @@ def test_every_skill_has_an_entry_with_the_digest_of_every_file(here: Place) -> 
     assert "skill://boat-songs/assets/a%20b%2520%23%3F.bin" in found
 
 
+@pytest.mark.wide
 def test_frontmatter_is_as_it_was_written(here: Place) -> None:
     (entry,) = [one for one in hosted(here, every) if one["frontmatter"]["name"] == "boat-songs"]
     text = (here.root / ".claude" / "skills" / "boat-songs" / "SKILL.md").read_text()
@@ -91,6 +92,7 @@ NOWHERE = (
 )
 
 
+@pytest.mark.wide
 def test_an_address_of_nothing_that_is_served_is_an_error_of_the_protocol(here: Place) -> None:
     async def run(client: Any) -> dict[str, list[int]]:
         found = {}
@@ -102,6 +104,7 @@ def test_an_address_of_nothing_that_is_served_is_an_error_of_the_protocol(here: 
     assert hosted(here, run) == {uri: [INVALID, INVALID] for uri in NOWHERE}
 
 
+@pytest.mark.wide
 def test_a_folder_is_read_by_what_lies_directly_in_it(here: Place) -> None:
     async def run(client: Any) -> list[Any]:
         root = await asked(client, "resources/directory/read", uri="skill://boat-songs")
@@ -124,6 +127,7 @@ def test_a_folder_is_read_by_what_lies_directly_in_it(here: Place) -> None:
     assert wrong == [INVALID] * 4
 
 
+@pytest.mark.wide
 def test_many_skills_come_in_pages_that_a_change_does_not_upset(here: Place) -> None:
     skills = here.root / ".claude" / "skills"
     for number in range(120):
@@ -148,6 +152,7 @@ def test_many_skills_come_in_pages_that_a_change_does_not_upset(here: Place) -> 
     assert len([name for name in names if name.startswith("many-")]) == 120 and pages == 3
 
 
+@pytest.mark.wide
 def test_a_cursor_of_another_server_is_an_error_of_the_protocol(here: Place) -> None:
     async def run(client: Any) -> list[int]:
         cursors = ("x", "//", "%%", "é", "YWJj\n")
@@ -191,6 +196,7 @@ def test_what_does_not_keep_to_the_specification_is_left_out_and_stops_no_other(
     assert {"boat-songs", "code-review"} <= names
 
 
+@pytest.mark.wide
 def test_the_texts_are_listed_as_resources_for_hosts_that_know_no_skills(here: Place) -> None:
     async def run(client: Any) -> Any:
         return await client.list_resources(), await client.list_resource_templates()

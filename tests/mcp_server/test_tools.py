@@ -12,6 +12,8 @@ from mcp_server.hosts import ERAS, call, called, hosted
 from person_state import accept
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 SAYS = "print('it ran')\n"
 
 
@@ -28,6 +30,7 @@ def test_a_host_sees_four_tools_instead_of_every_skill(here: Place, era: str) ->
     assert [tool.name for tool in tools if tool.annotations and not tool.annotations.read_only_hint] == ["run_skill"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("message", "skill"), [("please review this code", "code-review"), ("帮我审查一下代码", "code-review")]
 )
@@ -60,6 +63,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.wide
 def test_what_cannot_be_done_is_one_typed_error(here: Place) -> None:
     async def run(client: Any) -> list[tuple[str, dict[str, Any], str]]:
         found = []
@@ -72,6 +76,7 @@ def test_what_cannot_be_done_is_one_typed_error(here: Place) -> None:
     assert hosted(here, run) == list(WRONG)
 
 
+@pytest.mark.wide
 def test_a_skills_text_comes_with_the_digest_of_its_files(here: Place) -> None:
     here.write({".claude/skills/boat-songs/SKILL.md": skill_text("boat-songs", "Writes songs about boats")})
     accept(here.root, "boat-songs")
@@ -90,6 +95,7 @@ def test_the_text_of_a_skill_that_merely_lies_in_the_project_is_given_to_no_othe
     assert failed and "navigator skill trust boat-songs" in str(told) and "Do it." not in str(told)
 
 
+@pytest.mark.wide
 def test_a_skill_that_models_may_not_call_is_not_there_for_them(here: Place) -> None:
     text = skill_text("boat-songs", "Writes songs about boats", "disable-model-invocation: true\n")
     here.write({".claude/skills/boat-songs/SKILL.md": text})
@@ -161,6 +167,7 @@ SMUGGLED = (
 )
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1", "X-43")
 @pytest.mark.parametrize("args", SMUGGLED)
 def test_arguments_of_a_host_are_no_instructions(here: Place, args: str) -> None:

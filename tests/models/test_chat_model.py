@@ -18,6 +18,8 @@ from navigator_kernel.errors import KernelError, ModelFailed, NotFound, TimedOut
 from navigator_kernel.language.model_failure import failure_text
 from navigator_kernel.values.chat import Asked, ChatMessage, Completion, ToolSpec
 
+pytestmark = pytest.mark.sample(1)
+
 KEY = "sk-made-up-key-0123456789"
 LIMITS = Models(retries=2, connect=1.0, first=1.5, idle=1.0)  # a busy machine answers late, too
 SLACK = 3.0  # seconds beyond a limit

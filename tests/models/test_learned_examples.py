@@ -13,6 +13,8 @@ from cli.support import Place, place_in
 from models.wire_server import Said, WireServer, serving
 from navigator_kernel.routing.skill_writer import EXAMPLES, parsed
 
+pytestmark = pytest.mark.sample(2)
+
 SKILL = (
     "---\nname: kiln-log\ndescription: Keeps the firing log of a kiln.\n---\n\n# Kiln log\n\nWrite each firing down.\n"
 )

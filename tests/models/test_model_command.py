@@ -12,6 +12,8 @@ import pytest
 from cli.support import SOURCE, Done, Place, place_in
 from models.wire_server import WireServer, serving
 
+pytestmark = pytest.mark.sample(1)
+
 KEY = "sk-made-up-key-0123456789"
 
 
@@ -99,6 +101,7 @@ def test_an_alias_stands_for_a_model(here: Place, mine: Path, server: WireServer
     assert (row["role"], row["model"]) == ("alias quick", "there:well")
 
 
+@pytest.mark.wide
 def test_a_key_of_the_keyring_is_used_and_never_shown(here: Place, mine: Path, server: WireServer, ring: Path) -> None:
     def run(*words: str, stdin: str = "") -> Done:
         """With the keyring of this test on Python's path."""

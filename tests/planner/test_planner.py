@@ -152,6 +152,7 @@ def test_many_at_once_lose_nothing(planner: Planner) -> None:
     assert len(do(planner, "task_list", limit=200)) == 40
 
 
+@pytest.mark.wide
 @both()
 @pytest.mark.usefixtures("planner")
 def test_processes_that_begin_at_once_all_get_in(tmp_path: Path) -> None:

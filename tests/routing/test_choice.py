@@ -8,6 +8,8 @@ import pytest
 
 from navigator_kernel.values.route import Direct, NeedClarification, Script, Skills
 
+pytestmark = pytest.mark.sample(1)
+
 
 def test_there_are_two_hundred_others(crowd: Any) -> None:
     assert len(crowd.catalogue.list_resources()) >= 204

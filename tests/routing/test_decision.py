@@ -14,6 +14,8 @@ from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.model import OFFERED
 from routing.semantic import entries
 
+pytestmark = pytest.mark.sample(2)
+
 
 def over(folder: Path, encoder: UseEncoder | None, *held: Entry) -> SemanticRanker:
     meaning = SemanticRanker(RoutingIndex(folder / "index", FolderWriter([folder]), encoder))

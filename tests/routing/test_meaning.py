@@ -23,6 +23,8 @@ from navigator_kernel.values.route import Boldness, Retrieval
 from routing.place import Routing, routing_at, write_skills
 from routing.semantic import TOLD, entries
 
+pytestmark = pytest.mark.sample(1)
+
 
 @pytest.fixture
 def meaning(tmp_path: Path, encoder: Encoder) -> SemanticRanker:

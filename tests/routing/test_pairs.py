@@ -81,6 +81,7 @@ def test_no_skill_was_told_a_request() -> None:
     assert [text for pair in PAIRS for text in pair[1:] if runs(text) & told] == []
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("INT-1", "INT-9", "RTE-38")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_skill_that_is_meant_comes_first_nine_times_in_ten(missed: dict[str, list[Missed]], language: str) -> None:

@@ -23,7 +23,7 @@ from person_state import state_of
 from routing.place import write_skills
 from routing.serving import LIMIT, Serving, answering, begun_processes, heard, place_of_socket, serving, until
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.sample(1)]
 
 NOBODY = 65534
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
@@ -70,6 +70,7 @@ def test_the_answer_is_what_route_prints(here: Place, served: Serving, monkeypat
     assert [served.asked(text) for text in texts] == [here.json("route", text) for text in texts]
 
 
+@pytest.mark.wide
 def test_names_of_files_start_where_the_one_who_asks_is(here: Place, served: Serving) -> None:
     below = here.root / "below"
     below.mkdir()
@@ -170,6 +171,7 @@ def test_a_value_that_does_not_fit_is_an_error(served: Serving, given: dict[str,
     assert json.loads(served.said(request(served.root, **given)))["error"]["code"] == "usage"
 
 
+@pytest.mark.wide
 def test_who_says_nothing_is_dropped_while_others_are_answered(served: Serving) -> None:
     with served.link() as silent, served.link() as slow:
         slow.sendall(b'{"v": 1')
@@ -185,6 +187,7 @@ def test_several_are_answered_at_once(served: Serving) -> None:
     assert found == ["tea-maker", "sock-finder"] * 10
 
 
+@pytest.mark.wide
 def test_it_ends_when_nobody_asks(here: Place) -> None:
     with serving(here.root, idle=1) as found:
         assert found.ended() == 0
@@ -198,11 +201,13 @@ def test_told_to_end_it_takes_its_socket_with_it(served: Serving, number: signal
     assert not served.path.exists()
 
 
+@pytest.mark.wide
 def test_it_ends_when_its_socket_is_gone(served: Serving) -> None:
     served.path.unlink()
     assert served.ended() == 0
 
 
+@pytest.mark.wide
 def test_it_ends_when_its_socket_is_anothers_and_leaves_that_alone(served: Serving) -> None:
     served.path.rename(served.path.with_name("aside"))
     served.path.write_text("another's")
@@ -215,6 +220,7 @@ def test_a_second_one_for_the_project_is_busy(here: Place, served: Serving) -> N
     assert served.asked("brew green tea")["entity"] == "tea-maker"
 
 
+@pytest.mark.wide
 def test_of_two_that_start_at_once_one_serves(here: Place) -> None:
     words = (*MODULE, "route", "--serve")
     both = [subprocess.Popen(words, cwd=here.root, env=environment(), stderr=subprocess.DEVNULL) for _ in range(2)]
@@ -228,6 +234,7 @@ def test_of_two_that_start_at_once_one_serves(here: Place) -> None:
             process.wait()
 
 
+@pytest.mark.wide
 def test_the_socket_of_a_killed_one_is_taken_over(here: Place, served: Serving) -> None:
     served.process.kill()
     served.ended()

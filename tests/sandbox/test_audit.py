@@ -23,7 +23,7 @@ from navigator_kernel.config.settings import user_state
 from person_state import state_of
 from skill_repositories import make_repo
 
-pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
+pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(1)]
 
 LONG = st.text(max_size=20).map(lambda text: text * 4_000) | st.text(max_size=40) | st.integers()
 FACTS = st.dictionaries(
@@ -209,6 +209,7 @@ def test_a_head_that_is_one_line_behind_is_what_a_killed_process_leaves(here: Pl
     assert len(audit.entries()) == len(lines) + 2
 
 
+@pytest.mark.wide
 def test_a_process_killed_again_and_again_leaves_a_whole_record(here: Place) -> None:
     code = "from navigator_kernel.bootstrap.parts import open_audit; from pathlib import Path; import sys\n"
     code += "audit = open_audit(Path(sys.argv[1]))\nprint(flush=True)\nwhile True: audit.record('wrote', path='a')"
@@ -258,6 +259,7 @@ def test_a_line_without_a_code_is_not_believed(here: Place) -> None:
     assert here.run("log").code == 6
 
 
+@pytest.mark.wide
 @given(facts=FACTS)
 @settings(max_examples=60, deadline=None)
 def test_every_entry_fits_its_line_and_names_who_and_what(facts: dict[str, Any]) -> None:

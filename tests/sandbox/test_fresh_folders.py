@@ -14,7 +14,7 @@ import pytest
 from cli.support import SOURCE, Place, below, place_in, type_a
 from sandbox.world import use
 
-pytestmark = pytest.mark.requirement("X-43", "SAF-2")
+pytestmark = [pytest.mark.requirement("X-43", "SAF-2"), pytest.mark.sample(1)]
 
 
 @pytest.fixture(params=["bubblewrap", pytest.param("landlock", marks=pytest.mark.ci)], autouse=True)
@@ -164,6 +164,7 @@ def test_whatever_a_run_leaves_its_end_is_on_record_and_it_can_be_cleared(tmp_pa
     assert place.run("chat", stdin="/quit\n").code == 0
 
 
+@pytest.mark.wide
 def test_files_without_a_name_count_while_they_are_open(tmp_path: Path) -> None:
     place = place_in(tmp_path)
     code = """import os, time

@@ -13,7 +13,7 @@ import pytest
 from cli.support import Place, below, place_in, type_a
 from skill_repositories import commit, make_repo, skill_text
 
-pytestmark = pytest.mark.requirement("SAF-1", "SAF-8")
+pytestmark = [pytest.mark.requirement("SAF-1", "SAF-8"), pytest.mark.sample(1)]
 
 SAYS = "print('ran')\n"
 REACHES = """import sys, urllib.request

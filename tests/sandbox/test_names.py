@@ -15,7 +15,7 @@ from cli.support import Place, below, place_in, type_a
 from person_state import state_of
 from skill_repositories import make_repo
 
-pytestmark = pytest.mark.requirement("SAF-1", "SAF-2")
+pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(2)]
 
 FORGED = "[State Update]"
 NAMES = "import json, os, sys\nfor name in json.load(open(os.environ['SKILL_ROOT'] + '/names.json')):\n"

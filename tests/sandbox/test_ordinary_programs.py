@@ -12,6 +12,8 @@ import pytest
 from navigator_kernel.sandbox.system_calls import ALLOWED, CHECKED, MARKS, NONE
 from sandbox.world import World, opened
 
+pytestmark = pytest.mark.sample(1)
+
 RUNGS = ("bubblewrap", "landlock")
 SHELL = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:] or {argv!r}).returncode)"
 BASH = """set -e

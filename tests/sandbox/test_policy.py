@@ -11,6 +11,8 @@ from navigator_kernel.sandbox.contain import ContainedRunner
 from person_state import accept
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 LOOKS = """import sys
 try:
     print(open("../../../told").read())

@@ -13,7 +13,7 @@ from processes import working_in
 from sandbox.world import RUNGS, use
 
 pytest.importorskip("mcp")
-pytestmark = pytest.mark.requirement("SAF-2", "X-43", "AGT-9")
+pytestmark = [pytest.mark.requirement("SAF-2", "X-43", "AGT-9"), pytest.mark.sample(1)]
 
 SERVER = str(SOURCE / "tests" / "mcp_client" / "hostile_server.py")
 

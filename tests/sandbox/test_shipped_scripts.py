@@ -10,7 +10,7 @@ import pytest
 from cli.support import SOURCE, Done, Place, below, type_a
 from sandbox.world import RUNGS, use
 
-pytestmark = pytest.mark.requirement("X-43", "SAF-1", "SAF-6")
+pytestmark = [pytest.mark.requirement("X-43", "SAF-1", "SAF-6"), pytest.mark.sample(1)]
 
 STEAL = """import os, pathlib
 for place in ({home!r}, os.environ.get("HOME", "/nonexistent")):
@@ -126,6 +126,7 @@ print("planted", home)
 """
 
 
+@pytest.mark.wide
 def test_what_a_step_plants_in_its_home_does_not_reach_the_next_steps_doctor(contained: Clone) -> None:
     files = below(".claude/skills/plant", type_a("plant", PLANT.format(steal=contained.steal)))
     contained.place.write(files)

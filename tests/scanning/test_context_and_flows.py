@@ -76,6 +76,7 @@ def test_a_value_is_followed_from_where_it_is_read_to_what_is_done_with_it(path:
     assert (code, "error") in told(text, path)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize(
     ("path", "before"),

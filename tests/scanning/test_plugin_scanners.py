@@ -18,6 +18,8 @@ from navigator_kernel.bootstrap import scanners
 from navigator_kernel.cli.main import run
 from skill_repositories import skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 install = packages.install
 
 SCANNER = """
@@ -195,6 +197,7 @@ def test_a_skill_that_was_not_scanned_is_installed_as_such(scanner: Any, said: A
     assert said("info", "guide")["receipt"]["verdict"] == "not_scanned"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("before", "verdict"), [("pass", "not_scanned"), ("os.closerange(0, 64)", "ok")], ids=["talks", "silent"]
 )

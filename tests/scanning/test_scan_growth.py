@@ -13,6 +13,8 @@ from navigator_kernel.skills.scan.finding import MOST as MOST_FINDINGS
 from navigator_kernel.skills.scan.rule import Rule, rules
 from scanning.test_content_rules import EXAMPLES
 
+pytestmark = pytest.mark.sample(1)
+
 SHORT, SMALL, LARGE = 10_000, 25_000, 100_000  # characters of text that is made to be slow
 SLOWER, NOISE = 8, 0.02  # how many times slower four times as much may be; seconds that are not a measure
 TRIES = 3  # other work on the machine makes a single measure wrong now and then

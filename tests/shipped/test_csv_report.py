@@ -13,6 +13,8 @@ import pytest
 
 from shipped.place import ESCAPES, Place
 
+pytestmark = pytest.mark.sample(2)
+
 WORDS = ("Bonn", "Kiel", "北京", "a,b", 'say "so"', "two\nlines", "x|y", "")
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from shipped.place import Place
 
+pytestmark = pytest.mark.sample(1)
+
 ENDINGS = (".py", ".PY", ".md", ".tar.gz", "", ".图")
 
 

@@ -16,6 +16,8 @@ import pytest
 from shipped.place import ESCAPES, Place
 from skill_repositories import git, snapshot
 
+pytestmark = pytest.mark.sample(1)
+
 AUTHORS = ("Ada Lovelace", "张衡", "Grace O'Hopper", "bot[1]")
 FILES = ("a.py", "src/深/b c.rs", "docs/\nodd.md", "z\t.txt", "src/a.py")
 START = datetime(2024, 1, 15, tzinfo=UTC)

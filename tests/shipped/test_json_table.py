@@ -11,6 +11,8 @@ import pytest
 
 from shipped.place import ESCAPES, Place
 
+pytestmark = pytest.mark.sample(1)
+
 TEXTS = (
     "Ada",
     "张衡",

@@ -13,6 +13,8 @@ import pytest
 
 from shipped.place import ESCAPES, Place, script_of
 
+pytestmark = pytest.mark.sample(1)
+
 LEVELS = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 MESSAGES: dict[str, Callable[[random.Random], str]] = {
     "user <n> logged in": lambda dice: f"user {dice.randint(1, 10**9)} logged in",

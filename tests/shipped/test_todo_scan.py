@@ -9,6 +9,8 @@ import pytest
 
 from shipped.place import ESCAPES, Place
 
+pytestmark = pytest.mark.sample(1)
+
 TAGS = ("TODO", "FIXME", "XXX", "HACK", "待办")
 FORMS = (
     "# {tag}: {text}",

@@ -16,6 +16,8 @@ from routing.distractors import write_distractors
 from routing.place import Routing, routing_at
 from shipped.place import NAMES
 
+pytestmark = pytest.mark.sample(1)
+
 ROWS = [
     (name, row)
     for name in NAMES
@@ -70,6 +72,7 @@ def test_every_message_goes_where_its_eval_says(where: str, request: pytest.Fixt
     assert len(strays) <= 0.04 * len(UNWANTED), strays
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-38", "RTE-37")
 @pytest.mark.parametrize("left", ["", "Skill"])
 def test_without_their_descriptions_skills_are_found_less_surely(

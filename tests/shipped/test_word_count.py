@@ -9,6 +9,8 @@ import pytest
 
 from shipped.place import Place
 
+pytestmark = pytest.mark.sample(2)
+
 WORDS = ("be", "Not", "don't", "well-known", "naïve", "42", "Ünïcödé")
 HAN = "天地玄黄宇宙洪荒"
 BETWEEN = (" ", ", ", "\n", " — ", "_", "...")

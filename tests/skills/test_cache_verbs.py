@@ -14,6 +14,8 @@ from navigator_kernel.cli.main import run
 from navigator_kernel.errors import UsageProblem
 from skill_repositories import make_repo, skill_text, snapshot
 
+pytestmark = pytest.mark.sample(2)
+
 PAGE = """\
 # Skills mapping
 

@@ -12,6 +12,8 @@ from navigator_kernel.errors import Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.catalog.digest import folder_digest
 from skill_repositories import commit, make_repo, skill_text, snapshot
 
+pytestmark = pytest.mark.sample(1)
+
 FILES = {
     "skills/alpha/SKILL.md": skill_text("alpha"),
     "skills/alpha/scripts/run.sh": "#!/bin/sh\necho hi\n",

@@ -12,6 +12,8 @@ from navigator_kernel.skills.source.found import Found
 from navigator_kernel.skills.source.gate import PlannedFile, admit, unread_links
 from skill_repositories import add_raw, make_repo, skill_text
 
+pytestmark = pytest.mark.sample(1)
+
 ONE = {"solo/SKILL.md": skill_text("solo")}
 
 HOSTILE = {

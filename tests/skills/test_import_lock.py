@@ -12,6 +12,8 @@ from navigator_kernel.errors import Damaged, NotFound
 from navigator_kernel.skills.install.import_lock import foreign_hash
 from skill_repositories import commit, git, make_repo, skill_text, snapshot
 
+pytestmark = pytest.mark.sample(1)
+
 # Written by version 1.5.18 of the package for a repository with these files.
 LOCKED = {
     "skills/alpha/SKILL.md": skill_text("alpha"),

@@ -17,6 +17,8 @@ from navigator_kernel.skills.catalog.digest import folder_digest
 from navigator_kernel.values.resource import Diagnostic
 from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
 
+pytestmark = pytest.mark.sample(1)
+
 TWO = {
     "skills/alpha/SKILL.md": skill_text("alpha", "first of two"),
     "skills/alpha/run.py": "print(1)\n",

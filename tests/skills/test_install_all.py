@@ -13,6 +13,8 @@ from navigator_kernel.errors import Refused, SkillNotFound, UsageProblem
 from navigator_kernel.values.resource import Diagnostic
 from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
 
+pytestmark = pytest.mark.sample(2)
+
 PLUGIN = '{"name": "second", "skills": ["./skills/run"]}'
 
 

@@ -12,6 +12,8 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import Damaged, KernelError
 from skill_repositories import commit, make_repo, skill_text, snapshot
 
+pytestmark = pytest.mark.sample(1)
+
 TWO = {
     "skills/alpha/SKILL.md": skill_text("alpha", "first of two"),
     "skills/alpha/run.py": "print(1)\n",
@@ -141,6 +143,7 @@ project.run("install", source=sys.argv[5], skill=sys.argv[6])
 
 
 #
+@pytest.mark.wide
 def test_two_processes_installing_at_once_both_get_in(project: Any, tmp_path: Path, home: Path) -> None:
     names = [f"skill-{number}" for number in range(6)]
     repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name) for name in names})

@@ -19,6 +19,8 @@ from navigator_kernel.skills.source.remote import SIZE_LIMIT, install_command, o
 from skill_repositories import make_repo, skill_text
 from web_server import KEY_AND_CERTIFICATE
 
+pytestmark = pytest.mark.sample(1)
+
 ENTRIES = [
     {"name": "pdf", "description": "reads files", "repo": "anthropics/skills", "subpath": "document-skills/pdf"},
     {"name": "pdf-tools", "description": "splits", "repo": "https://example.org/tools.git", "tags": ["paper"]},

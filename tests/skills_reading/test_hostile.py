@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.sample(2)
+
 CPU = 2.0  # seconds
 MEMORY = 200 * 1024  # KiB
 READ = """

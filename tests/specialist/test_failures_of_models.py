@@ -14,6 +14,8 @@ from cli.terminals import terminal
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import events, of_phase_two, says, settings
 
+pytestmark = pytest.mark.sample(1)
+
 SONG = "/song-writer a song"
 AGAIN = "hint: send the message again later, or ask another model: navigator model use NAME\n"
 
@@ -101,6 +103,7 @@ def test_every_request_of_a_turn_counts_once_everywhere(here: Place, mine: Path,
     }
 
 
+@pytest.mark.wide
 def test_a_long_wait_ends_the_turn_and_a_short_one_is_announced_on_a_terminal(
     here: Place, mine: Path, server: WireServer
 ) -> None:
@@ -117,6 +120,7 @@ def test_a_long_wait_ends_the_turn_and_a_short_one_is_announced_on_a_terminal(
     assert here.run("replay", run[0]["run"]).code == 0
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-5", "SAF-7")
 def test_an_outage_asks_nothing_and_the_next_message_is_done(here: Place, mine: Path, server: WireServer) -> None:
     asks(mine, server, "failed")
@@ -129,6 +133,7 @@ def test_an_outage_asks_nothing_and_the_next_message_is_done(here: Place, mine: 
     assert (told["report"]["state"], told["report"]["raw"]) == ("success", HELLO.text)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-5", "WFL-7")
 def test_a_step_that_no_model_answered_can_be_tried_again_and_again(
     here: Place, mine: Path, server: WireServer
@@ -155,6 +160,7 @@ def test_a_no_to_a_follow_up_asks_no_model(here: Place, server: WireServer, word
     assert not [line for line in told["sections"]["state_update"] if "follow-ups" in line]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RET-8")
 def test_a_redirected_answer_is_whole_and_alone(here: Place, server: WireServer) -> None:
     long = " ".join(

@@ -21,6 +21,8 @@ from navigator_kernel.values.report import Report
 from navigator_kernel.values.request import Session
 from specialist.turns import of_phase_two, says, song
 
+pytestmark = pytest.mark.sample(1)
+
 RAIN, SUN = Said(text="A song about rain."), Said(text="A song about the sun.")
 
 

@@ -18,6 +18,8 @@ from navigator_kernel.values.chat import Asked, ChatMessage, Completion, Finish,
 from person_state import accept
 from specialist.turns import of_phase_two, says, settings
 
+pytestmark = pytest.mark.sample(1)
+
 GOLDEN = Path(__file__).parent / "golden" / "text_calls.txt"
 MOON = ToolSpec(
     name="look_up",

@@ -237,12 +237,11 @@ def test_there_are_no_sections_where_no_task_ran(result: Any) -> None:  # X-24
 
 
 @pytest.mark.requirement("OUT-4")
-@pytest.mark.parametrize("key", list(SENTENCES))
-def test_no_sentence_is_a_pleasantry(key: str) -> None:
-    text = " ".join(SENTENCES[key]).lower()
-    assert not re.search(
-        r"\b(?:sorry|apolog|thank|happy to|glad|great question|unfortunately)|抱歉|对不起|很高兴|感谢|不好意思", text
+def test_no_sentence_is_a_pleasantry() -> None:
+    pleasant = re.compile(
+        r"\b(?:sorry|apolog|thank|happy to|glad|great question|unfortunately)|抱歉|对不起|很高兴|感谢|不好意思"
     )
+    assert [key for key, said in SENTENCES.items() if pleasant.search(" ".join(said).lower())] == []
 
 
 # The session that follows

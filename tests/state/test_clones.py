@@ -22,7 +22,7 @@ from navigator_kernel.values.request import Session
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 from skill_repositories import commit, git, make_repo, skill_text
 
-pytestmark = pytest.mark.requirement("X-43", "SAF-1")
+pytestmark = [pytest.mark.requirement("X-43", "SAF-1"), pytest.mark.sample(1)]
 
 CANARY = "import pathlib\npathlib.Path('canary').write_text('ran')\nprint('ran')\n"
 TOOL = below(".claude/skills/tool", type_a("tool", CANARY))
@@ -115,6 +115,7 @@ def test_no_command_on_what_a_clone_locks_makes_trust(cloned: Place, source: Pat
     assert cloned.run("ask", "/tool x").code == 9
 
 
+@pytest.mark.wide
 def test_an_update_of_what_the_person_installed_keeps_the_agreement(tmp_path: Path, source: Path) -> None:
     place = Place(root=tmp_path / "own")
     (place.root / ".git").mkdir(parents=True)
@@ -138,6 +139,7 @@ def lie(place: Place, tmp_path: Path) -> None:
     receipt.write_text(json.dumps(body))
 
 
+@pytest.mark.wide
 def test_an_official_origin_that_a_receipt_claims_is_not_shown_as_its_source(victim: Place, tmp_path: Path) -> None:
     lie(victim, tmp_path)
     rows = {one["name"]: one for one in victim.json("skill", "list")["skills"]}
@@ -154,6 +156,7 @@ def test_trust_in_a_skill_whose_receipt_lies_is_bound_to_its_bytes_and_not_to_th
     assert trusted() and not any("anthropics" in subject for subject in trusted())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("more", [("--offline",), ("--offline", "--ref", "{commit}")], ids=["offline", "commit"])
 def test_a_cache_that_a_clone_brings_is_not_taken_for_the_repository(
     victim: Place, tmp_path: Path, source: Path, more: tuple[str, ...]

@@ -43,7 +43,7 @@ from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.standing import skill_subject
 from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
 
-pytestmark = pytest.mark.requirement("X-43", "SAF-1")
+pytestmark = [pytest.mark.requirement("X-43", "SAF-1"), pytest.mark.sample(1)]
 
 CANARY = "import os\nopen(os.environ.get('CANARY', 'canary'), 'w').write('ran')\nprint('ran')\n"
 SKILLS = {
@@ -293,6 +293,7 @@ def check(files: Mapping[str, bytes], empty: Mapping[str, Outcome]) -> None:
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
+@pytest.mark.wide
 @settings(max_examples=40, deadline=None, suppress_health_check=CHECKS)
 @given(files=projects())
 def test_no_file_of_a_project_answers_a_question(empty: dict[str, Outcome], files: dict[str, bytes]) -> None:

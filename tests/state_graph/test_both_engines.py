@@ -15,6 +15,8 @@ from person_state import state_of
 from specialist.turns import of_phase_two
 from state_graph.conftest import ENGINES, Engine, says
 
+pytestmark = pytest.mark.sample(1)
+
 CREATE = Said(calls=[("task_create", json.dumps({"title": "tea", "start_time": "2026-02-01T15:00:00+00:00"}))])
 DELETE = Said(calls=[("task_delete", '{"task_id": 1}')])
 LOOK = Said(text="Let me look. ", calls=[("skill", '{"name": "song-writer"}')])

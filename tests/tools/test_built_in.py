@@ -13,6 +13,8 @@ from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.values.allowed import left_out
 from tools.bench_of_tools import Toolbox, toolbox
 
+pytestmark = pytest.mark.sample(2)
+
 
 @pytest.fixture
 def box(tmp_path: Path) -> Toolbox:

@@ -14,6 +14,8 @@ from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
 from tools.fetched import Fetched
 from web_server import Pages, Reply
 
+pytestmark = pytest.mark.sample(2)
+
 
 @pytest.mark.requirement("SAF-2")
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ from navigator_kernel.values.chat import ToolCall
 from tools.fetched import PAGE, Fetched, project
 from web_server import Pages, Reply, pages
 
+pytestmark = pytest.mark.sample(2)
+
 TEXT = """# Boats
 
 A boat floats.

@@ -22,6 +22,8 @@ from sandbox.world import RUNGS, use
 from specialist.at_work import Table
 from tools.bench_of_tools import Toolbox, toolbox
 
+pytestmark = pytest.mark.sample(1)
+
 SKILL = ".claude/skills/painter"
 OTHER = ".claude/skills/other"
 SECRET = "made-up-secret-0123456789"

@@ -12,6 +12,8 @@ import pytest
 
 from tools.bench_of_tools import Toolbox, toolbox
 
+pytestmark = pytest.mark.sample(1)
+
 RACING: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("read", {"file_path": "turn/file"}),
     ("write", {"file_path": "turn/file", "content": "mine"}),
@@ -28,6 +30,7 @@ while True:
 """
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-2", "SAF-8")
 @pytest.mark.parametrize("what", ["turn", "turn/file"])
 def test_a_link_that_takes_the_place_of_a_folder_or_a_file_at_any_moment_leads_nowhere(

@@ -10,6 +10,8 @@ import pytest
 from tools.bench_of_tools import Toolbox, toolbox
 from tools.picture_files import gif, jpeg, pdf, png, webp
 
+pytestmark = pytest.mark.sample(2)
+
 PICTURES = {
     "boat.png": (png(), "image/png"),
     "boat.jpg": (jpeg(), "image/jpeg"),

@@ -11,6 +11,8 @@ import pytest
 
 from processes import working_in
 
+pytestmark = pytest.mark.sample(1)
+
 
 def pid_in(root: Path) -> int | None:
     """The process that the dozing skill wrote down, once it has begun."""

@@ -14,6 +14,8 @@ from navigator_kernel.values.mcp import McpServer
 from navigator_kernel.values.request import Session, Sticky
 from turns.conftest import Talk, Talker, put
 
+pytestmark = pytest.mark.sample(1)
+
 SERVER = Path(__file__).parents[1] / "agents" / "mcp_server.py"
 FLAKY = """import pathlib, sys
 pathlib.Path("tried").write_text("x")

@@ -16,6 +16,8 @@ from navigator_kernel.values.packet import packet_from
 from navigator_kernel.values.report import STATES
 from turns.test_golden import TURNS
 
+pytestmark = pytest.mark.sample(6)
+
 
 @pytest.mark.requirement("EVT-1")
 def test_the_documented_events_exist_by_name() -> None:

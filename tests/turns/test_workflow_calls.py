@@ -11,6 +11,8 @@ from navigator_kernel.errors import Damaged, NotLoadable, Refused, UsageProblem
 from turns.conftest import Talk
 from workflows.project import SLEEP, packets, project_in, put_skill, talk_in, workflow_file
 
+pytestmark = pytest.mark.sample(1)
+
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

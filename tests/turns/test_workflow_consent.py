@@ -13,6 +13,8 @@ from skill_repositories import make_repo
 from turns.conftest import Talk
 from workflows.project import SKILLS, packets, project_in, put_skill, talk_in, workflow_file
 
+pytestmark = pytest.mark.sample(1)
+
 TWO = "run shout-loud on @notes.txt and then count the terms in it"
 
 

@@ -12,6 +12,8 @@ from navigator_kernel.workflows.store import stored_names
 from turns.conftest import Talk
 from workflows.project import FILE, TEXT, packets, project_in, put_skill, talk_in, workflow_file
 
+pytestmark = pytest.mark.sample(1)
+
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -12,6 +12,8 @@ from navigator_kernel.workflows.store import stored_names
 from turns.conftest import Talk
 from workflows.project import SKILLS, packets, project_in, put_skill, talk_in
 
+pytestmark = pytest.mark.sample(1)
+
 TWO = "run shout-loud on @notes.txt and then count the terms in it"
 TWO_ZH = "用 shout-loud 处理 @notes.txt，然后统计结果的词条数"
 NAME = "shout-loud-then-count-terms"

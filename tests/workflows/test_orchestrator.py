@@ -16,6 +16,8 @@ from navigator_kernel.workflows.orchestrator import COMMAND, answer, is_orchestr
 from turns.conftest import Talk
 from workflows.project import packets, project_in, put_skill, talk_in
 
+pytestmark = pytest.mark.sample(1)
+
 NEED = "run shout-loud on @notes.txt and then count the terms in it"
 NEED_ZH = "用 shout-loud 处理 @notes.txt，然后统计结果的词条数"
 PROMPT = """\

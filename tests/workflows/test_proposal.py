@@ -12,6 +12,8 @@ from navigator_kernel.workflows.planning import LIMIT, PlanProposal
 from routing.place import Routing, write_skills
 from workflows.proposals import bound, place_at, plan, proposed, steps
 
+pytestmark = pytest.mark.sample(2)
+
 TWO = "run sum-column on @data.csv and then draw a chart"
 TWO_ZH = "用 sum-column 处理 @data.csv，然后画一张图表"
 BY_NAME = ("polish-manuscript", "Does a thing")

@@ -12,6 +12,8 @@ from navigator_kernel.workflows.planning import PlanProposal
 from routing.place import Routing
 from workflows.proposals import bound, place_at, plan, proposed, question, steps
 
+pytestmark = pytest.mark.sample(2)
+
 GAP = "run sum-column on @data.csv, then list the zibs, then draw a chart"
 GAP_ZH = "用 sum-column 处理 @data.csv，然后列出张三，最后画一张图表"
 SCOPE = "scope: installed skills; docs/skills-mapping.md has more"

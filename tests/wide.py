@@ -1,0 +1,48 @@
+"""A pytest plugin: which tests `make test` leaves to `.ci/run`, because others already check the same fact.
+
+`@pytest.mark.wide` marks a test, `@pytest.mark.sample(3)` all but three cases of a test, spread over its cases; on a file
+(`pytestmark`) each counts for every test of the file. `.ci/run` runs them as both users: they have the mark `ci` as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+ELSEWHERE = frozenset({"ci", "slow", "bench", "local_llm"})  # `make test` runs none of these anyway
+STEP = 0.618034  # the golden ratio: parts of it lie evenly between 0 and 1, and in step with no order of cases
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses by the marks
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    mine = [item for item in items if not ELSEWHERE & {mark.name for mark in item.iter_markers()}]
+    for item in [*(item for item in mine if item.get_closest_marker("wide")), *_left_out(mine)]:
+        item.add_marker("wide")
+        item.add_marker("ci")
+
+
+def _left_out(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """The cases beyond the sample of each test that has one."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for found in cases.values():
+        mark = found[0].get_closest_marker("sample")
+        assert mark is not None
+        kept = sample(len(found), *mark.args)
+        yield from (item for at, item in enumerate(found) if at not in kept)
+
+
+def sample(length: int, size: int) -> set[int]:
+    """`size` places of a sequence of that length, the first among them, or all places."""
+    if size >= length:
+        return set(range(length))
+    places: list[int] = []
+    number = 0
+    while len(places) < size:
+        place = int(length * (number * STEP % 1))
+        places += [] if place in places else [place]
+        number += 1
+    return set(places)
