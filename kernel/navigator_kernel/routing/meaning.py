@@ -35,6 +35,7 @@ SAID = 0.7  # nearness to an example from which a message is as good as given by
 SAME = 0.95  # from which it is the example, whose skill is wanted then
 PLAIN = range(2, 9)  # terms that say something, for which words alone may make sure
 SURE = 0.97  # what a plain name counts for: the fit has no messages of that kind
+KNOWN = 0.75  # share of a message's words that some skill has, for words alone to decide
 CLEAR = 4.0  # log-odds from which nothing else comes near
 _NAMES = lazy_compile(r"(?<![\w./@-])/?([A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)+)(?![\w/-]|\.\w)", re.ASCII)
 _AGAINST = lazy_compile(
@@ -146,7 +147,7 @@ class SemanticRanker(Struct):
         said, meaning = self._ranker.said(clean(text)), self.index.encoder is not None
         if meaning and said.length in PLAIN and not said.asks:
             words = self._weighed(self._ranker, said, meaning=False)
-            if words is not None and words.first >= SURE:
+            if words is not None and words.first >= SURE and _says_most(words.found, said):
                 return _banded(words, self.boldness, k)
         found = self._weighed(self._ranker, said, meaning=meaning)
         return _NOTHING if found is None else _banded(found, self.boldness, k)
@@ -281,6 +282,12 @@ def leads(first: ScoredCandidate, second: ScoredCandidate) -> bool:
         return True
     far = abs(first.numbers[_TEXT] - second.numbers[_TEXT]) >= NAMES_APART
     return far or any(abs(first.numbers[at] - second.numbers[at]) >= TWIN for at in _WORDS)
+
+
+def _says_most(found: Sequence[ScoredCandidate], said: Query) -> bool:
+    """Whether words alone may decide: most words of the message are a skill's, or the first one is named in full. A
+    word that no skill has hardly counts for words, and may be what the message is about: `link me to a good song`."""
+    return said.known >= KNOWN or _named_in_full(found, said.text) is not None
 
 
 def _is_plain(first: ScoredCandidate, known: Mapping[str, float], length: int) -> bool:

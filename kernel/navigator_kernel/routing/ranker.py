@@ -70,7 +70,8 @@ class ScoredCandidate(Struct, frozen=True):
 
 class Query(Struct, frozen=True):
     """A message as rows are measured against it: how many terms of it say something, its stems, rarest first, each with
-    a word that has it, and the rows that were found by them, in every field and in the body alone."""
+    a word that has it, and the rows that were found by them, in every field and in the body alone. `known` is the
+    share of its words that some skill has."""
 
     text: str
     length: int
@@ -78,6 +79,7 @@ class Query(Struct, frozen=True):
     words: Mapping[str, str]
     by_words: Mapping[int, float]
     by_body: Mapping[int, float]
+    known: float
 
     @property
     def asks(self) -> bool:
@@ -109,7 +111,9 @@ class Ranker:
         asked = QueryFeatures(weights, mass + more or 1.0, gram_hashes(text[:2_000]))
         search = self._view.words.search
         by_words, by_body = search(shares, SEARCHED, SCORED), search(shares, {"body": 1.0}, SCORED)
-        return Query(text, len(content), asked, {stem: words[stem] for stem in rarest}, dict(by_words), dict(by_body))
+        kept = {stem: words[stem] for stem in rarest}
+        share = len(known) / max(len(words), 1)
+        return Query(text, len(content), asked, kept, dict(by_words), dict(by_body), share)
 
     def _alike(self, text: str, stems: Sequence[str]) -> tuple[dict[str, float], float]:
         """What each term counts for: 1 for `stems`, ALIKE for those that the glossary has for a phrase of `text`, and
