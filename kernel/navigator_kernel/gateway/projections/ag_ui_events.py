@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 from navigator_kernel.events import (
     ApprovalRequested,
+    ApprovalResolved,
     ClarificationAsked,
     Event,
     Progress,
@@ -102,6 +103,7 @@ class AgUiRun:
             ToolCallCompleted: self._call_completed,
             SkillActivated: self._activity,
             ApprovalRequested: self._approval,
+            ApprovalResolved: self._resolved,
             Usage: self._count,
             RunCompleted: self._completed,
             RunError: self._broken,
@@ -207,6 +209,12 @@ class AgUiRun:
         self._asked = body
         return iter(())
 
+    def _resolved(self, _: Event, body: ApprovalResolved, name: str) -> Iterator[Sent]:
+        """A call that the person declined has a result, too."""
+        if self._waiting is not None and not body.granted:
+            yield _result(self._waiting.id, name, say("tool.declined", self._language, tool=self._waiting.tool))
+            self._waiting = None
+
     def _count(self, _: Event, body: Usage, _name: str) -> Iterator[Sent]:
         none: Sent = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0, "cachedInputTokens": 0}
         held = self._usage.setdefault(body.model, _model(body.model) | none)
@@ -218,7 +226,7 @@ class AgUiRun:
 
     def _completed(self, event: Event, body: RunCompleted, _: str) -> Iterator[Sent]:
         """A run whose report says error has failed, whatever it said about it."""
-        yield from self._closed(event.run)
+        yield from self._closed()
         if body.state in FAILED:
             yield from self._failed(body.summary, body.state)
             return
@@ -230,20 +238,16 @@ class AgUiRun:
     def _broken(self, _: Event, body: RunError, _name: str) -> Iterator[Sent]:
         yield from self._failed(str(body.error.get("msg", "")), str(body.error.get("type", "")))
 
-    def _cancelled(self, event: Event, body: RunCancelled, _: str) -> Iterator[Sent]:
+    def _cancelled(self, _: Event, body: RunCancelled, _name: str) -> Iterator[Sent]:
         """Stopped, which is not a failure; before 1.0 there was no other word for it."""
         if not self._thread.speaks:
             yield from self._failed(body.reason, "cancelled")
             return
-        yield from self._closed(event.run)
+        yield from self._closed()
         yield self._finished({"type": "cancelled"})
 
-    def _closed(self, run: str) -> Iterator[Sent]:
-        """The ends of all that is open: a call that was declined has a result, too."""
-        if self._waiting is not None:
-            text = say("tool.declined", self._language, tool=self._waiting.tool)
-            yield _result(self._waiting.id, f"{run}:declined", text)
-            self._waiting = None
+    def _closed(self) -> Iterator[Sent]:
+        """The ends of the steps that are open."""
         for step in reversed(self._steps.values()):
             if step.agent and self._thread.speaks:
                 yield {"type": "SUBAGENT_ERROR", "subagentRunId": step.agent, "message": "stopped", "code": "stopped"}
