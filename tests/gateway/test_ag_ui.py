@@ -152,8 +152,7 @@ def test_an_answer_to_nothing_does_not_keep_a_message_from_its_turn(served: Serv
 
 
 def test_clients_before_1_0_are_sent_what_they_know(served: Served, model: WireServer) -> None:
-    body = asked("/song-writer the moon")
-    del body["protocolVersion"]
+    body = {**asked("/song-writer the moon"), "protocolVersion": None, "resume": None}
     held = turn(served, model, body)
     in_order(held)
     assert not [kind for kind in kinds(held) if kind.startswith("SUBAGENT")] and "subagentRunId" not in str(held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 import time
@@ -190,3 +191,18 @@ def test_a_refusal_reaches_the_client_with_its_status(npm: Path, served: Served,
     held = Client(npm, served, "read")
     with pytest.raises(AssertionError, match="HTTP 403"):
         held("say", messages=["hello"])
+
+
+def test_the_lines_of_the_guide_do_what_they_say(npm: Path, served: Served, model: WireServer) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "http.md"
+    lines = guide.read_text("utf-8").partition("title=agent.mjs\n")[2].partition("```")[0]
+    (npm / "agent.mjs").write_text(lines.replace("http://127.0.0.1:8766", served.url))
+    made = turn(served, model, "/task_manager create it", calls("task_create", title="old"), Said(text="done"))
+    task = json.loads(of_kind(made, "TOOL_CALL_RESULT")[0]["content"])["id"]
+    model.requests.clear()
+    says(model, calls("task_delete", task_id=task), Said(text="deleted"))
+    env = {**os.environ, "TOKEN": served.tokens["admin"]}
+    argv = ["node", "agent.mjs"]
+    done = subprocess.run(argv, cwd=npm, env=env, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "task_delete" in done.stdout and done.stdout.endswith("deleted")

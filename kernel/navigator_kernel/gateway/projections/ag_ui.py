@@ -51,7 +51,7 @@ async def run_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
 
 
 async def connect_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
-    """The thread again, for a client that lost its stream or opens it anew: its messages, then the run that is under
+    """The thread again, for a client that lost its stream or opens it again: its messages, then the run that is under
     way, to its end, or the last one. Nothing where there is none."""
     asked: RunAgentInput = call.body
     name = gateway.session_id(call.caller, asked.thread_id)
@@ -60,14 +60,14 @@ async def connect_agent(gateway: Gateway, call: Call) -> EventStreamResponse:
     if not run:
         return EventStreamResponse(_sent(()))
     history = await asyncio.to_thread(_messages, gateway, name, run)
-    thread = Thread(id=asked.thread_id, run=asked.run_id, speaks=asked.protocol_version, history=history)
+    thread = Thread(id=asked.thread_id, run=asked.run_id, speaks=asked.protocol_version or "", history=history)
     return EventStreamResponse(_pieces(gateway.runs.feeds.follow(run), thread), ((b"x-run-id", run.encode()),))
 
 
 async def _answer(gateway: Gateway, caller: Caller, asked: RunAgentInput, waits: WaitingApproval | None) -> Run | None:
     """The run that goes on with the answer to what waits; None where there is no such answer. An answer to anything
     else is passed over, as the protocol says. 403 for a yes of a token that may not approve."""
-    entry = next((one for one in asked.resume if waits and one.interrupt_id == waits.id), None)
+    entry = next((one for one in asked.resume or () if waits and one.interrupt_id == waits.id), None)
     if entry is None:
         return None
     answer = answer_of(entry)
@@ -93,8 +93,8 @@ def _thread(asked: RunAgentInput, *, is_resumed: bool) -> Thread:
     return Thread(
         id=asked.thread_id,
         run=asked.run_id,
-        parent=asked.parent_run_id,
-        speaks=asked.protocol_version,
+        parent=asked.parent_run_id or "",
+        speaks=asked.protocol_version or "",
         waiting=unanswered_call(asked) if is_resumed else None,
     )
 

@@ -34,8 +34,8 @@ class InputMessage(Struct, frozen=True, rename="camel"):
     id: str
     role: str
     content: Any = None
-    tool_calls: Sequence[CalledTool] = ()
-    tool_call_id: str = ""
+    tool_calls: Sequence[CalledTool] | None = None
+    tool_call_id: str | None = None
 
 
 class ResumeEntry(Struct, frozen=True, rename="camel"):
@@ -49,14 +49,15 @@ class ResumeEntry(Struct, frozen=True, rename="camel"):
 
 class RunAgentInput(Struct, frozen=True, rename="camel", kw_only=True):
     """`threadId` is a session of the token. The last message is what the person says, unless `resume` answers an
-    interrupt. `state`, `tools`, `context` and `forwardedProps` are accepted and not used."""
+    interrupt. `state`, `tools`, `context` and `forwardedProps` are accepted and not used. Null is taken for absent, as
+    clients before 1.0 send it."""
 
     thread_id: Name
     run_id: Name
     messages: Sequence[InputMessage]
-    protocol_version: str = ""
-    parent_run_id: str = ""
-    resume: Sequence[ResumeEntry] = ()
+    protocol_version: str | None = None
+    parent_run_id: str | None = None
+    resume: Sequence[ResumeEntry] | None = None
     state: Any = None
     tools: Any = None
     context: Any = None
@@ -79,7 +80,7 @@ def message_of(asked: RunAgentInput) -> str:
 def unanswered_call(asked: RunAgentInput) -> UnansweredCall | None:
     """The last tool call, where it has no result yet: the one that waited for an approval."""
     answered = {message.tool_call_id for message in asked.messages if message.role == "tool"}
-    calls = [call for message in asked.messages for call in message.tool_calls]
+    calls = [call for message in asked.messages for call in message.tool_calls or ()]
     if not calls or calls[-1].id in answered:
         return None
     return UnansweredCall(calls[-1].id, calls[-1].function.name)
