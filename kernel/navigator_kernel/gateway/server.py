@@ -18,6 +18,7 @@ from navigator_kernel.gateway.access import Access, Buckets
 from navigator_kernel.gateway.api import chat, runs, sessions, skills, status, workflows
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
 from navigator_kernel.gateway.problems import ProblemResponse
+from navigator_kernel.gateway.projections import ag_ui
 
 if TYPE_CHECKING:
     import socket
@@ -38,6 +39,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     *skills.ENDPOINTS,
     *workflows.ENDPOINTS,
     *status.ENDPOINTS,
+    *ag_ui.ENDPOINTS,
 )
 
 

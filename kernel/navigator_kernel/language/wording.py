@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from navigator_kernel.language.model_wording import OF_MODELS
+from navigator_kernel.language.page_wording import OF_PAGES
 from navigator_kernel.language.skill_wording import OF_SKILLS
 from navigator_kernel.text import Language
 from navigator_kernel.values.route import RouteDecision
@@ -363,6 +364,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "lifecycle.done": ("{operation} done", "{operation} 完成"),
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
     **OF_SKILLS,
+    **OF_PAGES,
     **OF_MODELS,
 }  # fmt: skip
 

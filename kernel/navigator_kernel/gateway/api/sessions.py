@@ -22,6 +22,7 @@ from navigator_kernel.values.request import Message, Session
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.runs import Run
     from navigator_kernel.gateway.tokens import Caller
 
 REASON = 1_000  # characters
@@ -133,15 +134,19 @@ async def answer_approval(gateway: Gateway, call: Call) -> StartedRun:
     wanted = call.path["approval"]
     if call.body.answer == "always":
         raise Refused("a lasting approval is given at the terminal", hint=_HERE)
-    name, text = wanted.rpartition(":")[0], _ANSWERS[call.body.answer]
-    shown = gateway.session_name(call.caller, name)
-    if shown is None:
-        raise _gone(wanted)
-    if call.body.answer == "no" and call.body.reason:
-        text = f"e {call.body.reason}"
-    run = gateway.runs.start(name, lambda turns: _answered(turns, name, wanted, text))
+    run = await begin_answer(gateway, call.caller, wanted, call.body.answer, call.body.reason)
+    return StartedRun(run=run.id, session=gateway.session_name(call.caller, run.session) or "")
+
+
+async def begin_answer(gateway: Gateway, caller: Caller, approval: str, answer: str, reason: str = "") -> Run:
+    """The run that goes on with the answer, once its first event is there. NotFound as above."""
+    name = approval.rpartition(":")[0]
+    if gateway.session_name(caller, name) is None:
+        raise _gone(approval)
+    text = f"e {reason}" if answer == "no" and reason else _ANSWERS[answer]
+    run = gateway.runs.start(name, lambda turns: _answered(turns, name, approval, text))
     await run.begun()
-    return StartedRun(run=run.id, session=shown)
+    return run
 
 
 def _answered(turns: Turns, name: str, wanted: str, text: str) -> tuple[Message, Session]:
@@ -160,6 +165,16 @@ def _answered(turns: Turns, name: str, wanted: str, text: str) -> tuple[Message,
     if resumed.approved is None and not resumed.declined:
         raise _gone(wanted)
     return message, session
+
+
+def waiting_in(gateway: Gateway, caller: Caller, session: str) -> WaitingApproval | None:
+    """What the session that `caller` calls so waits for now; None for nothing, and where its time is over."""
+    try:
+        held = gateway.sessions.load(gateway.session_id(caller, session))
+        found = _approval(gateway, held, session)
+    except NotFound:
+        return None
+    return found if found.expires > SystemClock().now() else None
 
 
 def _waiting(gateway: Gateway, caller: Caller) -> list[WaitingApproval]:

@@ -1,0 +1,1 @@
+"""The event stream in the words of other protocols; each client speaks one of them."""
