@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import CheckConstraint, DateTime, ForeignKey, Identity, LargeBinary, String, Text, TypeDecorator
@@ -42,6 +42,8 @@ class Project(Base):
 
 
 class Task(Base):
+    """`updated_at` is its version: what was changed meanwhile is neither changed nor deleted (StaleDataError)."""
+
     __tablename__ = "tasks"
     __table_args__ = (CheckConstraint("priority BETWEEN 1 AND 5", name="priority_1_to_5"),)
 
@@ -54,9 +56,9 @@ class Task(Base):
     start_time: Mapped[datetime | None] = mapped_column(Moment)
     end_time: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, default=lambda: datetime.now(UTC))
-    updated_at: Mapped[datetime] = mapped_column(
-        Moment, default=lambda: datetime.now(UTC), onupdate=lambda: datetime.now(UTC)
-    )
+    updated_at: Mapped[datetime] = mapped_column(Moment)
+
+    __mapper_args__ = {"version_id_col": updated_at, "version_id_generator": lambda before: _later(before)}
 
 
 class Note(Base):
@@ -79,3 +81,9 @@ class NoteLink(Base):
     source_id: Mapped[int] = mapped_column(ForeignKey("notes.id"))
     target_id: Mapped[int] = mapped_column(ForeignKey("notes.id"))
     relation: Mapped[str] = mapped_column(String(100), default="related")
+
+
+def _later(before: datetime | None) -> datetime:
+    """The time, and in any case a later one than `before`."""
+    now = datetime.now(UTC)
+    return now if before is None else max(now, before + timedelta(microseconds=1))
