@@ -15,8 +15,9 @@ from starlette.middleware import Middleware
 from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import Access, Buckets
-from navigator_kernel.gateway.api import chat, runs, sessions
+from navigator_kernel.gateway.api import chat, notes, projects, runs, sessions, tasks
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
+from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.problems import ProblemResponse
 
 if TYPE_CHECKING:
@@ -31,7 +32,16 @@ PATIENCE = 10.0  # seconds that turns under way have, when the server ends
 BACKLOG = 2_048
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
-ENDPOINTS: Sequence[Endpoint] = (*chat.ENDPOINTS, *runs.ENDPOINTS, *sessions.ENDPOINTS)
+ENDPOINTS: Sequence[Endpoint] = described(
+    (
+        *chat.ENDPOINTS,
+        *runs.ENDPOINTS,
+        *sessions.ENDPOINTS,
+        *tasks.ENDPOINTS,
+        *notes.ENDPOINTS,
+        *projects.ENDPOINTS,
+    )
+)
 
 
 class _Connection(Connection):

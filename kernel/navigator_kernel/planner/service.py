@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.orm.exc import StaleDataError
 
+from navigator_kernel.planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
 from navigator_kernel.planner.schemas import (
     NoteCreate,
     NoteLinkCreate,
@@ -26,18 +27,6 @@ from navigator_kernel.planner.schemas import (
 from navigator_kernel.planner.tables import DEFAULT_PROJECT, Note, NoteLink, Project, Task
 
 NEAR = 2000  # notes that a search looks at, the newest
-
-
-class NoSuchEntry(ValueError):
-    """What was asked for by its number is not there."""
-
-
-class ChangedMeanwhile(ValueError):
-    """Somebody else changed the same entry at the same time; nothing was written."""
-
-
-class DefaultProject(ValueError):
-    """The default project cannot be deleted."""
 
 
 class TaskPlace(NamedTuple):
@@ -67,7 +56,7 @@ def task_page(db: Session, wanted: TaskList, after: TaskPlace | None) -> tuple[l
     return held, None if last is None else TaskPlace(last.start_time, last.priority, last.id)
 
 
-def _tasks(wanted: TaskList) -> Select[tuple[Task]]:
+def _tasks(wanted: TaskList) -> Select[Any]:
     query = select(Task)
     if wanted.status is not None:
         query = query.where(Task.status == wanted.status)
@@ -163,10 +152,10 @@ def project_delete(db: Session, project_id: int) -> None:
         db.flush()
 
 
-def note_list(db: Session, before: int | None, limit: int) -> list[Note]:
-    """Those with a smaller number than `before`, newest first."""
+def note_list(db: Session, before: int | None, limit: int) -> list[dict[str, Any]]:
+    """Those with a smaller number than `before`, newest first, each with the beginning of its content."""
     query = select(Note) if before is None else select(Note).where(Note.id < before)
-    return list(db.scalars(query.order_by(Note.id.desc()).limit(limit)))
+    return [_beginning(note) for note in db.scalars(query.order_by(Note.id.desc()).limit(limit))]
 
 
 def note_get(db: Session, note_id: int) -> dict[str, Any]:
@@ -194,11 +183,7 @@ class Notes(Struct, frozen=True):
         notes = list(db.scalars(select(Note).order_by(Note.id.desc()).limit(NEAR)))
         scored = self._by_meaning(notes, wanted.query) or [(_by_words(note, wanted.query), note) for note in notes]
         best = sorted(scored, key=lambda one: (-one[0], one[1].id))[: wanted.limit]
-        return [
-            {"id": note.id, "title": note.title, "content": note.content[:500], "score": round(score, 3)}
-            for score, note in best
-            if score > 0
-        ]
+        return [{**_beginning(note), "score": round(score, 3)} for score, note in best if score > 0]
 
     def link(self, db: Session, link: NoteLinkCreate) -> NoteLink:
         if link.source_id == link.target_id:
@@ -229,6 +214,10 @@ class Notes(Struct, frozen=True):
         rows = encoder.encode([f"{note.title}\n{note.content}" for note in notes], "document")
         for note, row in zip(notes, rows, strict=True):
             note.encoder, note.vector = encoder.id, row.astype("float32").tobytes()
+
+
+def _beginning(note: Note) -> dict[str, Any]:
+    return {"id": note.id, "title": note.title, "content": note.content[:500]}
 
 
 def _by_words(note: Note, query: str) -> float:

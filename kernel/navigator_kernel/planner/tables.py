@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import CheckConstraint, DateTime, ForeignKey, Identity, LargeBinary, String, Text, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -58,7 +58,10 @@ class Task(Base):
     created_at: Mapped[datetime] = mapped_column(Moment, default=lambda: datetime.now(UTC))
     updated_at: Mapped[datetime] = mapped_column(Moment)
 
-    __mapper_args__ = {"version_id_col": updated_at, "version_id_generator": lambda before: _later(before)}
+    __mapper_args__: ClassVar[Any] = {
+        "version_id_col": updated_at,
+        "version_id_generator": lambda before: _later(before),
+    }
 
 
 class Note(Base):
