@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import CheckConstraint, DateTime, ForeignKey, Identity, LargeBinary, String, Text, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -26,6 +26,16 @@ class Moment(TypeDecorator[datetime]):
 
     def process_result_value(self, value: datetime | None, _dialect: Any) -> datetime | None:
         return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _later(before: datetime | None) -> datetime:
+    """The time, and in any case a later one than `before`."""
+    now = datetime.now(UTC)
+    return now if before is None else max(now, before + timedelta(microseconds=1))
+
+
+def _versioned(column: Any) -> dict[str, Any]:
+    return {"version_id_col": column, "version_id_generator": _later}
 
 
 class Base(DeclarativeBase):
@@ -58,10 +68,7 @@ class Task(Base):
     created_at: Mapped[datetime] = mapped_column(Moment, default=lambda: datetime.now(UTC))
     updated_at: Mapped[datetime] = mapped_column(Moment)
 
-    __mapper_args__: ClassVar[Any] = {
-        "version_id_col": updated_at,
-        "version_id_generator": lambda before: _later(before),
-    }
+    __mapper_args__ = _versioned(updated_at)
 
 
 class Note(Base):
@@ -84,9 +91,3 @@ class NoteLink(Base):
     source_id: Mapped[int] = mapped_column(ForeignKey("notes.id"))
     target_id: Mapped[int] = mapped_column(ForeignKey("notes.id"))
     relation: Mapped[str] = mapped_column(String(100), default="related")
-
-
-def _later(before: datetime | None) -> datetime:
-    """The time, and in any case a later one than `before`."""
-    now = datetime.now(UTC)
-    return now if before is None else max(now, before + timedelta(microseconds=1))
