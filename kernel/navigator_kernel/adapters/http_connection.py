@@ -36,6 +36,8 @@ class Connection(H11Protocol):
         if self._part == "":
             self._wait_for("header")
         super().data_received(data)
+        if self.cycle is not None and self.cycle.response_complete and self.cycle.more_body:
+            self.transport.close()  # it was answered before its end, which is not read
         self._wait_for(self._missing())
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -16,9 +16,9 @@ from navigator_kernel.bootstrap.tapes import keep_tape
 from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import Busy, NotFound, UsageProblem
 from navigator_kernel.stages.resume import is_interrupted, resume
-from navigator_kernel.text import lazy_compile
+from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.turn import run_turn
-from navigator_kernel.values.request import Session
+from navigator_kernel.values.request import Message, PendingApproval, Session
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.replay.recording import Recorder
     from navigator_kernel.stages.resume import Resumed
     from navigator_kernel.values.reply import Reply
-    from navigator_kernel.values.request import Message, PendingApproval
+    from navigator_kernel.values.workflow import WorkflowRun
 
 RECALLED = 200  # entries of a history that a model may be shown
 LONGEST = 1_000_000  # characters of a message
@@ -56,6 +56,17 @@ class Turns(Struct, frozen=True, kw_only=True):
             session = Session(id=name)
         left = [one for one in self._left() if (one.session, one.turn) == (name, session.turn)]
         return replace(session, approval=left[-1].order) if left else session
+
+    def workflow_answer(self, held: WorkflowRun, subject: str) -> tuple[Message, Session]:
+        """The yes to `subject` of a workflow's run, in the session that it belongs to."""
+        try:
+            session = self.sessions().load(held.session)
+        except NotFound:
+            session = Session(id=held.session)
+        now = self.kernel.clock.now()
+        waiting = PendingApproval(packets=(), subject=subject, asked_at=now, workflow=held.token)
+        said = "是" if language_of(held.plan.description) == "zh" else "yes"
+        return Message(text=said, attended=False), replace(session, approval=waiting, question=None)
 
     def _begun(self, text: str) -> Session | None:
         held = [one for one in self._left() if not one.turn and _is_asked(one.order, text)]

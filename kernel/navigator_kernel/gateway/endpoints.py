@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -86,11 +87,14 @@ def routes_of(endpoints: Sequence[Endpoint], gateway: Gateway) -> list[Route]:
 
 def _dispatcher(endpoints: Mapping[str, Endpoint], gateway: Gateway) -> Callable[[Request], Awaitable[ASGIApp]]:
     async def dispatch(request: Request) -> Any:
-        endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
+        endpoint, began = endpoints["GET" if request.method == "HEAD" else request.method], time.perf_counter()
         try:
-            return _response(endpoint, await endpoint.handler(gateway, await _call(endpoint, request)))
+            answer = _response(endpoint, await endpoint.handler(gateway, await _call(endpoint, request)))
         except Exception as error:  # noqa: BLE001 - every failure is a problem document
-            return problem_of(error)
+            answer = problem_of(error)
+        status = getattr(answer, "status_code", 200)
+        gateway.metrics.note(endpoint.method, endpoint.path, status, time.perf_counter() - began)
+        return answer
 
     return dispatch
 

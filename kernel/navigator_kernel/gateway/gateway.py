@@ -12,6 +12,8 @@ from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.bootstrap.workers import MOST, TurnWorkers
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
+from navigator_kernel.gateway.jobs import Jobs
+from navigator_kernel.gateway.metrics import Metrics
 from navigator_kernel.gateway.runs import Runs
 from navigator_kernel.gateway.tokens import TokenStore
 from navigator_kernel.text import lazy_compile
@@ -38,7 +40,10 @@ class Gateway:
         self.log = open_run_log(root)
         self.ids = TimedIds(self.clock)
         self.runs = Runs(self.workers, self.log, self.ids)
+        self.jobs = Jobs(root, self.ids, self.clock)
+        self.metrics = Metrics()
         self.tokens = open_tokens(root)
+        self.is_warm = False
         self._ping = ping
 
     @property
@@ -65,6 +70,7 @@ class Gateway:
             self.kernel.router.retrieve("which skill is meant", 1)
         except KernelError as error:
             logging.getLogger("navigator").warning("%s", error.message)
+        self.is_warm = True
 
     def session_id(self, caller: Caller, name: str) -> str:
         """The session that `caller` means by `name`: an administrator those of the terminal, another token one of its
@@ -86,6 +92,11 @@ class Gateway:
         if name is None:
             raise NotFound(f"no run is called {run!r}", hint="the list of runs shows yours")
         return name
+
+    async def close(self, patience: float) -> None:
+        """Waits `patience` seconds for turns under way, and for an install that is."""
+        await self.runs.close(patience)
+        await self.jobs.close()
 
     async def pings(self) -> None:
         """Wakes all readers from time to time, until it is cancelled."""

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 PATH = "/openapi.json"
 REFERENCE = "#/components/schemas/{name}"
-EVERY = (400, 413, 421, 500)  # statuses that every endpoint may have
-WITH_TOKEN = (401, 403, 429)
+EVERY = (400, 403, 413, 421, 500)  # statuses that every endpoint may have
+WITH_TOKEN = (401, 429)
 WITH_BODY = (415, 422)
 _PART = lazy_compile(r"\{(\w+)(?::\w+)?\}")
+_LONG_PART = lazy_compile(r"\{(\w+):path\}")
 _ABOUT = (
     "Errors are problem documents (RFC 9457) with a stable `code`. Every request needs a token, "
     "`Authorization: Bearer …`, made by `navigator serve --new-token`; each role may do what those before it may: "
@@ -134,13 +135,15 @@ def _operation(endpoint: Endpoint, schemas: Schemas, endpoints: Sequence[Endpoin
 
 
 def _path(endpoint: Endpoint) -> list[dict[str, Any]]:
-    any_text = {"type": "string", "pattern": "^[^/]+$"}
+    whole = _LONG_PART.findall(endpoint.path)
     return [
         {
             "name": name,
             "in": "path",
             "required": True,
-            "schema": msgspec.json.schema(endpoint.parts[name]) if name in endpoint.parts else any_text,
+            "schema": msgspec.json.schema(endpoint.parts[name])
+            if name in endpoint.parts
+            else {"type": "string", "pattern": "^.+$" if name in whole else "^[^/]+$"},
         }
         for name in _PART.findall(endpoint.path)
     ]

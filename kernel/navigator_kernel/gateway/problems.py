@@ -93,7 +93,8 @@ class ProblemResponse(Response):
         if hint:
             body["hint"] = escape_controls(clean(hint))
         more = {key: value for key, value in (facts or {}).items() if key not in body}
-        super().__init__(msgspec.json.encode({**body, **more}, enc_hook=str), status, headers=dict(headers or {}))
+        self.document = {**body, **more}
+        super().__init__(msgspec.json.encode(self.document, enc_hook=str), status, headers=dict(headers or {}))
 
 
 def problem_of(error: Exception) -> ProblemResponse:

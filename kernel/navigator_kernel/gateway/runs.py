@@ -55,6 +55,7 @@ class Runs:
         self._active: dict[str, Run] = {}
         self._busy: dict[str, str] = {}
         self.is_closing = False
+        self.ended: dict[str, int] = {}
 
     def start(self, session: str | None, asked: Asked) -> Run:
         """Takes a turn in `session`, or in one of its own. Busy where one is under way in it, or the server ends."""
@@ -106,6 +107,8 @@ class Runs:
         if run.reply.done():
             return
         error = Busy("the run was stopped before it began") if done.cancelled() else done.exception()
+        state = done.result().report.state if error is None else type(error).__name__
+        self.ended[state] = self.ended.get(state, 0) + 1
         if error is None:
             run.reply.set_result(done.result())
             return

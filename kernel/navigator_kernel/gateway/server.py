@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import Access, Buckets
-from navigator_kernel.gateway.api import chat, notes, projects, runs, sessions, tasks
+from navigator_kernel.gateway.api import chat, notes, projects, runs, sessions, skills, status, tasks, workflows
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
 from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.problems import ProblemResponse
@@ -37,6 +37,9 @@ ENDPOINTS: Sequence[Endpoint] = described(
         *chat.ENDPOINTS,
         *runs.ENDPOINTS,
         *sessions.ENDPOINTS,
+        *skills.ENDPOINTS,
+        *workflows.ENDPOINTS,
+        *status.ENDPOINTS,
         *tasks.ENDPOINTS,
         *notes.ENDPOINTS,
         *projects.ENDPOINTS,
@@ -58,7 +61,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listening in self.servers:
             listening.close()
-        await self._gateway.runs.close(self._patience)
+        await self._gateway.close(self._patience)
         await super().shutdown(sockets)
 
 

@@ -27,7 +27,7 @@ SHOWN = 200  # characters of a message
 
 def open_session(app: App, name: str | None, text: str = "") -> Session:
     """Like `Turns.session`, and tells the person about work of a killed process."""
-    session = _turns(app).session(name, text)
+    session = turns_of(app).session(name, text)
     if is_interrupted(session.approval) and session.approval is not None:
         asked = shorten(escape_controls(session.approval.packets[0].task_spec.intent), SHOWN)
         note(say("notice.interrupted", app.spoken, asked=asked))
@@ -42,14 +42,15 @@ def take_turn(app: App, message: Message, session: Session, listeners: Sequence[
     ended_by: list[str] = []
     agreed = (EDITS,) if app.allow_edits else ()
     when: Keep = "always" if keep else "waiting"
-    turn = _turns(app).take(message, session, listeners, keep=when, agreed=agreed, missed=_missed)
+    turn = turns_of(app).take(message, session, listeners, keep=when, agreed=agreed, missed=_missed)
     try:
         return asyncio.run(_stoppable(turn, ended_by))
     except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted("stopped", hint="nothing is half-written", signal="".join(ended_by)) from error
 
 
-def _turns(app: App) -> Turns:
+def turns_of(app: App) -> Turns:
+    """The turns of this command line."""
     return Turns(kernel=app.kernel, tape=app.tape, sessions=lambda: app.sessions)
 
 

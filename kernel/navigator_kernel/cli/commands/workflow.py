@@ -163,24 +163,10 @@ def abort(app: App, *, token: str, as_json: bool) -> None:
 
 def _agreed(app: App, held: WorkflowRun, subject: str, *, yes: bool, as_json: bool) -> int:
     """Approves `subject` of a run from its session."""
-    from msgspec.structs import replace
+    from navigator_kernel.cli.chat.turns import turns_of
 
-    from navigator_kernel.values.request import PendingApproval, Session
-
-    try:
-        session = app.sessions.load(held.session)
-    except NotFound:
-        session = Session(id=held.session)
-    now = app.kernel.clock.now()
-    waiting = PendingApproval(packets=(), subject=subject, asked_at=now, workflow=held.token)
-    said = "是" if _is_chinese(held) and app.language != "en" else "yes"
-    return _turn(app, said, replace(session, approval=waiting, question=None), yes=yes, as_json=as_json)
-
-
-def _is_chinese(held: WorkflowRun) -> bool:
-    from navigator_kernel.text import language_of
-
-    return language_of(held.plan.description) == "zh"
+    said, session = turns_of(app).workflow_answer(held, subject)
+    return _turn(app, "yes" if app.language == "en" else said.text, session, yes=yes, as_json=as_json)
 
 
 def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int:

@@ -1,0 +1,190 @@
+"""The state of the server and of its project: health, metrics, doctor, MCP servers, usage and routing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
+from starlette.responses import PlainTextResponse
+
+from navigator_kernel import __version__
+from navigator_kernel.errors import KernelError
+from navigator_kernel.events import RunStarted, Usage
+from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+
+if TYPE_CHECKING:
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.tokens import Caller
+
+LOOKED_AT = 5_000  # runs that usage is summed over, the newest
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    status: str
+    version: str
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """`state` is `ok`, `missing` or `damaged`."""
+
+    what: str
+    state: str
+    detail: str
+    remedy: str
+
+
+class Findings(Struct, frozen=True, kw_only=True):
+    findings: list[Finding]
+
+
+class Server(Struct, frozen=True, kw_only=True):
+    """An MCP server of the settings; `approved` says that the person agreed to start it."""
+
+    name: str
+    origin: str
+    approved: bool
+
+
+class Servers(Struct, frozen=True, kw_only=True):
+    servers: list[Server]
+
+
+class ModelUsage(Struct, frozen=True, kw_only=True):
+    """`cost` is in US dollars, None where a price is not known."""
+
+    model: str
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost: float | None
+
+
+class UsageSum(Struct, frozen=True, kw_only=True):
+    """Of the newest `runs` runs."""
+
+    runs: int
+    models: list[ModelUsage]
+
+
+class Routed(Struct, frozen=True, forbid_unknown_fields=True):
+    message: Annotated[str, Meta(min_length=1, max_length=20_000)]
+    k: Annotated[int, Meta(ge=1, le=20)] = 5
+
+
+async def healthz(_gateway: Gateway, _call: Call) -> Health:
+    """The process answers."""
+    return Health(status="ok", version=__version__)
+
+
+async def readyz(gateway: Gateway, _call: Call) -> Answer:
+    """503 while the server ends, or before the skills are read."""
+    ready = gateway.is_warm and not gateway.runs.is_closing
+    held = Health(status="ready" if ready else "not ready", version=__version__)
+    return Answer(value=held, status=200 if ready else 503)
+
+
+async def metrics(gateway: Gateway, _call: Call) -> PlainTextResponse:
+    """In the text format of Prometheus."""
+    return PlainTextResponse(gateway.metrics.text(gateway), media_type=METRICS)
+
+
+async def doctor(gateway: Gateway, _call: Call) -> Findings:
+    """As `navigator doctor`."""
+    from navigator_kernel.bootstrap.health import findings
+
+    found = await asyncio.to_thread(
+        lambda: list(findings(gateway.root, lambda: gateway.settings, lambda: gateway.kernel))
+    )
+    return Findings(findings=[Finding(**one.to_dict()) for one in found])
+
+
+async def list_servers(gateway: Gateway, _call: Call) -> Servers:
+    from navigator_kernel.sandbox.servers import request
+
+    trusted = gateway.kernel.consents.trusted
+    held = [
+        Server(
+            name=name,
+            origin=server.origin,
+            approved=trusted(request(name, server, "", gateway.root).consent),
+        )
+        for name, server in sorted(gateway.settings.servers.items())
+    ]
+    return Servers(servers=held)
+
+
+async def usage(gateway: Gateway, call: Call) -> UsageSum:
+    """What requests to models took, summed over the runs that this token may see."""
+    return await asyncio.to_thread(_usage, gateway, call.caller)
+
+
+async def route(gateway: Gateway, call: Call) -> dict[str, Any]:
+    """The skill that a message would get, without a model and without doing anything."""
+    from navigator_kernel.bootstrap.parts import Routes
+    from navigator_kernel.bootstrap.routed import routed
+
+    kernel = gateway.kernel
+    parts = Routes(catalogue=kernel.catalogue, router=kernel.router, files=kernel.files)
+    found = await asyncio.to_thread(routed, gateway.root, gateway.settings, parts, call.body.message)
+    retrieval = found.intent.retrieval
+    names = retrieval.candidates[: call.body.k] if retrieval else ()
+    candidates = [{"name": one.name, "confidence": round(one.confidence, 4)} for one in names]
+    return {**found.decision.to_dict(), "candidates": candidates}
+
+
+def _usage(gateway: Gateway, caller: Caller) -> UsageSum:
+    held: dict[str, list[Usage]] = defaultdict(list)
+    count = 0
+    for run in gateway.log.runs()[:LOOKED_AT]:
+        try:
+            bodies = [event.body for event in gateway.log.read(run)]
+        except KernelError:
+            continue
+        first = bodies[0] if bodies else None
+        if not isinstance(first, RunStarted) or gateway.session_name(caller, first.session) is None:
+            continue
+        count += 1
+        for body in bodies:
+            if isinstance(body, Usage):
+                held[body.model].append(body)
+    return UsageSum(runs=count, models=[_sum(model, spent) for model, spent in sorted(held.items())])
+
+
+def _sum(model: str, spent: list[Usage]) -> ModelUsage:
+    costs = [one.cost for one in spent]
+    return ModelUsage(
+        model=model,
+        requests=sum(one.requests for one in spent),
+        input_tokens=sum(one.input_tokens for one in spent),
+        output_tokens=sum(one.output_tokens for one in spent),
+        cached_tokens=sum(one.cached_tokens for one in spent),
+        cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )
+
+
+def _get(path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
+    given = {"role": "read", **more}
+    return Endpoint(method="GET", path=path, summary=summary, handler=handler, tag="status", **given)
+
+
+ENDPOINTS = (
+    _get("/healthz", "Say that the process answers", healthz, role=None, answer=Health),
+    _get("/readyz", "Say whether messages are taken", readyz, role=None, answer=Health, errors=(503,)),
+    _get("/metrics", "Metrics for Prometheus", metrics, media="text/plain"),
+    _get("/api/doctor", "Find missing and damaged parts", doctor, answer=Findings),
+    _get("/api/servers", "List MCP servers", list_servers, answer=Servers),
+    _get("/api/usage", "Sum up what models took", usage, role="chat", answer=UsageSum),
+    Endpoint(
+        method="POST",
+        path="/api/route",
+        role="read",
+        summary="Show which skill a message would be routed to",
+        handler=route,
+        tag="status",
+        body=Routed,
+    ),
+)

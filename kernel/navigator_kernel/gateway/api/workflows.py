@@ -1,0 +1,175 @@
+"""Workflows: stored plans, their runs, and how a run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
+
+from navigator_kernel.errors import KernelError, NotFound, Refused
+from navigator_kernel.gateway.api.chat import StartedRun
+from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+from navigator_kernel.values.request import Message
+from navigator_kernel.values.workflow import plan_to_dict
+
+if TYPE_CHECKING:
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.values.workflow import WorkflowRun
+
+OPEN = frozenset({"proposed", "running", "waiting", "stopped"})
+
+
+class StoredWorkflow(Struct, frozen=True, kw_only=True):
+    """`problem` says why a file cannot be used, or is empty."""
+
+    name: str
+    description: str
+    steps: int
+    problem: str
+
+
+class WorkflowRunState(Struct, frozen=True, kw_only=True):
+    token: str
+    session: str
+    name: str
+    state: str
+    done: int
+    steps: int
+    created: str
+    updated: str
+
+
+class Workflows(Struct, frozen=True, kw_only=True):
+    workflows: list[StoredWorkflow]
+    runs: list[WorkflowRunState]
+
+
+class Started(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`arguments` stand for $ARGUMENTS in its steps; `session` is the conversation that the run belongs to."""
+
+    session: str
+    arguments: Annotated[str, Meta(max_length=20_000)] = ""
+
+
+class Resumed(Struct, frozen=True, forbid_unknown_fields=True):
+    """With `repeat` the step that was under way when a process was killed is done again."""
+
+    repeat: bool = False
+
+
+async def list_workflows(gateway: Gateway, call: Call) -> Workflows:
+    return await asyncio.to_thread(_listed, gateway, call)
+
+
+async def read_workflow_run(gateway: Gateway, call: Call) -> dict[str, Any]:
+    """The plan of a run, and each step's tries."""
+    held = await asyncio.to_thread(_mine, gateway, call)
+    tries = [
+        {"step": one.step, "attempt": one.attempt, "started": one.started, "ended": one.ended}
+        | {"state": one.report.state if one.report else "running", "summary": one.report.summary if one.report else ""}
+        for one in held.records
+    ]
+    name = gateway.session_name(call.caller, held.session) or ""
+    state: dict[str, Any] = {"token": held.token, "session": name, "state": held.state}
+    return {**state, "plan": gateway.kernel.redact(plan_to_dict(held.plan)), "tries": gateway.kernel.redact(tries)}
+
+
+async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
+    """Begins a run of a stored workflow: it asks for an approval of its plan first."""
+    session = gateway.session_id(call.caller, call.body.session)
+    text = f"#{call.path['name']} {call.body.arguments}".strip()
+    run = gateway.runs.start(session, lambda turns: (Message(text=text, attended=False), turns.session(session)))
+    await run.begun()
+    return StartedRun(run=run.id, session=call.body.session)
+
+
+async def resume_workflow(gateway: Gateway, call: Call) -> StartedRun:
+    """Goes on with a run from the first step that has not succeeded. 403 where its plan was not agreed to."""
+    held = await asyncio.to_thread(_mine, gateway, call)
+    if held.state == "proposed":
+        raise Refused(f"the plan of {held.token!r} was not agreed to", hint="GET /api/approvals names its approval")
+    subject = "repeat" if call.body.repeat else ""
+    run = gateway.runs.start(held.session, lambda turns: turns.workflow_answer(held, subject))
+    await run.begun()
+    return StartedRun(run=run.id, session=gateway.session_name(call.caller, held.session) or "")
+
+
+async def abort_workflow(gateway: Gateway, call: Call) -> Answer:
+    """Ends a run; the effects of its steps stay."""
+    held = await asyncio.to_thread(_mine, gateway, call)
+    await asyncio.to_thread(_abort, gateway, held.token)
+    return Answer(status=204)
+
+
+def _abort(gateway: Gateway, token: str) -> None:
+    journal = gateway.kernel.journal
+    with journal.hold(token):
+        state = journal.load(token).state
+        if state not in OPEN:
+            raise Refused(f"workflow run {token!r} has ended: {state}", hint="nothing to abort")
+        journal.mark(token, "aborted")
+
+
+def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
+    """NotFound for a run of another token, too."""
+    token = call.path["token"]
+    held = gateway.kernel.journal.load(token)
+    if gateway.session_name(call.caller, held.session) is None:
+        raise NotFound(f"no run of a workflow is called {token!r}", hint="GET /api/workflows lists yours")
+    return held
+
+
+def _listed(gateway: Gateway, call: Call) -> Workflows:
+    from navigator_kernel.workflows.store import load_stored, stored_names
+
+    files = []
+    for name in stored_names(gateway.kernel):
+        try:
+            plan = load_stored(name, gateway.kernel)
+            held = StoredWorkflow(name=name, description=plan.description, steps=len(plan.steps), problem="")
+        except KernelError as error:
+            held = StoredWorkflow(name=name, description="", steps=0, problem=error.message)
+        files.append(held)
+    held_runs = [(run, gateway.session_name(call.caller, run.session)) for run in gateway.kernel.journal.listed()]
+    runs = [_state(run, session) for run, session in held_runs if session is not None]
+    return Workflows(workflows=files, runs=runs)
+
+
+def _state(run: WorkflowRun, session: str) -> WorkflowRunState:
+    return WorkflowRunState(
+        token=run.token,
+        session=session,
+        name=run.plan.name,
+        state=run.state,
+        done=run.done,
+        steps=len(run.plan.steps),
+        created=run.created,
+        updated=run.updated,
+    )
+
+
+def _of(method: str, path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
+    given = {"role": "chat", **more}
+    return Endpoint(method=method, path=path, summary=summary, handler=handler, tag="workflows", **given)
+
+
+_RUN: dict[str, Any] = {"answer": StartedRun, "status": 202, "errors": (404, 409)}
+_ENDED: dict[str, Any] = {"status": 204, "errors": (404, 409)}
+
+ENDPOINTS = (
+    _of("GET", "/api/workflows", "List stored workflows and their runs", list_workflows, answer=Workflows),
+    _of("POST", "/api/workflows/{name}/runs", "Run a workflow", start_workflow, body=Started, **_RUN),
+    _of("GET", "/api/workflow-runs/{token}", "Look at a run of a workflow", read_workflow_run, errors=(404,)),
+    _of(
+        "POST",
+        "/api/workflow-runs/{token}/resume",
+        "Go on with a run of a workflow",
+        resume_workflow,
+        body=Resumed,
+        **{**_RUN, "role": "approve"},
+    ),
+    _of(
+        "DELETE", "/api/workflow-runs/{token}", "End a run of a workflow", abort_workflow, status=204, errors=(404, 409)
+    ),
+)

@@ -1,0 +1,100 @@
+"""Long work that no run is: installs and updates, one at a time, each followed by its number."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.errors import KernelError, NotFound
+from navigator_kernel.gateway.problems import problem_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from navigator_kernel.ports import Clock, Ids
+
+KEPT = 100  # jobs that have ended and can still be asked for
+
+
+class Job(Struct, kw_only=True):
+    """`state` is `waiting`, `running`, `done` or `failed`; `done` of `all` skills were looked at. `result` is the
+    document of the command, `problem` what went wrong (RFC 9457)."""
+
+    id: str
+    operation: str
+    owner: str
+    started: str
+    state: str = "waiting"
+    done: int = 0
+    all: int = 0
+    result: Mapping[str, Any] | None = None
+    problem: Mapping[str, Any] | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Jobs:
+    """Kept in memory: a change that a killed process leaves is finished by the next command (LIF-5)."""
+
+    def __init__(self, root: Path, ids: Ids, clock: Clock) -> None:
+        self._root, self._ids, self._clock = root, ids, clock
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="navigator-job")
+        self._jobs: dict[str, Job] = {}
+
+    def start(self, owner: str, operation: str, params: Mapping[str, Any]) -> Job:
+        """Carries out a skill command when those before it have ended."""
+        job = Job(id=self._ids.new(), operation=operation, owner=owner, started=self._clock.now())
+        self._jobs[job.id] = job
+        for old in [one.id for one in self._jobs.values() if one.ended.is_set()][:-KEPT]:
+            del self._jobs[old]
+        loop = asyncio.get_running_loop()
+        self._pool.submit(self._work, job, dict(params), loop)
+        return job
+
+    def find(self, owner: str, name: str) -> Job:
+        """NotFound for a job of another token, too."""
+        held = self._jobs.get(name)
+        if held is None or held.owner != owner:
+            raise NotFound(f"no job is called {name!r}", hint="jobs are forgotten when the server ends")
+        return held
+
+    def all(self, owner: str) -> list[Job]:
+        """Newest first."""
+        return [job for job in reversed(self._jobs.values()) if job.owner == owner]
+
+    async def close(self) -> None:
+        """Waits for the job that is under way; those that wait are not begun."""
+        await asyncio.to_thread(partial(self._pool.shutdown, wait=True, cancel_futures=True))
+
+    def _work(self, job: Job, params: dict[str, Any], loop: asyncio.AbstractEventLoop) -> None:
+        job.state = "running"
+        try:
+            job.result, job.state = perform(self._root, job.operation, params, partial(_told, job)), "done"
+        except Exception as error:
+            if not isinstance(error, KernelError):
+                logging.getLogger("navigator").error("job %s failed", job.id, exc_info=error)
+            job.problem, job.state = problem_of(error).document, "failed"
+        try:
+            loop.call_soon_threadsafe(job.ended.set)
+        except RuntimeError:  # the server has ended
+            return
+
+
+def perform(
+    root: Path, operation: str, params: Mapping[str, Any], progress: Callable[[int, int], object] | None = None
+) -> Mapping[str, Any]:
+    """The answer of a skill command. It blocks."""
+    lifecycle = open_lifecycle(root)
+    if progress is not None:
+        lifecycle.doors = lifecycle.doors._replace(progress=progress)
+    return lifecycle.perform(operation, params)
+
+
+def _told(job: Job, done: int, of: int) -> None:
+    job.done, job.all = done, of

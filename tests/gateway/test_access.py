@@ -1,0 +1,223 @@
+"""Hostile and mistaken requests: each gets its status and a typed problem document, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from gateway.served import Person, Served
+from models.wire_server import HELLO, WireServer
+from specialist.turns import says
+
+CHAT = "/api/chat/s"
+HI = b'{"message": "hi"}'
+JSON = {"content-type": "application/json"}
+
+
+class Case(NamedTuple):
+    """What is sent, and the status that it gets. `token` is a role, or the text of a token."""
+
+    name: str
+    status: int
+    method: str = "GET"
+    path: str = "/api/sessions"
+    token: str = "admin"
+    headers: Sequence[tuple[str, str]] = ()
+    body: bytes = b""
+
+
+def post(name: str, status: int, body: bytes = HI, path: str = CHAT, **given: Any) -> Case:
+    headers = given.pop("headers", [*JSON.items()])
+    return Case(name, status, "POST", path, headers=headers, body=body, **given)
+
+
+def with_header(name: str, value: str) -> list[tuple[str, str]]:
+    return [*JSON.items(), (name, value)]
+
+
+CASES = (
+    Case("no token", 401, token=""),
+    Case("an empty token", 401, token="Bearer "),
+    Case("a wrong token", 401, token="Bearer nav_t00000000_wrong"),
+    Case("a token without its secret", 401, token="Bearer {id}"),
+    Case("a token with another secret", 401, token="Bearer nav_{id}_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"),
+    Case("a token in the wrong scheme", 401, token="Basic {text}"),
+    Case("a token without a scheme", 401, token="{text}"),
+    Case("a token in the query", 400, path="/api/sessions?token={text}"),
+    Case("an expired token", 401, token="expired"),
+    Case("a revoked token", 401, token="revoked"),
+    Case("another host", 421, headers=[("host", "evil.example")]),
+    Case("another host with our port", 421, headers=[("host", "evil.example:{port}")]),
+    Case("our host with another port", 421, headers=[("host", "127.0.0.1:1")]),
+    Case("a host with our name as a part", 421, headers=[("host", "127.0.0.1:{port}.evil.example")]),
+    Case("an empty host", 421, headers=[("host", "")]),
+    post("a foreign origin", 403, headers=with_header("origin", "http://evil.example")),
+    post("the null origin", 403, headers=with_header("origin", "null")),
+    post("an empty origin", 403, headers=with_header("origin", "")),
+    post("our host's other port as origin", 403, headers=with_header("origin", "http://127.0.0.1:1")),
+    Case("a foreign origin that only reads", 403, headers=[("origin", "http://evil.example")]),
+    post("a page of another site", 403, headers=with_header("sec-fetch-site", "cross-site")),
+    post("a form", 415, headers=[("content-type", "application/x-www-form-urlencoded")], body=b"message=hi"),
+    post("plain text", 415, headers=[("content-type", "text/plain")]),
+    post("no media type", 415, headers=[]),
+    post("no body", 400, body=b""),
+    post("a body that is not JSON", 400, body=b"{"),
+    post("a body that is not UTF-8", 400, body=b'{"message": "\xff\xfe"}'),
+    post("half a surrogate pair", 400, body=b'{"message": "\\ud800"}'),
+    post("a list", 422, body=b"[]"),
+    post("null", 422, body=b"null"),
+    post("a number as message", 422, body=b'{"message": 1}'),
+    post("no message", 422, body=b"{}"),
+    post("an empty message", 422, body=b'{"message": ""}'),
+    post("a blank message", 400, body=b'{"message": "  "}'),
+    post("an unknown field", 422, body=b'{"message": "hi", "consent": true}'),
+    post("another language", 422, body=b'{"message": "hi", "language": "xx"}'),
+    post("very deep JSON", 422, body=b'{"message": ' + b"[" * 100_000),
+    post("a message that is too long", 422, body=json.dumps({"message": "a" * 1_000_001}).encode()),
+    post("a body that says it is too long", 413, headers=with_header("content-length", "104857600")),
+    post("a body of a length that is not a number", 400, headers=with_header("content-length", "-1")),
+    post("a session with a path", 404, path="/api/chat/../../etc"),
+    post("a session with an encoded path", 404, path="/api/chat/..%2f..%2fetc"),
+    post("a session that begins with a point", 400, path="/api/chat/.hidden"),
+    post("a session with a control character", 400, path="/api/chat/a%00b"),
+    post("a session with a line end", 400, path="/api/chat/a%0d%0ab"),
+    post("a session that is too long", 400, path=f"/api/chat/{'a' * 65}"),
+    post("a chat by a token that only reads", 403, token="read"),
+    Case("sessions by a token that only reads", 403, token="read"),
+    post("an install by a token that may not", 403, b'{"source": "a/b", "all": true}', "/api/skills/install", token="approve"),
+    post("trust", 403, b'{"name": "pdf"}', "/api/skills/trust"),
+    post("an install that accepts a finding", 422, b'{"source": "a/b", "all": true, "accept": ["x"]}', "/api/skills/install"),
+    post("a lasting approval", 403, b'{"answer": "always"}', "/api/approvals/s:0"),
+    post("an approval that does not wait", 404, b'{"answer": "yes"}', "/api/approvals/s:000000000000000000000000"),
+    post("an approval without its answer", 422, b"{}", "/api/approvals/s:0"),
+    Case("a run with a path", 404, path="/api/runs/..%2f..%2fsessions/events"),
+    Case("a run that is not there", 404, path="/api/runs/20260101-000000000-abcdef"),
+    Case("a run in capital letters", 404, path="/api/runs/ABC"),
+    Case("a skill with a path", 404, path="/api/skills/../../etc/passwd"),
+    Case("a job of nobody", 404, path="/api/jobs/x"),
+    Case("a workflow's run with a path", 404, path="/api/workflow-runs/..%2f..%2fx"),
+    Case("a cursor of another list", 400, path="/api/runs?cursor=%21%21"),
+    Case("a limit that is too high", 400, path="/api/runs?limit=100000"),
+    Case("a parameter that is not there", 400, path="/api/runs?root=/etc"),
+    Case("a parameter given twice", 400, path="/api/runs?limit=1&limit=2"),
+    Case("an address that is not there", 404, path="/etc/passwd"),
+    Case("another method", 405, "PUT", CHAT),
+    Case("TRACE", 405, "TRACE", CHAT),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def secrets(person: Person, served: Served) -> dict[str, str]:
+    """The tokens by role, an expired and a revoked one."""
+    gone = person.json("serve", "--new-token")
+    person.json("serve", "--revoke", gone["id"])
+    old = person.json("serve", "--new-token")
+    file = next(_state(person).rglob("gateway-tokens.json"))
+    file.write_text(file.read_text().replace(old["expires"], "2026-01-01T00:00:00.000Z"))
+    return {**served.tokens, "expired": old["token"], "revoked": gone["token"]}
+
+
+def _state(person: Person) -> Path:
+    return Path(person.env["XDG_STATE_HOME"])
+
+
+def exchanged(url: str, data: bytes) -> tuple[int, dict[str, str], bytes]:
+    """The answer to bytes that no client library would send."""
+    place = urlsplit(url)
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=20) as held:
+        held.sendall(data)
+        answer = b""
+        with suppress(ConnectionResetError):
+            while part := held.recv(65_536):
+                answer += part
+    head, _, body = answer.partition(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines[1:])
+    return int(lines[0].split()[1]), headers, body
+
+
+def request(case: Case, url: str, secrets: dict[str, str]) -> bytes:
+    place = urlsplit(url)
+    text = secrets.get(case.token, secrets["admin"])
+    facts = {"text": text, "id": text.split("_")[1], "port": str(place.port)}
+    said = f"Bearer {text}" if case.token in secrets else case.token.format(**facts)
+    held = [("host", place.netloc), ("connection", "close"), *([("authorization", said)] if said else [])]
+    own = [(name, value.format(**facts)) for name, value in case.headers]
+    names = {name for name, _ in own}
+    held = [*(one for one in held if one[0] not in names), *own]
+    if case.body and "content-length" not in names:
+        held.append(("content-length", str(len(case.body))))
+    head = "\r\n".join([f"{case.method} {case.path.format(**facts)} HTTP/1.1", *(f"{n}: {v}" for n, v in held)])
+    return head.encode() + b"\r\n\r\n" + case.body
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_hostile_request_gets_a_problem_document(
+    case: Case, served: Served, person: Person, secrets: dict[str, str], model: WireServer
+) -> None:
+    says(model, HELLO)
+    before = {name: data for name, data in person.here.files().items() if name.startswith("mybox/")}
+    status, headers, body = exchanged(served.url, request(case, served.url, secrets))
+    assert status == case.status, body
+    if headers.get("content-type") != "text/plain; charset=utf-8":  # the parser of HTTP itself says no
+        held = json.loads(body)
+        assert headers["content-type"] == "application/problem+json"
+        assert held["status"] == status and held["type"] == f"urn:navigator:problem:{held['code']}" and held["detail"]
+    assert {name: data for name, data in person.here.files().items() if name.startswith("mybox/")} == before
+    assert model.requests == []
+
+
+def test_five_thousand_headers_are_refused(served: Served) -> None:
+    lines = "".join(f"x-{number}: {'a' * 100}\r\n" for number in range(5_000))
+    place = urlsplit(served.url)
+    head = f"GET /healthz HTTP/1.1\r\nhost: {place.netloc}\r\n"
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=20) as held:
+        held.sendall(f"{head}{lines}\r\n".encode())
+        answer = held.recv(65_536)
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))
+
+
+def test_a_hundred_megabytes_are_not_read(served: Served) -> None:
+    place, begun = urlsplit(served.url), time.monotonic()
+    head = f"POST {CHAT} HTTP/1.1\r\nhost: {place.netloc}\r\nauthorization: Bearer {served.tokens['admin']}\r\n"
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=20) as held:
+        held.sendall(f"{head}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n".encode())
+        sent, chunk = 0, b"10000\r\n" + b"a" * 65_536 + b"\r\n"
+        with suppress(OSError):
+            for _ in range(1_600):
+                held.sendall(chunk)
+                sent += len(chunk)
+    assert sent < 80_000_000 and time.monotonic() - begun < 20
+
+
+def test_no_token_is_in_a_log_or_a_file(served: Served, person: Person, secrets: dict[str, str]) -> None:
+    served.chat("/song-writer the moon", "logged")
+    texts = [path.read_bytes() for path in _state(person).rglob("*") if path.is_file()]
+    texts += list(person.here.files().values())
+    for token in secrets.values():
+        secret = token.split("_", 2)[2].encode()
+        assert not any(secret in text for text in texts)
+
+
+def test_too_many_requests_of_one_token_are_told_to_wait() -> None:
+    from navigator_kernel.gateway.access import Buckets
+
+    now = [0.0]
+    held = Buckets(rate=2.0, burst=3.0, clock=lambda: now[0])
+    assert [held.wait("a") for _ in range(3)] == [0.0, 0.0, 0.0]
+    assert held.wait("a") == pytest.approx(0.5) and held.wait("b") == 0.0
+    now[0] = 0.5
+    assert held.wait("a") == 0.0
+
+
+def test_another_address_needs_tls_or_an_explicit_word(person: Person) -> None:
+    done = person.here.run("serve", "--host", "0.0.0.0", env=person.env)
+    assert done.code == 2 and "TLS" in done.err
