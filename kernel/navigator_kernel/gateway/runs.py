@@ -15,6 +15,7 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
 from navigator_kernel.events import RunStarted
 from navigator_kernel.gateway.feeds import Feed, Feeds
+from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.stages.resume import resume
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ class Runs:
     def start(self, session: str | None, asked: Asked) -> Run:
         """Takes a turn in `session`, or in one of its own. Busy where one is under way in it, or the server ends."""
         if self.is_closing:
-            raise Busy("the server is about to end", hint="send the message again in a moment")
+            headers = {"Retry-After": "5"}
+            raise HttpProblem(503, "ending", "the server is about to end", hint="send it again", headers=headers)
         if session is not None and session in self._busy:
             raise Busy(
                 f"session {session!r} is busy with run {self._busy[session]}", hint="wait for its end, or stop it"
