@@ -134,7 +134,9 @@ def test_a_change_of_nothing_is_refused(served: Served) -> None:
         for changes in ({}, {"title": None}):
             answer = client.patch(place, json={"changes": changes})
             assert answer.status_code == 422 and "changes" in answer.json()["detail"]
-        client.patch(place, json={"changes": {"start_time": "9999-12-31T00:00:00Z", "end_time": "9999-12-31T20:00:00Z"}})
+        client.patch(
+            place, json={"changes": {"start_time": "9999-12-31T00:00:00Z", "end_time": "9999-12-31T20:00:00Z"}}
+        )
         assert client.post(f"{place}/snooze", json={"until": "9999-12-31T10:00:00Z"}).status_code == 422
         client.delete(place)
 
@@ -171,7 +173,9 @@ def test_pages_hold_every_task_once_in_the_order_of_time(served: Served) -> None
 def test_a_cursor_stands_where_a_deleted_task_was(served: Served) -> None:
     with served.client() as client:
         garden = project(client)
-        made = [create(client, str(at), start_time=f"2026-11-27T0{at}:00:00Z", project_id=garden)["id"] for at in range(4)]
+        made = [
+            create(client, str(at), start_time=f"2026-11-27T0{at}:00:00Z", project_id=garden)["id"] for at in range(4)
+        ]
         page = client.get("/api/tasks", params={"project_id": garden, "limit": 2}).json()
         client.delete(f"/api/tasks/{made[1]}")
         create(client, "early", start_time="2026-11-26T00:00:00Z", project_id=garden)
@@ -295,7 +299,10 @@ def test_notes_are_found_by_what_they_mean_and_linked(served: Served) -> None:
             assert client.get(made.headers["location"]).json() == made.json()
         found = client.get("/api/notes/search", params={"query": "how do I make bread?"}).json()["notes"]
         assert found[0]["title"] == "Baking" and found[0]["score"] > 0
-        assert client.get("/api/notes/search", params={"query": "怎么划船出海", "limit": 1}).json()["notes"][0]["title"] == "Sailing"
+        assert (
+            client.get("/api/notes/search", params={"query": "怎么划船出海", "limit": 1}).json()["notes"][0]["title"]
+            == "Sailing"
+        )
         link = client.post("/api/links", json={"source_id": ids[0], "target_id": ids[1], "relation": "same week"})
         assert (link.status_code, link.json()["relation"]) == (201, "same week")
         listed = [note["id"] for note in entries(client, "/api/notes", "notes", limit=1)]

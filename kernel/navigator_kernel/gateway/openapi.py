@@ -22,6 +22,16 @@ REFERENCE = "#/components/schemas/{name}"
 EVERY = (400, 403, 413, 421, 500)  # statuses that every endpoint may have
 WITH_TOKEN = (401, 429)
 WITH_BODY = (415, 422)
+EVENT: Mapping[str, Any] = {
+    "description": "One event of the stream: the fields of server-sent events; `data` is JSON.",
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": JSON},
+    },
+    "required": ["data"],
+}
 _PART = lazy_compile(r"\{(\w+)(?::\w+)?\}")
 _LONG_PART = lazy_compile(r"\{(\w+):path\}")
 _ABOUT = (
@@ -176,7 +186,8 @@ def _success(endpoint: Endpoint, schemas: Schemas, endpoints: Sequence[Endpoint]
     if endpoint.sends:
         held["headers"] = _sent(endpoint.sends)
     if endpoint.media != JSON:
-        held["content"] = {endpoint.media: {"schema": {"type": "string"}}}
+        schema = EVENT if endpoint.media == "text/event-stream" else {"type": "string"}
+        held["content"] = {endpoint.media: {"schema": schema}}
     elif endpoint.answer is not None:
         held["content"] = {JSON: {"schema": schemas.of(endpoint.answer)}}
     if "Location" in endpoint.sends and (links := _links(endpoint, endpoints)):

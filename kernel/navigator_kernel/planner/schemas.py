@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+
+from navigator_kernel.text import lazy_compile
 
 LARGEST = 2**31 - 1  # what an integer column holds in every database
 LONGEST = 100_000  # characters of a description or a note
+_ISO = lazy_compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
 
 
 def _without_nul(text: str) -> str:
@@ -16,6 +28,18 @@ def _without_nul(text: str) -> str:
     if "\0" in text:
         raise ValueError("it holds the character NUL")
     return text
+
+
+def _iso(said: Any) -> Any:
+    """A number of seconds is not a time that a person can check."""
+    if isinstance(said, datetime):
+        return said
+    try:
+        if isinstance(said, str) and _ISO.match(said):
+            return datetime.fromisoformat(said.upper())
+    except ValueError:
+        pass
+    raise ValueError("it is not an ISO 8601 time, as 2026-01-31T15:00:00+08:00")
 
 
 def _in_range(moment: datetime) -> datetime:
@@ -36,6 +60,7 @@ Priority = Annotated[int, Field(ge=1, le=5, description="1 to 5")]
 Status = Literal["open", "done"]
 Moment = Annotated[
     AwareDatetime,
+    BeforeValidator(_iso),
     AfterValidator(_in_range),
     Field(description="ISO 8601 with its zone, as 2026-01-31T15:00:00+08:00"),
 ]
