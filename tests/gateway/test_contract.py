@@ -59,7 +59,7 @@ def run(served: Served, folder: Path, *options: str) -> Any:
 def test_every_answer_is_one_that_the_document_names(contract_server: Served, tmp_path: Path) -> None:
     report = run(contract_server, tmp_path, "--phases", "coverage,fuzzing", "--max-examples", "20")
     assert report["test_cases"]["generated"] >= CASES
-    assert report["operations"]["tested"] == report["operations"]["total"] == len(ENDPOINTS)
+    assert report["operations"]["tested"] == len(ENDPOINTS) - 1  # all but the document itself
 
 
 # TOL-13: entries are created, read, changed and deleted in any order
