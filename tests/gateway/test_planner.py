@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from cli.support import SOURCE
 from gateway.served import Person, Served, serving
 from models.wire_server import Said, WireServer
 from navigator_kernel.planner.store import URL
+from person_state import state_of
 from specialist.turns import says
 
 WHEN, END, LATER = "2026-11-27T15:00:00+08:00", "2026-11-27T16:30:00+08:00", "2026-11-28T09:30:00+08:00"
@@ -262,6 +266,34 @@ def test_writers_without_a_state_never_undo_each_other_unsaid(served: Served) ->
         held = {**fields, "start_time": datetime.fromisoformat(WHEN)}
         seen["start_time"] = seen["start_time"] and datetime.fromisoformat(seen["start_time"])
         assert all((seen[name] == held[name]) == (codes[name] == 200) for name in fields)
+
+
+@pytest.mark.parametrize(("tag", "status"), [(False, 409), (True, 412)])
+@pytest.mark.parametrize(
+    ("method", "more", "body"),
+    [("PATCH", "", {"changes": {"title": "y"}}), ("POST", "/snooze", {"until": LATER}), ("DELETE", "", None)],
+)
+def test_a_change_between_reading_and_writing_is_a_conflict(
+    served: Served, person: Person, method: str, more: str, body: Any, tag: bool, status: int
+) -> None:
+    """Another writer holds the database until the request has read the task, and changes the task."""
+    with served.client() as client, closing(sqlite3.connect(state_of(person.here.root) / "planner.sqlite")) as other:
+        made = client.post("/api/tasks", json={"title": "x"})
+        place = made.headers["location"]
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(1) as pool:
+            headers = {"If-Match": made.headers["etag"]} if tag else {}
+            given: dict[str, Any] = {} if body is None else {"json": body}
+            waiting = pool.submit(client.request, method, place + more, headers=headers, **given)
+            time.sleep(1.0)
+            assert not waiting.done()
+            other.execute(
+                "UPDATE tasks SET title = 'theirs', updated_at = '2030-01-01 00:00:00.000000' WHERE id = ?",
+                (made.json()["id"],),
+            )
+            other.commit()
+            answer = waiting.result(30)
+        assert (answer.status_code, client.get(place).json()["title"]) == (status, "theirs")
 
 
 @pytest.mark.parametrize(
