@@ -95,6 +95,7 @@ CASES: Mapping[str, Case] = {
     "project trust": Case(),
     "replay": Case(before=once),
     "route": Case(words=["review this code"]),
+    "serve": Case(words=["--list-tokens"]),
     "session delete": Case(words=["talk"], before=talk),
     "session export": Case(words=["talk"], before=talk),
     "session list": Case(before=talk),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.served import Served, sent
+from gateway.served import Sent, Served, sent
 from models.wire_server import Said, WireServer
 from specialist.turns import says
 
@@ -83,3 +83,45 @@ def test_all_events_of_the_log_come_where_they_are_asked_for(served: Served) -> 
     events = served.chat("/song-writer the moon", events="all")
     assert [one.data["seq"] for one in events] == list(range(len(events)))
     assert {"RouteDecided", "SkillChosen", "Usage"} <= set(kinds(events))
+
+
+def test_one_stream_follows_all_runs_and_goes_on_where_it_was(served: Served, model: WireServer) -> None:
+    says(model, Said(text="hello"))
+    with served.client() as client, client.stream("GET", "/api/events") as stream:
+        runs = {served.chat("/song-writer the moon", f"all{number}")[0].data["run"] for number in range(3)}
+        seen: list[Sent] = []
+        for one in sent(stream):
+            seen.append(one)
+            if {end.data["run"] for end in seen if end.event == "RunCompleted"} == runs:
+                break
+    assert [one.event for one in seen].count("RunStarted") == 3
+    with (
+        served.client() as client,
+        client.stream("GET", "/api/events", headers={"Last-Event-ID": seen[3].id}) as stream,
+    ):
+        again = sent(stream)
+        assert [next(again) for _ in seen[4:]] == seen[4:]
+
+
+def test_one_stream_of_another_process_says_that_events_were_missed(served: Served) -> None:
+    with (
+        served.client() as client,
+        client.stream("GET", "/api/events", headers={"Last-Event-ID": "00000000:5"}) as stream,
+    ):
+        assert next(sent(stream)).event == "Reset"
+
+
+def test_another_token_does_not_hear_of_a_run(served: Served, model: WireServer) -> None:
+    says(model, Said(text="hello"))
+    with served.client("approve") as client, client.stream("GET", "/api/events") as stream:
+        served.chat("/song-writer the moon", "hidden", "chat")
+        served.chat("/song-writer the moon", "mine", "approve")
+        assert next(sent(stream)).data["session"] == "mine"
+
+
+def test_a_run_is_taken_again_and_nothing_differs(served: Served, model: WireServer) -> None:
+    says(model, Said(text="hello"))
+    run = served.chat("/song-writer the moon", "again")[0].data["run"]
+    with served.client() as client:
+        held = client.post(f"/api/runs/{run}/replay").json()
+    assert held["differences"] == [] and held["events"] > 5

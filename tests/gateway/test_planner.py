@@ -18,7 +18,6 @@ from cli.support import SOURCE
 from gateway.served import Person, Served, serving
 from models.wire_server import Said, WireServer
 from navigator_kernel.planner.store import URL
-from person_state import state_of
 from specialist.turns import says
 
 WHEN, END, LATER = "2026-11-27T15:00:00+08:00", "2026-11-27T16:30:00+08:00", "2026-11-28T09:30:00+08:00"
@@ -277,8 +276,10 @@ def test_a_change_between_reading_and_writing_is_a_conflict(
     served: Served, person: Person, method: str, more: str, body: Any, tag: bool, status: int
 ) -> None:
     """Another writer holds the database until the request has read the task, and changes the task."""
-    with served.client() as client, closing(sqlite3.connect(state_of(person.here.root) / "planner.sqlite")) as other:
+    with served.client() as client:
         made = client.post("/api/tasks", json={"title": "x"})
+    (file,) = Path(person.env["HOME"]).rglob("planner.sqlite")
+    with served.client() as client, closing(sqlite3.connect(file)) as other:
         place = made.headers["location"]
         other.execute("BEGIN IMMEDIATE")
         with ThreadPoolExecutor(1) as pool:

@@ -145,10 +145,9 @@ def test_of_two_who_change_a_task_at_once_the_later_is_refused(planner: Planner)
         lambda db: task_delete(db, TaskId(task_id=number)),
     ):
         with sessions() as session:
-            assert task_get(session, TaskId(task_id=number))
-            before = do(planner, "task_get", task_id=number)["updated_at"]
+            held, before = task_get(session, TaskId(task_id=number)), do(planner, "task_get", task_id=number)
             theirs = do(planner, "task_update", task_id=number, changes={"title": f"theirs {work}"})
-            assert theirs["updated_at"] > before
+            assert theirs["updated_at"] > before["updated_at"] == held.updated_at.isoformat()
             with pytest.raises(ChangedMeanwhile):
                 work(session)
         assert do(planner, "task_get", task_id=number) == theirs

@@ -86,13 +86,11 @@ def assemble(
     shared = shared or share(root, settings, extensions)
     catalogue, redact = shared.catalogue, open_redaction(settings)
     audit = open_audit(root, redact)
-    mapping, consents, writer = open_mapping(root), open_consents(audit), writer_for("turn", root)
+    mapping, consents, plugins = open_mapping(root), open_consents(audit), extensions.plugins
     allowed, kept = scripts(root), _kept(root, redact)
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents = _agents(extensions, ports)
-    own = CascadeRouter(catalogue=catalogue, mapping=mapping, scripts=allowed, servers=tuple(sorted(settings.servers)))
-    plugins = extensions.plugins
-    own.meaning = shared.meaning
+    own = CascadeRouter(catalogue, mapping, allowed, tuple(sorted(settings.servers)), shared.meaning)
     plugins.add(open_planner(root, shared.meaning), "planner")
     desk = _desk(root, plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
@@ -108,7 +106,7 @@ def assemble(
         files=files,
         root_files=ProjectFiles(root, root),
         memory=Preferences(preference_pages(root, consents)),
-        writer=writer,
+        writer=writer_for("turn", root),
         keep=partial(_keep, root, audit),
         clock=clock,
         ids=TimedIds(clock),

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 BODY = 4 * 1024 * 1024  # bytes of a request
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN = frozenset({"/healthz", "/readyz"})  # paths that need no token
-RATE, BURST = 50.0, 200.0  # requests a second of one token, and how many may come at once
+RATE, BURST = 50.0, 200.0  # changes a second of one token, and how many may come at once
+READ = 0.1  # of a change, that a request counts which only reads
 
 
 class Buckets:
@@ -26,14 +27,14 @@ class Buckets:
         self._rate, self._burst, self._clock = rate, burst, clock
         self._held: dict[str, tuple[float, float]] = {}
 
-    def wait(self, name: str) -> float:
-        """Takes one; seconds to wait where there is none."""
+    def wait(self, name: str, cost: float = 1.0) -> float:
+        """Takes `cost`; seconds to wait where there is less."""
         now = self._clock()
         left, before = self._held.get(name, (self._burst, now))
         left = min(self._burst, left + (now - before) * self._rate)
-        taken = left >= 1.0
-        self._held[name] = (left - 1.0 if taken else left, now)
-        return 0.0 if taken else (1.0 - left) / self._rate
+        taken = left >= cost
+        self._held[name] = (left - cost if taken else left, now)
+        return 0.0 if taken else (cost - left) / self._rate
 
 
 class Access:
@@ -83,7 +84,7 @@ class Access:
                 hint="navigator serve --new-token; Authorization: Bearer …",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if (seconds := self._buckets.wait(caller.id)) > 0:
+        if (seconds := self._buckets.wait(caller.id, 1.0 if scope["method"] in WRITES else READ)) > 0:
             after = {"Retry-After": str(int(seconds) + 1)}
             return ProblemResponse(429, "rate", "too many requests with this token", headers=after)
         scope["caller"] = caller

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import NotFound
 
@@ -13,12 +17,17 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import RunLog
 
 
-class Feed:
-    """The events of one run, in order. `put` and `end` are called on the turn's thread, all else on the loop's."""
+RECENT = 10_000  # events of all runs that a reader of all may have missed
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+
+class Feed:
+    """The events of one run, in order. `put` and `end` are called on the turn's thread, all else on the loop's. `told`
+    is called with each event on the loop's thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, told: Callable[[Event], None] = lambda _event: None) -> None:
         self.events: list[Event] = []
         self.ended = False
+        self._told, self._passed = told, 0
         self._loop = loop
         self._is_called = False
         self._waiting: set[asyncio.Future[None]] = set()
@@ -34,10 +43,10 @@ class Feed:
     def wake(self) -> None:
         """Lets every reader look: for news, or because its stream is to end or to send a sign of life."""
         self._is_called = False
-        for future in self._waiting:
-            if not future.done():
-                future.set_result(None)
-        self._waiting.clear()
+        while self._passed < len(self.events):
+            self._told(self.events[self._passed])
+            self._passed += 1
+        _release(self._waiting)
 
     async def read(self) -> AsyncIterator[Event | None]:
         """All events from the first to the last; None from time to time, for a sign of life."""
@@ -72,16 +81,74 @@ class Feed:
             return
 
 
+def _release(waiting: set[asyncio.Future[None]]) -> None:
+    for future in waiting:
+        if not future.done():
+            future.set_result(None)
+    waiting.clear()
+
+
+class Told(NamedTuple):
+    """An event with its number among those of all runs, and the session that it belongs to."""
+
+    number: int
+    session: str
+    event: Event
+
+
 class Feeds:
     """The feeds of the runs that are under way."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
         self._feeds: dict[str, Feed] = {}
+        self._recent: deque[Told] = deque(maxlen=RECENT)
+        self._count = 0
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._is_closed = False
+        self.epoch = secrets.token_hex(4)
 
-    def open(self, run: str) -> Feed:
-        held = self._feeds[run] = Feed(asyncio.get_running_loop())
+    def open(self, run: str, session: str) -> Feed:
+        held = self._feeds[run] = Feed(asyncio.get_running_loop(), partial(self._note, session))
         return held
+
+    @property
+    def last(self) -> int:
+        """The number of the newest event of all runs; numbers count from 1 in each process, which is an `epoch`."""
+        return self._count
+
+    async def follow_all(self, after: int) -> AsyncIterator[Told | None]:
+        """The events of all runs behind the number `after`; None from time to time, for a sign of life."""
+        while True:
+            first = self._count - len(self._recent)
+            news = list(islice(self._recent, max(0, after - first), None))
+            for told in news:
+                yield told
+            after = max(after, first) + len(news) if news else max(after, self._count)
+            if self._is_closed:
+                return
+            if after == self._count:
+                future = asyncio.get_running_loop().create_future()
+                self._waiting.add(future)
+                await future
+                if after == self._count and not self._is_closed:
+                    yield None
+
+    def wake(self) -> None:
+        """Lets every reader send a sign of life."""
+        for feed in list(self._feeds.values()):
+            feed.wake()
+        _release(self._waiting)
+
+    def end(self) -> None:
+        """The streams of those who follow all runs end."""
+        self._is_closed = True
+        _release(self._waiting)
+
+    def _note(self, session: str, event: Event) -> None:
+        self._count += 1
+        self._recent.append(Told(self._count, session, event))
+        _release(self._waiting)
 
     def close(self, run: str, feed: Feed) -> None:
         """The run has ended: who comes now reads its log."""
@@ -90,9 +157,6 @@ class Feeds:
 
     def find(self, run: str) -> Feed | None:
         return self._feeds.get(run)
-
-    def all(self) -> Iterator[Feed]:
-        return iter(list(self._feeds.values()))
 
     async def follow(self, run: str, after: int = -1) -> AsyncIterator[Event | None]:
         """The events of `run` behind the position `after`, to its end; None from time to time, for a sign of life.

@@ -16,6 +16,7 @@ from navigator_kernel.gateway.jobs import Jobs
 from navigator_kernel.gateway.metrics import Metrics
 from navigator_kernel.gateway.runs import Runs
 from navigator_kernel.gateway.tokens import TokenStore
+from navigator_kernel.gateway.tracing import open_tracing
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Gateway:
         self.workers = TurnWorkers(root, settings, most=most)
         self.log = open_run_log(root)
         self.ids = TimedIds(self.clock)
-        self.runs = Runs(self.workers, self.log, self.ids)
+        self.runs = Runs(self.workers, self.log, self.ids, open_tracing())
         self.jobs = Jobs(root, self.ids, self.clock)
         self.metrics = Metrics()
         self.tokens = open_tokens(root)
@@ -97,13 +98,13 @@ class Gateway:
         """Waits `patience` seconds for turns under way, and for an install that is."""
         await self.runs.close(patience)
         await self.jobs.close()
+        self.runs.feeds.end()
 
     async def pings(self) -> None:
         """Wakes all readers from time to time, until it is cancelled."""
         while True:
             await asyncio.sleep(self._ping)
-            for feed in self.runs.feeds.all():
-                feed.wake()
+            self.runs.feeds.wake()
 
 
 def open_tokens(root: Path) -> TokenStore:

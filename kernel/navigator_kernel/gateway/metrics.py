@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from navigator_kernel.gateway.gateway import Gateway
+from collections.abc import Iterator, Mapping
 
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 
@@ -31,10 +27,11 @@ class Metrics:
         for bound in BOUNDS:
             self._seconds[bound] += seconds <= bound
 
-    def text(self, gateway: Gateway) -> str:
-        return "\n".join(self._lines(gateway)) + "\n"
+    def text(self, ended: Mapping[str, int], under_way: int) -> str:
+        """`ended` counts the runs that have ended by their state, `under_way` are the others."""
+        return "\n".join(self._lines(ended, under_way)) + "\n"
 
-    def _lines(self, gateway: Gateway) -> Iterator[str]:
+    def _lines(self, ended: Mapping[str, int], under_way: int) -> Iterator[str]:
         yield from _head("navigator_requests_total", "counter", "Requests that were answered")
         for (method, path, status), count in sorted(self.requests.items()):
             yield f'navigator_requests_total{{method="{method}",path="{path}",status="{status}"}} {count}'
@@ -45,10 +42,10 @@ class Metrics:
         yield f"navigator_request_seconds_sum {self._sum:.6f}"
         yield f"navigator_request_seconds_count {self._count}"
         yield from _head("navigator_runs_total", "counter", "Runs that ended, by their state")
-        for state, count in sorted(gateway.runs.ended.items()):
+        for state, count in sorted(ended.items()):
             yield f'navigator_runs_total{{state="{state}"}} {count}'
         yield from _head("navigator_runs_under_way", "gauge", "Runs that have a thread or wait for one")
-        yield f"navigator_runs_under_way {len(gateway.runs.under_way())}"
+        yield f"navigator_runs_under_way {under_way}"
         yield from _head("navigator_start_time_seconds", "gauge", "When the server began, in Unix time")
         yield f"navigator_start_time_seconds {self._began:.3f}"
 

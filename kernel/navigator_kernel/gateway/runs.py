@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.bootstrap.workers import TurnWorkers
+    from navigator_kernel.events import Listener
     from navigator_kernel.gateway.tokens import Caller
     from navigator_kernel.ports import Ids, RunLog
     from navigator_kernel.values.reply import Reply
@@ -50,9 +51,12 @@ class Run(Struct, frozen=True, kw_only=True):
 class Runs:
     """`log` holds what earlier processes ran, too."""
 
-    def __init__(self, workers: TurnWorkers, log: RunLog, ids: Ids) -> None:
+    def __init__(
+        self, workers: TurnWorkers, log: RunLog, ids: Ids, tracing: Callable[[], Listener] | None = None
+    ) -> None:
         self.feeds = Feeds(log)
         self._workers, self._log, self._ids = workers, log, ids
+        self._tracing = tracing
         self._active: dict[str, Run] = {}
         self._busy: dict[str, str] = {}
         self.is_closing = False
@@ -68,14 +72,17 @@ class Runs:
                 f"session {session!r} is busy with run {self._busy[session]}", hint="wait for its end, or stop it"
             )
         name = self._ids.new()
-        feed = self.feeds.open(name)
+        feed = self.feeds.open(name, session or name)
         loop = asyncio.get_running_loop()
         reply = loop.create_future()
         run = self._active[name] = Run(id=name, session=session or name, feed=feed, reply=reply)
         self._busy[run.session] = name
-        future = self._workers.start(name, partial(_take, asked, feed, name))
+        future = self._workers.start(name, partial(_take, asked, self._listeners(feed), name))
         future.add_done_callback(lambda done: _on(loop, self._ended, run, done))
         return run
+
+    def _listeners(self, feed: Feed) -> Sequence[Listener]:
+        return (feed.put,) if self._tracing is None else (feed.put, self._tracing())
 
     def stop(self, run: str) -> None:
         """NotFound where it is not under way."""
@@ -140,10 +147,10 @@ def withdrawn(session: Session) -> Session:
     return replace(session, approval=None)
 
 
-def _take(asked: Asked, feed: Feed, run: str, turns: Turns) -> Coroutine[Any, Any, Reply]:
+def _take(asked: Asked, listeners: Sequence[Listener], run: str, turns: Turns) -> Coroutine[Any, Any, Reply]:
     async def taken() -> Reply:
         message, session = asked(turns)
-        return await turns.take(message, session, (feed.put,), keep="always", run=run, missed=_missed)
+        return await turns.take(message, session, listeners, keep="always", run=run, missed=_missed)
 
     return taken()
 

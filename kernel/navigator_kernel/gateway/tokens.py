@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from navigator_kernel.adapters.files.database import file_lock, read_rows, table_bytes
+from navigator_kernel.adapters.files.writer import Stamp, stamp
 from navigator_kernel.errors import NotFound, UsageProblem
 
 if TYPE_CHECKING:
@@ -48,12 +49,14 @@ class KeptToken(Struct, frozen=True, kw_only=True):
     expires: str
 
 
-class TokenStore(Struct, frozen=True, kw_only=True):
-    """One JSON file in the person's state of the project."""
+class TokenStore(Struct, kw_only=True):
+    """One JSON file in the person's state of the project. It is read again when it changes."""
 
     file: Path
     writer: Writer
     clock: Clock
+    _seen: Stamp | None = None
+    _held: tuple[KeptToken, ...] = ()
 
     def create(self, role: Role = "admin", label: str = "", life: timedelta = LIFE) -> tuple[KeptToken, str]:
         """A new token and its secret text, which is kept nowhere. UsageProblem for a life that is too short or long."""
@@ -71,9 +74,13 @@ class TokenStore(Struct, frozen=True, kw_only=True):
         self._change(lambda rows: [*rows, msgspec.to_builtins(held)])
         return held, f"{PREFIX}_{name}_{secret}"
 
-    def listed(self) -> list[KeptToken]:
+    def listed(self) -> Sequence[KeptToken]:
         """Oldest first, expired ones too."""
-        return [msgspec.convert(dict(row), KeptToken) for row in read_rows(self.file)]
+        seen = stamp(self.file)
+        if seen is None or seen != self._seen:
+            self._held = tuple(msgspec.convert(dict(row), KeptToken) for row in read_rows(self.file))
+            self._seen = seen
+        return self._held
 
     def revoke(self, name: str) -> None:
         """NotFound where no token has this id."""

@@ -15,6 +15,8 @@ from navigator_kernel.errors import NotLoadable, UsageProblem
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from navigator_kernel.gateway.tokens import KeptToken, Role, TokenStore
 
 _TIME = lazy_compile(r"(\d{1,5})([mhd])")
@@ -118,7 +120,7 @@ def _create(tokens: TokenStore, role: Role, expires: str, label: str, *, as_json
     note(f"{held.role}, until {held.expires}; it is not shown again")
 
 
-def _list(held: list[KeptToken], *, as_json: bool) -> None:
+def _list(held: Sequence[KeptToken], *, as_json: bool) -> None:
     keys = ("id", "role", "label", "created", "expires")
     if as_json:
         document({"tokens": [{key: getattr(one, key) for key in keys} for one in held]})

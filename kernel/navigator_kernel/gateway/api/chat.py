@@ -11,9 +11,10 @@ from msgspec import Meta, Struct
 from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
 from navigator_kernel.events import Event, RunStarted
 from navigator_kernel.gateway.endpoints import Call, Endpoint
+from navigator_kernel.gateway.feeds import RECENT
 from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.runs import Run, message_in
-from navigator_kernel.gateway.seed_events import shown, whole
+from navigator_kernel.gateway.seed_events import LAST, Shown, shown, whole
 from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
 from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.request import Message, Session
@@ -76,6 +77,41 @@ async def run_events(gateway: Gateway, call: Call) -> EventStreamResponse:
     return EventStreamResponse(_pieces(gateway.runs.feeds.follow(run, after), session, call.query.events))
 
 
+async def all_events(gateway: Gateway, call: Call) -> EventStreamResponse:
+    """The events of all runs that the token may see, from now on, or behind `Last-Event-ID`. An event `Reset` says that
+    some were missed: read the lists again."""
+    feeds, last = gateway.runs.feeds, call.headers.get("last-event-id", "")
+    epoch, _, number = last.partition(":")
+    known = epoch == feeds.epoch and number.isascii() and number.isdigit() and len(number) < 16
+    after = min(int(number), feeds.last) if known else feeds.last
+    missed = bool(last) and (not known or feeds.last - after > RECENT)
+    return EventStreamResponse(_all_pieces(gateway, call, after, missed=missed))
+
+
+async def _all_pieces(gateway: Gateway, call: Call, after: int, *, missed: bool) -> AsyncIterator[bytes]:
+    feeds, languages = gateway.runs.feeds, dict[str, Language]()
+    if missed:
+        yield frame({}, event="Reset", name=f"{feeds.epoch}:{feeds.last}")
+    async for held in feeds.follow_all(after):
+        session = None if held is None else gateway.session_name(call.caller, held.session)
+        if held is None:
+            yield PING
+        elif session is not None:
+            body, run = held.event.body, held.event.run
+            if isinstance(body, RunStarted):
+                languages[run] = "zh" if body.language == "zh" else "en"
+            language = languages.get(run, "en")
+            if isinstance(body, LAST):
+                languages.pop(run, None)
+            told = _told(held.event, session, language, call.query.events)
+            if told is not None:
+                yield frame(told.data, event=told.event, name=f"{feeds.epoch}:{held.number}")
+
+
+def _told(event: Event, session: str, language: Language, which: Which) -> Shown | None:
+    return whole(event, session) if which == "all" else shown(event, session, language)
+
+
 async def begin(gateway: Gateway, call: Call, session: str, body: ChatMessage) -> Run:
     """The run of a message, once its first event is there. What kept it from beginning is raised."""
     refuse_message(body.message)
@@ -99,7 +135,7 @@ async def _pieces(events: AsyncIterator[Event | None], session: str, which: Whic
                 continue
             if isinstance(event.body, RunStarted) and event.body.language == "zh":
                 language = "zh"
-            told = whole(event, session) if which == "all" else shown(event, session, language)
+            told = _told(event, session, language, which)
             if told is not None:
                 yield frame(told.data, event=told.event, name=f"{event.run}:{event.seq}")
 
@@ -142,6 +178,16 @@ ENDPOINTS = (
         answer=StartedRun,
         status=202,
         errors=(409,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/events",
+        role="chat",
+        summary="Follow all runs in one stream",
+        handler=all_events,
+        tag="runs",
+        query=Events,
+        media=EVENT_STREAM,
     ),
     Endpoint(
         method="GET",

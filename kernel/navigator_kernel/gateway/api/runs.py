@@ -57,6 +57,15 @@ class Explanation(Struct, frozen=True, kw_only=True):
     lines: list[str]
 
 
+class Replay(Struct, frozen=True, kw_only=True):
+    """`differences` are the fields of events that are another now than when the run was recorded."""
+
+    run: str
+    events: int
+    differences: list[dict[str, Any]]
+    notes: list[str]
+
+
 async def list_runs(gateway: Gateway, call: Call) -> LoggedRuns:
     """Newest first."""
     held = await asyncio.to_thread(_listed, gateway, call.caller, call.query.session)
@@ -82,6 +91,16 @@ async def explain_run(gateway: Gateway, call: Call) -> Explanation:
     gateway.session_of_run(call.caller, run)
     events = await asyncio.to_thread(gateway.log.read, run)
     return Explanation(run=run, lines=[line.strip() for event in events for line in told(event)])
+
+
+async def replay_run(gateway: Gateway, call: Call) -> Replay:
+    """Takes the turn again from its recording. Nothing is run, asked or changed."""
+    from navigator_kernel.bootstrap.replays import replayed
+
+    run = call.path["run"]
+    gateway.session_of_run(call.caller, run)
+    found = await asyncio.to_thread(replayed, gateway.root, gateway.settings, run)
+    return Replay(run=run, events=found.events, differences=found.differences, notes=found.notes)
 
 
 def _listed(gateway: Gateway, caller: Caller, session: str) -> list[LoggedRun]:
@@ -170,6 +189,16 @@ ENDPOINTS = (
         handler=explain_run,
         tag="runs",
         answer=Explanation,
+        errors=(404,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/runs/{run}/replay",
+        role="chat",
+        summary="Take a run again from its recording, and compare",
+        handler=replay_run,
+        tag="runs",
+        answer=Replay,
         errors=(404,),
     ),
 )

@@ -89,7 +89,9 @@ async def readyz(gateway: Gateway, _call: Call) -> Answer:
 
 async def metrics(gateway: Gateway, _call: Call) -> PlainTextResponse:
     """In the text format of Prometheus."""
-    return PlainTextResponse(gateway.metrics.text(gateway), media_type=METRICS)
+    return PlainTextResponse(
+        gateway.metrics.text(gateway.runs.ended, len(gateway.runs.under_way())), media_type=METRICS
+    )
 
 
 async def doctor(gateway: Gateway, _call: Call) -> Findings:

@@ -1,0 +1,126 @@
+"""A trace of each turn for OpenTelemetry, made of its events (GenAI semantic conventions). No text of a message."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from navigator_kernel import __version__
+from navigator_kernel.events import (
+    Body,
+    Event,
+    Listener,
+    RouteDecided,
+    RunCancelled,
+    RunCompleted,
+    RunError,
+    RunStarted,
+    SkillActivated,
+    StepCompleted,
+    StepStarted,
+    ToolCallCompleted,
+    ToolCallStarted,
+    Usage,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+FAILED = frozenset({"error", "timeout"})
+
+
+def open_tracing() -> Callable[[], Listener] | None:
+    """A listener for each turn, or None: without the extra `otel`, or where OTEL_EXPORTER_OTLP_ENDPOINT names no
+    collector."""
+    if not (os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
+        return None
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        return None
+    provider = TracerProvider(resource=Resource.create({"service.name": "navigator", "service.version": __version__}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    tracer = provider.get_tracer("navigator_kernel", __version__)
+    return lambda: TurnSpans(tracer)
+
+
+class TurnSpans:
+    """A span of the turn, in it one of each step, and in those one of each tool call. A listener of one run."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._turn: Span | None = None
+        self._steps: dict[int | None, Span] = {}
+        self._calls: dict[str, Span] = {}
+
+    def __call__(self, event: Event) -> None:
+        match event.body:
+            case RunStarted():
+                self._turn = self._tracer.start_span("navigator.turn", attributes={"navigator.run": event.run})
+            case RunCompleted(state=state):
+                self._ended(state)
+            case RunError() | RunCancelled():
+                self._ended("error")
+            case StepStarted() | StepCompleted() | ToolCallStarted() | ToolCallCompleted():
+                self._within(event)
+            case _:
+                self._note(event.body)
+
+    def _within(self, event: Event) -> None:
+        match event.body:
+            case StepStarted(agent=agent):
+                self._steps[event.step] = self._child(f"invoke_agent {agent}", {"gen_ai.agent.name": agent}, None)
+            case StepCompleted(report=report):
+                _end(self._steps.pop(event.step, None), str(report.get("state", "")))
+            case ToolCallStarted(call=call, tool=tool):
+                facts = {"gen_ai.tool.name": tool, "gen_ai.tool.call.id": call}
+                self._calls[call] = self._child(f"execute_tool {tool}", facts, event.step)
+            case ToolCallCompleted(call=call, state=state):
+                _end(self._calls.pop(call, None), state)
+
+    def _note(self, body: Body) -> None:
+        match body:
+            case RouteDecided(decision=decision):
+                kept = {key: str(decision.get(key) or "") for key in ("kind", "entity", "tier", "reason")}
+                self._event("navigator.route", kept)
+            case SkillActivated(skill=skill, digest=digest):
+                self._event("navigator.skill", {"name": skill, "digest": digest})
+            case Usage() as spent:
+                self._event("navigator.usage", _usage(spent))
+
+    def _child(self, name: str, facts: dict[str, str], step: int | None) -> Span:
+        """In the span of its step where that is open, else in the turn's."""
+        from opentelemetry.trace import set_span_in_context
+
+        above = self._steps.get(step) or self._turn
+        return self._tracer.start_span(name, set_span_in_context(above) if above else None, attributes=facts)
+
+    def _event(self, name: str, facts: Mapping[str, str | int]) -> None:
+        if self._turn is not None:
+            self._turn.add_event(name, facts)
+
+    def _ended(self, state: str) -> None:
+        for span in (*self._calls.values(), *self._steps.values()):
+            _end(span, state)
+        _end(self._turn, state)
+
+
+def _usage(spent: Usage) -> dict[str, str | int]:
+    head: dict[str, str | int] = {"gen_ai.request.model": spent.model, "navigator.phase": spent.phase}
+    counts = {"gen_ai.usage.input_tokens": spent.input_tokens, "gen_ai.usage.output_tokens": spent.output_tokens}
+    return {**head, **counts}
+
+
+def _end(span: Span | None, state: str) -> None:
+    from opentelemetry.trace import StatusCode
+
+    if span is None:
+        return
+    span.set_attribute("navigator.state", state)
+    if state in FAILED:
+        span.set_status(StatusCode.ERROR)
+    span.end()
