@@ -57,6 +57,7 @@ def leaves() -> Iterator[tuple[str, click.Command]]:
 
 
 CASES: Mapping[str, Case] = {
+    "acp": Case(words=["--check"]),
     "agent list": Case(),
     "ask": Case(words=["word count of this: hello world"]),
     "chat": Case(stdin="word count of this: hello world\n"),

@@ -106,6 +106,25 @@ def test_two_event_loops_at_once_are_told_so(kernel: Kernel) -> None:
     assert asyncio.run(kernel.ask("/shout hello")).report.raw == "HELLO"
 
 
+@pytest.mark.requirement("RTE-30")
+def test_the_history_of_a_session_holds_what_was_said_and_no_question_of_the_kernel(kernel: Kernel) -> None:
+    async def talk() -> None:
+        for message in ("/shout hello", "/word-count", "one two"):
+            await kernel.ask(message, session="s")
+
+    with pytest.raises(NotFound):
+        kernel.history("s")
+    asyncio.run(talk())
+    said = [(one.role, one.text) for one in kernel.history("s")]
+    assert said == [
+        ("user", "/shout hello"),
+        ("assistant", "shout done"),
+        ("user", "/word-count one two"),
+        ("assistant", "2 words, 7 characters, 1 lines"),
+    ]
+    assert [(one.role, one.text) for one in kernel.history("s", last=1)] == said[-1:]
+
+
 @pytest.mark.parametrize("message", ["", " \n", "x" * 1_000_001])
 def test_no_message_and_one_that_is_too_long_are_errors(kernel: Kernel, message: str) -> None:
     with pytest.raises(UsageProblem):

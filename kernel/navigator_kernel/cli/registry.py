@@ -12,6 +12,7 @@ from navigator_kernel import __version__
 
 # name → (module, or module:command, help); the help is here so that `navigator --help` loads nothing
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "acp": ("commands.acp", "Serve your skills to an editor (Agent Client Protocol)"),
     "agent": ("commands.agent", "Subagents: list"),
     "ask": ("chat.ask", "Send one message and print the reply"),
     "chat": ("chat.chat", "Start a conversation"),

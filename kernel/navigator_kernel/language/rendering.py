@@ -57,10 +57,11 @@ def render_sentence(report: Report, style: Style) -> str:
     """A report for a person: what happened in a sentence, then the result (X-41)."""
     mark = (EMOJI if style == "emoji" else ASCII)[report.state]
     status = f"{mark} {_status(report)}"
-    return "\n".join([status, *(f"  {line}" for line in _came_out(report))])
+    return "\n".join([status, *(f"  {line}" for line in result_lines(report))])
 
 
-def _came_out(report: Report) -> list[str]:
+def result_lines(report: Report) -> list[str]:
+    """What came of it beside the summary: an output in words, or the data; of a failure what it says and a hint."""
     if report.state == "pending":
         return []
     if report.state in {"error", "timeout"}:

@@ -165,6 +165,10 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
     ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
+    "acp.skill": ("skill {skill}", "技能 {skill}"),
+    "acp.allow": ("Yes, this once", "同意这一次"),
+    "acp.session": ("Yes, in this session", "同意，本次会话中有效"),
+    "acp.reject": ("No", "不同意"),
     "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
     "tool.not_shown": (
         "(The file itself is not shown here: do not guess what is in it.)",

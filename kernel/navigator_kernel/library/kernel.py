@@ -30,7 +30,7 @@ from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.resume import resume
 from navigator_kernel.tools.places import refuse_closed
 from navigator_kernel.values.approval import Approval, waiting_approval
-from navigator_kernel.values.request import Message, Session
+from navigator_kernel.values.request import Message, Said, Session
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -115,6 +115,13 @@ class Kernel:
         """Every skill that is there, by name; those that are switched off, too."""
         held = self._parts.catalogue.list_resources(enabled_only=False)
         return [skill_of(one) for one in held if one.type == "skill"]
+
+    def history(self, session: str, *, last: int | None = None) -> list[Said]:
+        """What was said in a session that is kept, oldest first; with `last` only so many entries. NotFound where none
+        is called so."""
+        sessions = self._turns.sessions()
+        sessions.load(session)
+        return sessions.history(session, last)
 
     def install(
         self,

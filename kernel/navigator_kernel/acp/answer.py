@@ -1,0 +1,75 @@
+"""What an editor shows of a reply beside its events: results, failures with their hints, and files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from navigator_kernel.language.rendering import EMOJI, result_lines
+from navigator_kernel.language.wording import say
+from navigator_kernel.text import clean, lazy_compile
+
+if TYPE_CHECKING:
+    from navigator_kernel.errors import KernelError
+    from navigator_kernel.text import Language
+    from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.report import Report
+
+_TICKS = lazy_compile(r"`+")
+LONGEST = 100_000  # characters of a result
+
+
+def rest_of(reply: Reply, *, streamed: bool) -> str:
+    """Markdown that goes on from the summary or, with `streamed`, from the words of a model, as a paragraph; empty
+    where all is said. Only a model's words are Markdown of its own: what a program wrote is put between fences."""
+    report, language = reply.report, reply.language
+    parts = list(_of_model(report, language, streamed=streamed) if report.by_model else _of_program(report, language))
+    view = reply.workflow
+    if view is not None and view.left:
+        parts.append(say("workflow.left", language, limit=len(view.plan.steps), steps="; ".join(view.left)))
+    if view is not None and view.result:
+        parts.append(say("workflow.result", language, path=view.result))
+    return "".join(f"\n\n{part}" for part in parts)
+
+
+def told(error: KernelError) -> str:
+    """An error that ended the turn, with its hint."""
+    return "\n\n".join(filter(None, (f"{EMOJI['error']} {clean(error.message)}", clean(error.hint))))
+
+
+def fenced(text: str) -> str:
+    """`text` as it is, whatever it holds: no fence of its own ends this one."""
+    held = clean(text).strip("\n")
+    held = held if len(held) <= LONGEST else f"{held[:LONGEST]} …"
+    marks = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(held)), 3)
+    return f"{marks}\n{held}\n{marks}"
+
+
+def _of_model(report: Report, language: Language, *, streamed: bool) -> Iterator[str]:
+    if not streamed and report.raw:
+        yield clean(report.raw)
+    for file in report.data.get("written", ()):
+        yield say("reply.file", language, path=clean(str(file["path"]), lines=False), size=f"{file['size']:,}")
+    if report.data.get("incomplete"):
+        yield say("model.incomplete", language)
+    if report.state != "success":
+        yield f"{EMOJI[report.state]} {clean(report.summary)}"
+        yield from _hint(report)
+
+
+def _of_program(report: Report, language: Language) -> Iterator[str]:
+    if report.state in {"error", "timeout"}:
+        message = clean(str(report.data.get("msg", "")))
+        if message and message not in clean(report.summary):
+            yield fenced(message)
+        yield from _hint(report)
+    elif "prompt" in report.data and report.state == "success":
+        yield say("prompt.unworked", language, skill=clean(str(report.data.get("skill", "")), lines=False))
+        yield say("prompt.way_model", language)
+    elif lines := result_lines(report):
+        yield fenced("\n".join(lines))
+
+
+def _hint(report: Report) -> Iterator[str]:
+    if hint := clean(str(report.data.get("hint", ""))):
+        yield hint

@@ -1,0 +1,73 @@
+"""Makes a message of the content blocks of a prompt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from acp.schema import EmbeddedResourceContentBlock, ResourceContentBlock, TextContentBlock
+
+from navigator_kernel.errors import UsageProblem
+from navigator_kernel.text import escape_controls, lazy_compile, shorten
+
+if TYPE_CHECKING:
+    from acp.schema import AudioContentBlock, ImageContentBlock
+
+    Block = (
+        TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
+    )
+
+NAMED = 200  # characters of a link's name or address
+_PLAIN = lazy_compile(r"[A-Za-z0-9_./~+-]+")  # a path that needs no quotes
+_UNQUOTABLE = lazy_compile(r"[\"`\\]")
+_UNSAFE = lazy_compile(r"[^\w .,:;/%?&=#~+()-]")  # what may begin an instruction in a message, and more
+
+
+def message_of(blocks: Sequence[Block], root: Path) -> str:
+    """Text as it is, and a link to a file of the project as `@path`, which the kernel reads by its own rules.
+
+    UsageProblem for an image or a sound.
+    """
+    message = ""
+    for block in blocks:
+        if isinstance(block, TextContentBlock):
+            message += block.text
+        else:
+            gap = "" if not message or message[-1].isspace() else " "
+            message += f"{gap}{_link(block, root)} "
+    return message.strip()
+
+
+def _link(block: Any, root: Path) -> str:
+    match block:
+        case ResourceContentBlock(uri=uri, name=name):
+            return _mention(uri, root) or _written(name, uri)
+        case EmbeddedResourceContentBlock(resource=resource):
+            return _mention(resource.uri, root) or _written("", resource.uri)
+        case _:
+            hint = "describe it in words, or name the file in the project"
+            raise UsageProblem(f"content of the type {block.type!r} cannot be used", hint=hint)
+
+
+def _mention(uri: str, root: Path) -> str:
+    """`@path` from the project's folder; empty for another address, and for a name that `@` cannot hold."""
+    try:
+        parts = urlsplit(uri)
+        path = Path(os.path.normpath(unquote(parts.path)))
+    except ValueError:
+        return ""
+    if parts.scheme != "file" or parts.netloc not in {"", "localhost"} or not path.is_relative_to(root):
+        return ""
+    name = path.relative_to(root).as_posix()
+    if name == "." or _UNQUOTABLE.search(name) or escape_controls(name) != name:
+        return ""
+    return f"@{name}" if _PLAIN.fullmatch(name) else f'@"{name}"'
+
+
+def _written(name: str, uri: str) -> str:
+    """The link in words. Others choose the names of files: nothing in it is an instruction to the kernel."""
+    shown, address = (_UNSAFE.sub("_", shorten(escape_controls(text), NAMED)) for text in (name, uri))
+    return f"[{shown or 'link'}]({address})"

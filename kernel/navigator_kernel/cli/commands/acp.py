@@ -1,0 +1,68 @@
+"""`navigator acp`: serves the kernel to an editor that speaks the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+
+import click
+
+from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.output import document, lines, note
+from navigator_kernel.cli.project import App
+from navigator_kernel.errors import NotLoadable, UsageProblem
+from navigator_kernel.text import clean, numbered
+
+
+class _CleanLog(logging.Formatter):
+    """One line for each record, cleaned; with NAVIGATOR_DEBUG=1 the traceback, too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if os.environ.get("NAVIGATOR_DEBUG") == "1":
+            return clean(super().format(record))
+        error = record.exc_info[1] if record.exc_info else None
+        return clean(f"{record.getMessage()}: {error}" if error else record.getMessage(), lines=False)
+
+
+@click.command("acp")
+@click.option("--check", is_flag=True, help="Say which commands an editor would offer for this project, and end.")
+@json_option
+@pass_app
+def command(app: App, *, check: bool, as_json: bool) -> None:
+    """Serve this person's skills to an editor over stdin and stdout (Agent Client Protocol).
+
+    The editor starts it and names the project's folder for each session. It asks you in the editor where it would ask
+    you at the terminal; no answer there lasts longer than its session.
+    """
+    try:
+        from navigator_kernel.acp.agent import KernelAgent, commands_of
+        from navigator_kernel.acp.stdio import serve
+    except ImportError as error:
+        hint = "pip install 'navigator-kernel[acp]'"
+        raise NotLoadable("ACP needs the extra 'acp', which is not installed", hint=hint) from error
+    if check:
+        from navigator_kernel.library.kernel import Kernel
+
+        offered = [one.name for one in commands_of(Kernel(app.root))]
+        _told(offered, as_json=as_json)
+    elif as_json:
+        raise UsageProblem("over stdin and stdout there is no document", hint="--json goes with --check")
+    else:
+        _log_to_stderr()
+        asyncio.run(serve(KernelAgent()))
+
+
+def _told(offered: list[str], *, as_json: bool) -> None:
+    if as_json:
+        document({"commands": offered})
+        return
+    lines(f"{numbered(len(offered), 'command')} for the editor: {' '.join(f'/{name}' for name in offered)}")
+    note("every other skill that is switched on can be typed in the same way")
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_CleanLog())
+    logging.getLogger().addHandler(handler)
