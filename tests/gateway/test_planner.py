@@ -236,7 +236,7 @@ def test_a_write_in_another_state_is_refused(served: Served) -> None:
 
 def test_of_writers_that_saw_one_state_one_wins(served: Served) -> None:
     with served.client() as client:
-        for _ in range(5):
+        for _ in range(20):
             made = client.post("/api/tasks", json={"title": "x"})
             place, headers = made.headers["location"], {"If-Match": made.headers["etag"]}
 

@@ -54,7 +54,8 @@ async def delete_project(gateway: Gateway, call: Call) -> Answer:
     def delete(db: Any) -> None:
         from navigator_kernel.planner.service import project_delete, project_get
 
-        refuse_another(plain(project_get(db, number)), call.headers)
+        seen = project_get(db, number)
+        refuse_another(plain(seen), call.headers)
         project_delete(db, number)
 
     await in_session(gateway, delete, call.headers, writes=True)

@@ -73,8 +73,13 @@ async def _changed(gateway: Gateway, call: Call, tool: str, given: Any) -> Answe
     wanted = schemas.TaskId(task_id=call.path["task"])
 
     def change(kit: Toolkit) -> Any:
-        read = kit.tools["task_get"].definition.func
-        return kit.tools[tool].call(given, lambda db: refuse_another(plain(read(db, wanted)), call.headers))
+        seen = []  # SQLAlchemy reads a row again that nothing refers to, and would change another state than was seen
+
+        def check(db: Any) -> None:
+            seen.append(kit.tools["task_get"].definition.func(db, wanted))
+            refuse_another(plain(seen[0]), call.headers)
+
+        return kit.tools[tool].call(given, check)
 
     value = await worked(gateway, change, call.headers)
     return Answer(value=value, headers={"etag": tag_of(value)})
