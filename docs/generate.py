@@ -139,6 +139,19 @@ def setting_rows() -> Iterator[str]:
         yield f"| `[{name}]` | a table |  | {text} |"
 
 
+def endpoint_rows() -> Iterator[str]:
+    """Every endpoint of the HTTP API: method, path, role, what it does, and its statuses."""
+    from navigator_kernel.gateway.openapi import statuses, template_of
+    from navigator_kernel.gateway.server import ENDPOINTS
+
+    yield "| method | path | role | what it does | statuses |"
+    yield "|---|---|---|---|---|"
+    for held in ENDPOINTS:
+        codes = ", ".join(map(str, sorted({held.status, *statuses(held)})))
+        path = template_of(held.path)
+        yield f"| `{held.method}` | `{path}` | {held.role or 'no token'} | {held.summary} | {codes} |"
+
+
 def state_rows() -> Iterator[str]:
     """The five states with their marks and exit codes."""
     from navigator_kernel.language.rendering import ASCII, EMOJI

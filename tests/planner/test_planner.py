@@ -13,8 +13,17 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import KernelError
-from navigator_kernel.planner.schemas import NoteCreate, NoteSearch
-from navigator_kernel.planner.service import Notes, project_create, project_delete
+from navigator_kernel.planner.errors import ChangedMeanwhile
+from navigator_kernel.planner.schemas import NoteCreate, NoteSearch, TaskChange, TaskId, TaskList, TaskUpdate
+from navigator_kernel.planner.service import (
+    Notes,
+    project_create,
+    project_delete,
+    task_delete,
+    task_get,
+    task_page,
+    task_update,
+)
 from navigator_kernel.planner.store import URL, open_sessions
 from navigator_kernel.planner.tables import Task
 from navigator_kernel.tools.factory import FunctionTool
@@ -83,6 +92,11 @@ def test_a_list_is_by_time_and_narrowed_down(planner: Planner) -> None:
         ("task_create", {"title": " "}, "title"),
         ("task_create", {"title": "x", "start_time": "2026-11-23T15:00:00"}, "start_time"),
         ("task_create", {"title": "x", "start_time": "tomorrow"}, "start_time"),
+        ("task_create", {"title": "x", "start_time": "1795000000"}, "start_time"),
+        ("task_create", {"title": "x", "start_time": 1795000000}, "start_time"),
+        ("task_create", {"title": "x", "start_time": "0001-01-01T00:00:00+14:00"}, "start_time"),
+        ("task_create", {"title": "a\0b"}, "title"),
+        ("task_get", {"task_id": 2**31}, "task_id"),
         ("task_create", {"title": "x", "start_time": LATER, "end_time": WHEN}, "end_time is before start_time"),
         ("task_create", {"title": "x", "project_id": 7}, "there is no project 7"),
         ("task_update", {"task_id": 9, "changes": {"title": "x"}}, "there is no task 9"),
@@ -118,6 +132,41 @@ def test_the_default_project_stays_and_takes_in_the_tasks_of_others(planner: Pla
         with pytest.raises(ValueError, match="cannot be deleted"):
             project_delete(session, 1)
     assert [task["project_id"] for task in do(planner, "task_list")] == [1]
+
+
+@both()
+@pytest.mark.requirement("TOL-13")
+def test_of_two_who_change_a_task_at_once_the_later_is_refused(planner: Planner) -> None:
+    number = do(planner, "task_create", title="x")["id"]
+    sessions = planner["task_get"].sessions
+    assert sessions is not None
+    for work in (
+        lambda db: task_update(db, TaskUpdate(task_id=number, changes=TaskChange(title="mine"))),
+        lambda db: task_delete(db, TaskId(task_id=number)),
+    ):
+        with sessions() as session:
+            held, before = task_get(session, TaskId(task_id=number)), do(planner, "task_get", task_id=number)
+            theirs = do(planner, "task_update", task_id=number, changes={"title": f"theirs {work}"})
+            assert theirs["updated_at"] > before["updated_at"] == held.updated_at.isoformat()
+            with pytest.raises(ChangedMeanwhile):
+                work(session)
+        assert do(planner, "task_get", task_id=number) == theirs
+
+
+@both()
+def test_pages_hold_every_task_once(planner: Planner) -> None:
+    for at, start in enumerate((None, WHEN, LATER, WHEN, None, WHEN)):
+        do(planner, "task_create", title=str(at), start_time=start, priority=1 + at % 5)
+    whole = [task["title"] for task in do(planner, "task_list")]
+    sessions = planner["task_get"].sessions
+    assert sessions is not None
+    with sessions() as session:
+        for limit in range(1, 7):
+            found, place = task_page(session, TaskList(limit=limit), None)
+            while place is not None:
+                more, place = task_page(session, TaskList(limit=limit), place)
+                found += more
+            assert [task.title for task in found] == whole
 
 
 @both()

@@ -91,7 +91,7 @@ def assemble(
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents = _agents(extensions, ports)
     own = CascadeRouter(catalogue, mapping, allowed, tuple(sorted(settings.servers)), shared.meaning)
-    plugins.add(_planner(root, own), "planner")
+    plugins.add(open_planner(root, shared.meaning), "planner")
     desk = _desk(root, plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
         root=root,
@@ -156,13 +156,14 @@ def _hooks(extensions: LoadedPlugins) -> dict[str, Any]:
     }
 
 
-def _planner(root: Path, router: CascadeRouter) -> PlannerPlugin:
+def open_planner(root: Path, meaning: SemanticRanker) -> PlannerPlugin:
+    """Tasks and notes of the project; notes are found with the encoder of `meaning`."""
     state = project_state(root)
-    return PlannerPlugin(state.folder, state_writer(state), partial(_encoder, router))
+    return PlannerPlugin(state.folder, state_writer(state), partial(_encoder, meaning))
 
 
-def _encoder(router: CascadeRouter) -> Encoder | None:
-    return router.meaning.index.encoder if router.meaning else None
+def _encoder(meaning: SemanticRanker) -> Encoder | None:
+    return meaning.index.encoder
 
 
 def _desk(

@@ -33,7 +33,7 @@ class Call(Struct, frozen=True, kw_only=True):
     """A request that was let in. `path` holds the parts of the path, `query` and `body` what was read of the rest."""
 
     caller: Caller
-    path: Mapping[str, str]
+    path: Mapping[str, Any]
     query: Any
     body: Any
     headers: Mapping[str, str]
@@ -52,7 +52,8 @@ Handler = Callable[["Gateway", Call], Awaitable[Any]]
 
 class Endpoint(Struct, frozen=True, kw_only=True):
     """`body`, `query` and `answer` are types that msgspec reads, or models of pydantic; `media` is what a stream is
-    sent as. `errors` are statuses beside those that every endpoint may have."""
+    sent as. `parts` are the types of the path's parts that are not any text; `headers` are those that the handler
+    reads, `sends` those of its answer. `errors` are statuses beside those that every endpoint may have."""
 
     method: str
     path: str
@@ -62,6 +63,9 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     tag: str
     body: Any = None
     query: type[Struct] = Nothing
+    parts: Mapping[str, Any] = {}
+    headers: Sequence[str] = ()
+    sends: Sequence[str] = ()
     answer: Any = None
     status: int = 200
     media: str = JSON
@@ -103,11 +107,20 @@ async def _call(endpoint: Endpoint, request: Request) -> Call:
         )
     return Call(
         caller=caller,
-        path=request.path_params,
+        path=_path(endpoint, request.path_params),
         query=_query(endpoint.query, request),
         body=await _body(endpoint, request),
         headers=request.headers,
     )
+
+
+def _path(endpoint: Endpoint, given: Mapping[str, str]) -> Mapping[str, Any]:
+    """404 where a part is not of its type: nothing can be there."""
+    try:
+        typed = {name: msgspec.convert(given[name], kind, strict=False) for name, kind in endpoint.parts.items()}
+    except msgspec.ValidationError:
+        raise HttpProblem(404, "not_found", "there is nothing at this address") from None
+    return {**given, **typed}
 
 
 def _query(kind: type[Struct], request: Request) -> Any:
@@ -141,7 +154,7 @@ def read_body(kind: type[T], data: bytes) -> T:
     """JSON in UTF-8 of that type."""
     try:
         text = data.decode("utf-8")
-        if _is_pydantic(kind):
+        if is_pydantic(kind):
             return cast(T, _read_model(kind, text))
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
@@ -153,14 +166,16 @@ def read_body(kind: type[T], data: bytes) -> T:
 def _read_model(kind: Any, text: str) -> Any:
     from pydantic import ValidationError
 
+    msgspec.json.decode(text)
     try:
-        return kind.model_validate(msgspec.json.decode(text))
+        return kind.model_validate_json(text, strict=True)
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors())
         raise HttpProblem(422, "invalid", f"the body is not valid: {wrong}") from None
 
 
-def _is_pydantic(kind: Any) -> bool:
+def is_pydantic(kind: Any) -> bool:
+    """Whether it is a model of pydantic."""
     return inspect.isclass(kind) and hasattr(kind, "model_validate")
 
 

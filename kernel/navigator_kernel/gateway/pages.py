@@ -24,13 +24,18 @@ class Page(Struct, frozen=True, forbid_unknown_fields=True):
 def page_of(entries: Sequence[T], page: Page, key: Callable[[T], str], *, rising: bool = False) -> tuple[list[T], str]:
     """A page of `entries`, which are sorted by `key`, falling or rising, and the cursor of the next, empty at the end.
     An entry that came or went meanwhile moves no other one."""
-    after = _read(page.cursor)
+    after = place_of(page.cursor)
     left = [one for one in entries if not after or (key(one) > after if rising else key(one) < after)]
     held = list(left[: page.limit])
-    return held, base64.urlsafe_b64encode(key(held[-1]).encode()).decode() if len(left) > len(held) else ""
+    return held, cursor_of(key(held[-1])) if len(left) > len(held) else ""
 
 
-def _read(cursor: str) -> str:
+def cursor_of(place: str) -> str:
+    return base64.urlsafe_b64encode(place.encode()).decode()
+
+
+def place_of(cursor: str) -> str:
+    """The place that a cursor stands for; 400 for a cursor that is not one."""
     try:
         return base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):

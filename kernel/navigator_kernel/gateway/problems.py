@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from starlette.responses import Response
 
 from navigator_kernel.errors import (
@@ -58,6 +59,18 @@ class HttpProblem(Exception):
         super().__init__(detail)
         self.status, self.code, self.detail, self.hint = status, code, detail, hint
         self.headers = headers or {}
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """RFC 9457. `code` is a stable word for programs, `hint` what to do; `data` are facts for programs."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: str = ""
+    data: dict[str, Any] = {}
 
 
 class ProblemResponse(Response):

@@ -15,8 +15,9 @@ from starlette.middleware import Middleware
 from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import Access, Buckets
-from navigator_kernel.gateway.api import chat, runs, sessions, skills, status, workflows
+from navigator_kernel.gateway.api import chat, notes, projects, runs, sessions, skills, status, tasks, workflows
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
+from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.problems import ProblemResponse
 from navigator_kernel.gateway.projections import ag_ui
 
@@ -32,14 +33,19 @@ PATIENCE = 10.0  # seconds that turns under way have, when the server ends
 BACKLOG = 2_048
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
-ENDPOINTS: Sequence[Endpoint] = (
-    *chat.ENDPOINTS,
-    *runs.ENDPOINTS,
-    *sessions.ENDPOINTS,
-    *skills.ENDPOINTS,
-    *workflows.ENDPOINTS,
-    *status.ENDPOINTS,
-    *ag_ui.ENDPOINTS,
+ENDPOINTS: Sequence[Endpoint] = described(
+    (
+        *chat.ENDPOINTS,
+        *runs.ENDPOINTS,
+        *sessions.ENDPOINTS,
+        *skills.ENDPOINTS,
+        *workflows.ENDPOINTS,
+        *status.ENDPOINTS,
+        *tasks.ENDPOINTS,
+        *notes.ENDPOINTS,
+        *projects.ENDPOINTS,
+        *ag_ui.ENDPOINTS,
+    )
 )
 
 

@@ -1,15 +1,69 @@
-"""What a model may say to the planner's tools."""
+"""What a model may say to the planner's tools, and a client to the HTTP API."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
-Title = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+from navigator_kernel.text import lazy_compile
+
+LARGEST = 2**31 - 1  # what an integer column holds in every database
+LONGEST = 100_000  # characters of a description or a note
+_ISO = lazy_compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+
+
+def _without_nul(text: str) -> str:
+    """Postgres keeps no such character."""
+    if "\0" in text:
+        raise ValueError("it holds the character NUL")
+    return text
+
+
+def _iso(said: Any) -> Any:
+    """A number of seconds is not a time that a person can check."""
+    if isinstance(said, datetime):
+        return said
+    try:
+        if isinstance(said, str) and _ISO.match(said):
+            return datetime.fromisoformat(said.upper())
+    except ValueError:
+        pass
+    raise ValueError("it is not an ISO 8601 time, as 2026-01-31T15:00:00+08:00")
+
+
+def _in_range(moment: datetime) -> datetime:
+    """A time that is one in UTC, too."""
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("it is outside of the years 1 to 9999 in UTC") from None
+    return moment
+
+
+Id = Annotated[int, Field(ge=1, le=LARGEST)]
+Text = Annotated[str, StringConstraints(max_length=LONGEST), AfterValidator(_without_nul)]
+Title = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_without_nul)
+]
 Priority = Annotated[int, Field(ge=1, le=5, description="1 to 5")]
 Status = Literal["open", "done"]
-Moment = Annotated[AwareDatetime, Field(description="ISO 8601 with its zone, as 2026-01-31T15:00:00+08:00")]
+Moment = Annotated[
+    AwareDatetime,
+    BeforeValidator(_iso),
+    AfterValidator(_in_range),
+    Field(description="ISO 8601 with its zone, as 2026-01-31T15:00:00+08:00"),
+]
 
 
 class Said(BaseModel):
@@ -18,8 +72,8 @@ class Said(BaseModel):
 
 class TaskCreate(Said):
     title: Title
-    description: str = ""
-    project_id: int = Field(1, ge=1)
+    description: Text = ""
+    project_id: Id = 1
     priority: Priority = 3
     start_time: Moment | None = None
     end_time: Moment | None = None
@@ -35,39 +89,47 @@ class TaskChange(Said):
     """Only what is named is changed."""
 
     title: Title | None = None
-    description: str | None = None
-    project_id: int | None = Field(None, ge=1)
+    description: Text | None = None
+    project_id: Id | None = None
     priority: Priority | None = None
     status: Status | None = None
     start_time: Moment | None = None
     end_time: Moment | None = None
 
 
-class TaskUpdate(Said):
-    task_id: int
+class TaskId(Said):
+    task_id: Id
+
+
+class TaskChanges(Said):
     changes: TaskChange
 
 
-class TaskId(Said):
-    task_id: int
+class TaskUpdate(TaskChanges, TaskId):
+    pass
 
 
 class TaskList(Said):
     status: Status | None = None
-    project_id: int | None = None
-    words: str = Field("", description="words of its title or description")
+    project_id: Id | None = None
+    words: Annotated[Text, StringConstraints(max_length=500)] = Field(
+        "", description="words of its title or description"
+    )
     before: Moment | None = None
     limit: int = Field(50, ge=1, le=200)
 
 
-class TaskSnooze(Said):
-    task_id: int
+class TaskUntil(Said):
     until: Moment
+
+
+class TaskSnooze(TaskUntil, TaskId):
+    pass
 
 
 class NoteCreate(Said):
     title: Title
-    content: str = ""
+    content: Text = ""
 
 
 class NoteSearch(Said):
@@ -76,6 +138,12 @@ class NoteSearch(Said):
 
 
 class NoteLinkCreate(Said):
-    source_id: int
-    target_id: int
-    relation: Annotated[str, StringConstraints(min_length=1, max_length=100)] = "related"
+    source_id: Id
+    target_id: Id
+    relation: Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_without_nul)] = "related"
+
+
+class ProjectCreate(Said):
+    name: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), AfterValidator(_without_nul)
+    ]

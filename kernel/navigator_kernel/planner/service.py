@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from msgspec import Struct
-from sqlalchemy import or_, select
+from sqlalchemy import ColumnElement, Select, and_, or_, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
+from sqlalchemy.orm.exc import StaleDataError
 
+from navigator_kernel.planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
 from navigator_kernel.planner.schemas import (
     NoteCreate,
     NoteLinkCreate,
@@ -24,13 +29,34 @@ from navigator_kernel.planner.tables import DEFAULT_PROJECT, Note, NoteLink, Pro
 NEAR = 2000  # notes that a search looks at, the newest
 
 
+class TaskPlace(NamedTuple):
+    """Where a task is in the order of a list."""
+
+    start_time: datetime | None
+    priority: int
+    id: int
+
+
 def task_get(db: Session, wanted: TaskId) -> Task:
-    """ValueError where there is none."""
+    """NoSuchEntry where there is none."""
     return _task(db, wanted.task_id)
 
 
 def task_list(db: Session, wanted: TaskList) -> list[Task]:
     """By their time, those without one last."""
+    return list(db.scalars(_tasks(wanted).limit(wanted.limit)))
+
+
+def task_page(db: Session, wanted: TaskList, after: TaskPlace | None) -> tuple[list[Task], TaskPlace | None]:
+    """The tasks of a list behind `after`, `wanted.limit` at most, and the place of the last one where more follow."""
+    query = _tasks(wanted) if after is None else _tasks(wanted).where(_behind(after))
+    found = list(db.scalars(query.limit(wanted.limit + 1)))
+    held = found[: wanted.limit]
+    last = held[-1] if len(found) > len(held) else None
+    return held, None if last is None else TaskPlace(last.start_time, last.priority, last.id)
+
+
+def _tasks(wanted: TaskList) -> Select[Any]:
     query = select(Task)
     if wanted.status is not None:
         query = query.where(Task.status == wanted.status)
@@ -42,8 +68,16 @@ def task_list(db: Session, wanted: TaskList) -> list[Task]:
         query = query.where(
             or_(Task.title.icontains(word, autoescape=True), Task.description.icontains(word, autoescape=True))
         )
-    order = Task.start_time.is_(None), Task.start_time, Task.priority.desc(), Task.id
-    return list(db.scalars(query.order_by(*order).limit(wanted.limit)))
+    return query.order_by(Task.start_time.is_(None), Task.start_time, Task.priority.desc(), Task.id)
+
+
+def _behind(place: TaskPlace) -> ColumnElement[bool]:
+    """In the order of `_tasks`."""
+    same = or_(Task.priority < place.priority, and_(Task.priority == place.priority, Task.id > place.id))
+    if place.start_time is None:
+        return and_(Task.start_time.is_(None), same)
+    at = place.start_time
+    return or_(Task.start_time.is_(None), Task.start_time > at, and_(Task.start_time == at, same))
 
 
 def task_create(db: Session, task: TaskCreate) -> Task:
@@ -54,7 +88,7 @@ def task_create(db: Session, task: TaskCreate) -> Task:
 
 
 def task_update(db: Session, update: TaskUpdate) -> Task:
-    """Only the fields that are named; ValueError where the task is not there, or nothing is named (JIT-13)."""
+    """Only the fields that are named. NoSuchEntry, or ValueError where nothing is named (JIT-13)."""
     task, changes = _task(db, update.task_id), update.changes.model_dump(exclude_unset=True)
     if not changes:
         raise ValueError("changes: name what is to be different")
@@ -74,7 +108,7 @@ def task_snooze(db: Session, snooze: TaskSnooze) -> Task:
     """Begins at `until`, and takes as long as before."""
     task = _task(db, snooze.task_id)
     if task.start_time and task.end_time:
-        task.end_time = snooze.until + (task.end_time - task.start_time)
+        task.end_time = _after(snooze.until, task.end_time - task.start_time)
     task.start_time = snooze.until
     return _written(db, task)
 
@@ -83,8 +117,19 @@ def task_delete(db: Session, wanted: TaskId) -> dict[str, Any]:
     task = _task(db, wanted.task_id)
     told = {"id": task.id, "title": task.title, "deleted": True}
     db.delete(task)
-    db.flush()
+    with _alone():
+        db.flush()
     return told
+
+
+def project_list(db: Session, after: int, limit: int) -> list[Project]:
+    """Those with a larger number than `after`, in the order of their numbers."""
+    return list(db.scalars(select(Project).where(Project.id > after).order_by(Project.id).limit(limit)))
+
+
+def project_get(db: Session, project_id: int) -> Project:
+    """NoSuchEntry where there is none."""
+    return _project(db, project_id)
 
 
 def project_create(db: Session, name: str) -> Project:
@@ -97,12 +142,28 @@ def project_create(db: Session, name: str) -> Project:
 def project_delete(db: Session, project_id: int) -> None:
     """Its tasks go to the default project, which itself cannot be deleted (JIT-13)."""
     if project_id == DEFAULT_PROJECT:
-        raise ValueError(f"project {DEFAULT_PROJECT} is the default project and cannot be deleted")
+        raise DefaultProject(f"project {DEFAULT_PROJECT} is the default project and cannot be deleted")
     project = _project(db, project_id)
     for task in db.scalars(select(Task).where(Task.project_id == project_id)):
         task.project_id = DEFAULT_PROJECT
-    db.flush()
-    db.delete(project)
+    with _alone():
+        db.flush()
+        db.delete(project)
+        db.flush()
+
+
+def note_list(db: Session, before: int | None, limit: int) -> list[dict[str, Any]]:
+    """Those with a smaller number than `before`, newest first, each with the beginning of its content."""
+    query = select(Note) if before is None else select(Note).where(Note.id < before)
+    return [_beginning(note) for note in db.scalars(query.order_by(Note.id.desc()).limit(limit))]
+
+
+def note_get(db: Session, note_id: int) -> dict[str, Any]:
+    """NoSuchEntry where there is none."""
+    note = db.get(Note, note_id)
+    if note is None:
+        raise NoSuchEntry(f"there is no note {note_id}")
+    return {"id": note.id, "title": note.title, "content": note.content}
 
 
 class Notes(Struct, frozen=True):
@@ -115,25 +176,20 @@ class Notes(Struct, frozen=True):
         self._remember([made])
         db.add(made)
         db.flush()
-        return {"id": made.id, "title": made.title, "content": made.content}
+        return note_get(db, made.id)
 
     def search(self, db: Session, wanted: NoteSearch) -> list[dict[str, Any]]:
         """`[{id, title, content, score}]`, best first."""
         notes = list(db.scalars(select(Note).order_by(Note.id.desc()).limit(NEAR)))
         scored = self._by_meaning(notes, wanted.query) or [(_by_words(note, wanted.query), note) for note in notes]
         best = sorted(scored, key=lambda one: (-one[0], one[1].id))[: wanted.limit]
-        return [
-            {"id": note.id, "title": note.title, "content": note.content[:500], "score": round(score, 3)}
-            for score, note in best
-            if score > 0
-        ]
+        return [{**_beginning(note), "score": round(score, 3)} for score, note in best if score > 0]
 
     def link(self, db: Session, link: NoteLinkCreate) -> NoteLink:
         if link.source_id == link.target_id:
             raise ValueError("a note is not linked with itself")
         for note in (link.source_id, link.target_id):
-            if db.get(Note, note) is None:
-                raise ValueError(f"there is no note {note}")
+            note_get(db, note)
         made = NoteLink(**link.model_dump())
         db.add(made)
         db.flush()
@@ -160,6 +216,10 @@ class Notes(Struct, frozen=True):
             note.encoder, note.vector = encoder.id, row.astype("float32").tobytes()
 
 
+def _beginning(note: Note) -> dict[str, Any]:
+    return {"id": note.id, "title": note.title, "content": note.content[:500]}
+
+
 def _by_words(note: Note, query: str) -> float:
     """The share of the query's words, or of its characters where it is Chinese, that the note has."""
     words = query.lower().split() if " " in query or query.isascii() else [letter for letter in query if letter.strip()]
@@ -170,19 +230,36 @@ def _by_words(note: Note, query: str) -> float:
 def _task(db: Session, number: int) -> Task:
     task = db.get(Task, number)
     if task is None:
-        raise ValueError(f"there is no task {number}")
+        raise NoSuchEntry(f"there is no task {number}")
     return task
 
 
 def _written(db: Session, task: Task) -> Task:
-    """As the database has it, times in UTC."""
-    db.flush()
+    """As the database has it, times in UTC. ChangedMeanwhile."""
+    with _alone():
+        db.flush()
     db.refresh(task)
     return task
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """ChangedMeanwhile where a row is not as it was read, or one that it refers to is gone."""
+    try:
+        yield
+    except (StaleDataError, IntegrityError):
+        raise ChangedMeanwhile("somebody else changed it at the same time; look at it again") from None
+
+
+def _after(moment: datetime, length: timedelta) -> datetime:
+    try:
+        return moment + length
+    except OverflowError:
+        raise ValueError("until: the task would end after the year 9999") from None
 
 
 def _project(db: Session, number: int) -> Project:
     project = db.get(Project, number)
     if project is None:
-        raise ValueError(f"there is no project {number}")
+        raise NoSuchEntry(f"there is no project {number}")
     return project

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import CheckConstraint, DateTime, ForeignKey, Identity, LargeBinary, String, Text, TypeDecorator
@@ -28,6 +28,16 @@ class Moment(TypeDecorator[datetime]):
         return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
 
 
+def _later(before: datetime | None) -> datetime:
+    """The time, and in any case a later one than `before`."""
+    now = datetime.now(UTC)
+    return now if before is None else max(now, before + timedelta(microseconds=1))
+
+
+def _versioned(column: Any) -> dict[str, Any]:
+    return {"version_id_col": column, "version_id_generator": _later}
+
+
 class Base(DeclarativeBase):
     pass
 
@@ -42,6 +52,8 @@ class Project(Base):
 
 
 class Task(Base):
+    """`updated_at` is its version: what was changed meanwhile is neither changed nor deleted (StaleDataError)."""
+
     __tablename__ = "tasks"
     __table_args__ = (CheckConstraint("priority BETWEEN 1 AND 5", name="priority_1_to_5"),)
 
@@ -54,9 +66,9 @@ class Task(Base):
     start_time: Mapped[datetime | None] = mapped_column(Moment)
     end_time: Mapped[datetime | None] = mapped_column(Moment)
     created_at: Mapped[datetime] = mapped_column(Moment, default=lambda: datetime.now(UTC))
-    updated_at: Mapped[datetime] = mapped_column(
-        Moment, default=lambda: datetime.now(UTC), onupdate=lambda: datetime.now(UTC)
-    )
+    updated_at: Mapped[datetime] = mapped_column(Moment)
+
+    __mapper_args__ = _versioned(updated_at)
 
 
 class Note(Base):

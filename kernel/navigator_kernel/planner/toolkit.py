@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +10,19 @@ from msgspec import Struct
 
 from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.planner.store import open_sessions
-from navigator_kernel.tools.factory import ToolFactory
+from navigator_kernel.tools.factory import FunctionTool, Sessions, ToolFactory
 from navigator_kernel.values.tool import ToolDef
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from navigator_kernel.model_ports import Tool
     from navigator_kernel.ports import Writer
+
+
+class Toolkit(Struct, frozen=True):
+    """The planner's tools by their names, and `sessions`, which opens a session of their database."""
+
+    tools: Mapping[str, FunctionTool]
+    sessions: Sessions
 
 
 class PlannerPlugin(Struct, frozen=True):
@@ -31,12 +36,16 @@ class PlannerPlugin(Struct, frozen=True):
     @hookimpl
     def kernel_register_tools(self, root: Path) -> Sequence[Tool]:  # noqa: ARG002 - the hook's own signature
         try:
-            held = registry(self.encoder)
+            return tuple(self.toolkit().tools.values())
         except ImportError:  # SQLAlchemy or pydantic is not installed: no tools, and `doctor` says why
             return ()
+
+    def toolkit(self) -> Toolkit:
+        """ImportError without SQLAlchemy or pydantic; the database is opened with the first session."""
         file = self.state / "planner.sqlite"
         sessions = open_sessions(file, lambda: self.writer.make_folder(file.parent))
-        return ToolFactory(sessions).registry(held)
+        held = ToolFactory(sessions).registry(registry(self.encoder))
+        return Toolkit({tool.name: tool for tool in held}, sessions)
 
 
 def registry(encoder: Callable[[], Any] = lambda: None) -> Mapping[str, ToolDef]:

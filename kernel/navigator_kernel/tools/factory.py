@@ -61,8 +61,8 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
             if inspect.iscoroutinefunction(self.definition.func):
                 with self._session() as more:
                     value = await self.definition.func(**more, **self._given(held))
-                    return Result(_plain(value))
-            return await asyncio.to_thread(self._ran, held)
+                    return Result(plain(value))
+            return Result(await asyncio.to_thread(self.call, held))
         except Exception as error:  # noqa: BLE001 - a tool may raise anything; the model is told, the turn goes on
             said = str(error).partition("\n")[0] or type(error).__name__
             return Result(error=shorten(clean(said, lines=False), SAID))
@@ -76,7 +76,7 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
             raise NotLoadable(f"tool {self.name!r} asks before each call", hint="say whom: as_langchain(agree=...)")
 
         async def called(**arguments: Any) -> Any:
-            given = {name: _plain(value) for name, value in arguments.items()}
+            given = {name: plain(value) for name, value in arguments.items()}
             if self.confirm and agree is not None and not agree(filled(self.confirm, given), given):
                 raise ToolException(say("tool.declined", "en", tool=self.name))
             result = await self.run(given)
@@ -93,10 +93,12 @@ class FunctionTool(Struct, frozen=True, kw_only=True):
             metadata={"effects": list(self.effects), "confirm": self.confirm},
         )
 
-    def _ran(self, held: BaseModel) -> Result:
-        """Converts the result to plain values while its session is open."""
+    def call(self, held: BaseModel, before: Callable[[Any], None] = lambda _: None) -> Any:
+        """Calls the function, which must not be a coroutine, and returns its result as plain values. `before` is given
+        the same session first. Raises what they raise."""
         with self._session() as more:
-            return Result(_plain(self.definition.func(**more, **self._given(held))))
+            before(more.get(self.injected))
+            return plain(self.definition.func(**more, **self._given(held)))
 
     def _given(self, held: BaseModel) -> dict[str, Any]:
         if self.whole:
@@ -197,16 +199,16 @@ def _schema(name: str, parameters: Mapping[str, tuple[Any, Any]]) -> type[BaseMo
     return made
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON values: of pydantic models, of SQLAlchemy's rows by their columns, of collections of them."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if hasattr(value, "__table__"):
-        return {column.key: _plain(getattr(value, column.key)) for column in value.__table__.columns}
+        return {column.key: plain(getattr(value, column.key)) for column in value.__table__.columns}
     if isinstance(value, Mapping):
-        return {str(key): _plain(held) for key, held in value.items()}
+        return {str(key): plain(held) for key, held in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(held) for held in value]
+        return [plain(held) for held in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,185 @@
+"""Tasks, by the same functions as the tools of chat (TOL-13)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from navigator_kernel.gateway.api.planner_answers import KeptTask, Number, TaskFilter, Tasks
+from navigator_kernel.gateway.api.planner_calls import ERRORS, arguments, created, in_session, place_in, worked
+from navigator_kernel.gateway.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tag_of, tagged
+from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+from navigator_kernel.gateway.pages import cursor_of
+from navigator_kernel.gateway.problems import HttpProblem
+from navigator_kernel.planner import schemas
+from navigator_kernel.tools.factory import plain
+
+if TYPE_CHECKING:
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.planner.service import TaskPlace
+    from navigator_kernel.planner.toolkit import Toolkit
+
+_PLACE = tuple[Annotated[datetime, Meta(tz=True)] | None, Number, Number]
+
+
+async def list_tasks(gateway: Gateway, call: Call) -> Answer:
+    """By their time, those without one last."""
+    asked = msgspec.structs.asdict(call.query)
+    after = _place(asked.pop("cursor"))
+    wanted = arguments(schemas.TaskList, **asked)
+
+    def listed(db: Any) -> dict[str, Any]:
+        from navigator_kernel.planner.service import task_page
+
+        found, last = task_page(db, wanted, after)
+        return {"tasks": plain(found), "next": _cursor(last) if last else ""}
+
+    return tagged(await in_session(gateway, listed), call.headers)
+
+
+async def read_task(gateway: Gateway, call: Call) -> Answer:
+    wanted = schemas.TaskId(task_id=call.path["task"])
+    return tagged(await worked(gateway, lambda kit: kit.tools["task_get"].call(wanted)), call.headers)
+
+
+async def create_task(gateway: Gateway, call: Call) -> Answer:
+    made = await worked(gateway, lambda kit: kit.tools["task_create"].call(call.body))
+    return created(made, f"/api/tasks/{made['id']}")
+
+
+async def update_task(gateway: Gateway, call: Call) -> Answer:
+    """Only the fields that `changes` names."""
+    given = schemas.TaskUpdate(task_id=call.path["task"], changes=call.body.changes)
+    return await _changed(gateway, call, "task_update", given)
+
+
+async def snooze_task(gateway: Gateway, call: Call) -> Answer:
+    """It begins at `until`, and takes as long as before."""
+    given = schemas.TaskSnooze(task_id=call.path["task"], until=call.body.until)
+    return await _changed(gateway, call, "task_snooze", given)
+
+
+async def delete_task(gateway: Gateway, call: Call) -> Answer:
+    """At once: a client asks its person itself."""
+    await _changed(gateway, call, "task_delete", schemas.TaskId(task_id=call.path["task"]))
+    return Answer(status=204)
+
+
+async def _changed(gateway: Gateway, call: Call, tool: str, given: Any) -> Answer:
+    """A change of one task, if it is in the state that `If-Match` names."""
+    wanted = schemas.TaskId(task_id=call.path["task"])
+
+    def change(kit: Toolkit) -> Any:
+        seen = []  # SQLAlchemy reads a row again that nothing refers to, and would change another state than was seen
+
+        def check(db: Any) -> None:
+            seen.append(kit.tools["task_get"].definition.func(db, wanted))
+            refuse_another(plain(seen[0]), call.headers)
+
+        return kit.tools[tool].call(given, check)
+
+    value = await worked(gateway, change, call.headers)
+    return Answer(value=value, headers={"etag": tag_of(value)})
+
+
+def _place(cursor: str) -> TaskPlace | None:
+    found = place_in(cursor, _PLACE)
+    if found is None:
+        return None
+    from navigator_kernel.planner.service import TaskPlace
+
+    start, priority, number = found
+    try:
+        return TaskPlace(start and start.astimezone(UTC), priority, number)
+    except OverflowError:
+        raise HttpProblem(400, "usage", "the cursor is not one of this list") from None
+
+
+def _cursor(place: TaskPlace) -> str:
+    return cursor_of(msgspec.json.encode(tuple(place)).decode())
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/api/tasks",
+        role="read",
+        summary="List tasks by their time",
+        handler=list_tasks,
+        tag="tasks",
+        query=TaskFilter,
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=Tasks,
+        errors=ERRORS,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/tasks",
+        role="chat",
+        summary="Create a task",
+        handler=create_task,
+        tag="tasks",
+        body=schemas.TaskCreate,
+        sends=("ETag", "Location"),
+        answer=KeptTask,
+        status=201,
+        errors=(404, 409, *ERRORS),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/tasks/{task}",
+        role="read",
+        summary="Read a task",
+        handler=read_task,
+        tag="tasks",
+        parts={"task": Number},
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=KeptTask,
+        errors=(404, *ERRORS),
+    ),
+    Endpoint(
+        method="PATCH",
+        path="/api/tasks/{task}",
+        role="chat",
+        summary="Change fields of a task",
+        handler=update_task,
+        tag="tasks",
+        body=schemas.TaskChanges,
+        parts={"task": Number},
+        headers=(IF_MATCH,),
+        sends=("ETag",),
+        answer=KeptTask,
+        errors=(404, 409, 412, *ERRORS),
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/tasks/{task}",
+        role="chat",
+        summary="Delete a task",
+        handler=delete_task,
+        tag="tasks",
+        parts={"task": Number},
+        headers=(IF_MATCH,),
+        status=204,
+        errors=(404, 409, 412, *ERRORS),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/tasks/{task}/snooze",
+        role="chat",
+        summary="Postpone a task",
+        handler=snooze_task,
+        tag="tasks",
+        body=schemas.TaskUntil,
+        parts={"task": Number},
+        headers=(IF_MATCH,),
+        sends=("ETag",),
+        answer=KeptTask,
+        errors=(404, 409, 412, *ERRORS),
+    ),
+)

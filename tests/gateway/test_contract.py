@@ -1,0 +1,71 @@
+"""The HTTP API keeps to its OpenAPI document: thousands of generated requests, one by one and in sequences."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.served import Person, Served, serving
+from models.wire_server import HELLO, WireServer
+from navigator_kernel.gateway.server import ENDPOINTS
+from specialist.turns import says
+
+CASES = 2_000
+SEED = 20_261_126
+CHECKS = (
+    "not_a_server_error", "status_code_conformance", "content_type_conformance", "response_headers_conformance",
+    "response_schema_conformance", "negative_data_rejection", "unsupported_method", "allow_header_conformance",
+    "missing_required_header", "use_after_free", "ensure_resource_availability", "ignored_auth",
+)  # fmt: skip
+DEAD = "http://127.0.0.1:9"
+NO_NETWORK = dict.fromkeys(("http_proxy", "https_proxy"), DEAD) | {"no_proxy": "127.0.0.1", "GIT_SSH_COMMAND": "false"}
+RATE = "45/s"  # one token has 50 requests a second
+
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(1_200)]
+
+
+@pytest.fixture(scope="module")
+def contract_server(person: Person, model_server: WireServer) -> Iterator[Served]:
+    says(model_server, HELLO)
+    with serving(person._replace(env={**person.env, **NO_NETWORK})) as held:
+        yield held
+
+
+def run(served: Served, folder: Path, *options: str) -> Any:
+    """The report of schemathesis."""
+    report = folder / "report.json"
+    argv = [
+        sys.executable, "-m", "schemathesis.cli", "run", f"{served.url}/openapi.json", "--checks", ",".join(CHECKS),
+        "--header", f"Authorization: Bearer {served.tokens['admin']}", "--rate-limit", RATE, "--seed", str(SEED),
+        "--continue-on-failure", "--generation-database", "none", "--suppress-health-check", "all", "--no-color",
+        "--request-timeout", "20", "--report", "json", "--report-json-path", str(report), *options,
+    ]  # fmt: skip
+    hooks = {"SCHEMATHESIS_HOOKS": "gateway.contract_hooks", "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(argv, cwd=folder, env={**os.environ, **hooks}, capture_output=True, text=True, timeout=1_000)
+    print(done.stdout[-6_000:])
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]
+    return json.loads(report.read_text())
+
+
+# TOL-13: "RESTful API", as its document describes it
+@pytest.mark.requirement("TOL-13")
+def test_every_answer_is_one_that_the_document_names(contract_server: Served, tmp_path: Path) -> None:
+    report = run(contract_server, tmp_path, "--phases", "coverage,fuzzing", "--max-examples", "20")
+    assert report["test_cases"]["generated"] >= CASES
+    assert report["operations"]["tested"] == len(ENDPOINTS) - 1  # all but the document itself
+
+
+# TOL-13: entries are created, read, changed and deleted in any order
+@pytest.mark.requirement("TOL-13")
+def test_sequences_of_requests_keep_to_the_document(contract_server: Served, tmp_path: Path) -> None:
+    tags = [word for tag in ("tasks", "notes", "projects", "sessions") for word in ("--include-tag", tag)]
+    report = run(contract_server, tmp_path, "--phases", "stateful", "--max-examples", "100", *tags)
+    assert report["phases"]["stateful"]["status"] == "success"
+    assert report["test_cases"]["generated"] >= 300

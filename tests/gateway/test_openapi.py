@@ -1,0 +1,86 @@
+"""The OpenAPI document: valid, complete, made of what the endpoints and the tools declare."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from gateway.served import Served
+from navigator_kernel.gateway.openapi import document, statuses, template_of
+from navigator_kernel.gateway.server import ENDPOINTS
+from navigator_kernel.planner.toolkit import registry
+
+BODIES = {
+    ("/api/tasks", "post"): "task_create",
+    ("/api/notes", "post"): "note_create",
+    ("/api/links", "post"): "link_create",
+}
+PARTS = {("/api/tasks/{task}", "patch"): "task_update", ("/api/tasks/{task}/snooze", "post"): "task_snooze"}
+
+
+@pytest.fixture(scope="module")
+def spec() -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(json.dumps(document(ENDPOINTS)))
+    return held
+
+
+def test_the_document_is_valid_openapi(spec: dict[str, Any]) -> None:
+    assert spec["openapi"] == "3.1.0"
+    assert [error.message for error in OpenAPIV31SpecValidator(spec).iter_errors()] == []
+
+
+def test_every_endpoint_is_in_it_with_its_role_and_statuses(spec: dict[str, Any]) -> None:
+    for endpoint in ENDPOINTS:
+        held = spec["paths"][template_of(endpoint.path)][endpoint.method.lower()]
+        assert (held["operationId"], held["x-role"]) == (endpoint.name, endpoint.role)
+        assert sorted(held["responses"]) == sorted(map(str, (endpoint.status, *statuses(endpoint))))
+    names = [endpoint.name for endpoint in ENDPOINTS]
+    assert len(names) == len(set(names)) == sum(len(held) for held in spec["paths"].values())
+
+
+def resolved(value: Any, spec: dict[str, Any], own: dict[str, Any] | None = None) -> Any:
+    """The schema with its references put in."""
+    if isinstance(value, dict):
+        if "$ref" in value:
+            name = value["$ref"].rpartition("/")[2]
+            return resolved((own or {}).get(name) or spec["components"]["schemas"][name], spec, own)
+        return {key: resolved(held, spec, own) for key, held in value.items() if key != "$defs"}
+    return [resolved(held, spec, own) for held in value] if isinstance(value, list) else value
+
+
+def body(spec: dict[str, Any], place: tuple[str, str]) -> Any:
+    held = spec["paths"][place[0]][place[1]]["requestBody"]["content"]["application/json"]["schema"]
+    return resolved(held, spec)
+
+
+# TOL-13: the REST bodies are the schemas of the registry's ToolDefs
+@pytest.mark.requirement("TOL-13")
+@pytest.mark.parametrize("place", [*BODIES, *PARTS])
+def test_a_body_is_the_schema_of_the_tool_of_chat(spec: dict[str, Any], place: tuple[str, str]) -> None:
+    kind = registry()[{**BODIES, **PARTS}[place]].args_schema
+    assert kind is not None
+    schema = kind.model_json_schema()
+    wanted, said = resolved(schema, spec, schema.get("$defs", {})), body(spec, place)
+    if place in PARTS:
+        wanted["properties"].pop("task_id")
+    assert said["properties"] == wanted["properties"]
+    assert said["additionalProperties"] is wanted["additionalProperties"] is False
+
+
+@pytest.mark.requirement("TOL-13")
+def test_every_tool_of_the_planner_has_an_endpoint(spec: dict[str, Any]) -> None:
+    verbs = {"get": "read"}
+    names = {endpoint.name for endpoint in ENDPOINTS}
+    for tool in registry():
+        thing, _, verb = tool.partition("_")
+        verb = verbs.get(verb, verb)
+        assert names & {f"{verb}_{thing}", f"{verb}_{thing}s"}, tool
+
+
+def test_a_client_reads_the_document_from_the_server(served: Served, spec: dict[str, Any]) -> None:
+    with served.client("read") as client:
+        answer = client.get("/openapi.json")
+    assert (answer.headers["content-type"], answer.json()) == ("application/json", spec)
