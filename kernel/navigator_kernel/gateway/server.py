@@ -18,6 +18,8 @@ from navigator_kernel.gateway.access import Access, Buckets
 from navigator_kernel.gateway.api import chat, runs, sessions, skills, status, workflows
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
 from navigator_kernel.gateway.problems import ProblemResponse
+from navigator_kernel.gateway.projections import openai
+from navigator_kernel.gateway.projections.openai_errors import OpenAIErrors
 
 if TYPE_CHECKING:
     import socket
@@ -38,6 +40,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     *skills.ENDPOINTS,
     *workflows.ENDPOINTS,
     *status.ENDPOINTS,
+    *openai.ENDPOINTS,
 )
 
 
@@ -73,7 +76,7 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
     access = Middleware(Access, places=places, caller=gateway.tokens.caller, buckets=buckets or Buckets())
     return Starlette(
         routes=routes_of(ENDPOINTS, gateway),
-        middleware=[access],
+        middleware=[Middleware(OpenAIErrors), access],
         lifespan=lifespan,
         exception_handlers={HTTPException: _http_error},
     )

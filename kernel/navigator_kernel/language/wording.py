@@ -16,6 +16,11 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
     ),
     "page.loading": ("Loading {skill}…", "正在加载 {skill} 模块…"),
+    "openai.answer": ("Answer `yes` or `no`.", "请回复“是”或“否”。"),
+    "openai.may_not": (
+        "Answer `no`, or approve it elsewhere: this token does not have the role approve.",
+        "请回复“否”，或在别处批准：此令牌没有 approve 角色。",
+    ),
     "notice.interrupted": (
         "a process was stopped in the middle of this: {asked}\n"
         "`yes`, or the same message, goes on with it and does nothing again that was done; `no` and any other message give it up",

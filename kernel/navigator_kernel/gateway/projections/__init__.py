@@ -1,0 +1,1 @@
+"""The events of a turn in the forms of other protocols."""
