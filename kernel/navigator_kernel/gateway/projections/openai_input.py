@@ -13,7 +13,7 @@ from navigator_kernel.values.request import Said
 
 TEXTS = frozenset({"text", "input_text", "output_text", "refusal", "summary_text"})
 _PROGRAM = frozenset({"system", "developer"})
-_NOT_FORCED = frozenset({"auto", "none"})
+_NOT_FORCED = ("auto", "none")
 
 
 class Part(Struct, frozen=True):
