@@ -37,8 +37,9 @@ def text_of(answer: Any) -> str:
 
 
 def seen(model: WireServer) -> list[str]:
-    """The texts of the last request to the model that works."""
-    return [str(message["content"]) for message in of_phase_two(model)[-1]["messages"]]
+    """The texts of the last request to the model that works, without those of the kernel's own."""
+    texts = [str(message["content"]) for message in of_phase_two(model)[-1]["messages"][1:]]
+    return [text for text in texts if not text.startswith("[Environment]")]
 
 
 def until(holds: Callable[[], bool]) -> None:

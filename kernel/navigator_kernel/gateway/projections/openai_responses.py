@@ -92,7 +92,7 @@ def _conversation(call: Call, asked: ResponseRequest) -> Conversation:
 
 def _run_of(response: str) -> str:
     """The run whose answer a response was; 404 for another one's."""
-    if response and not response.startswith(_ID):
+    if response and (not response.startswith(_ID) or response == _ID):
         raise HttpProblem(404, "not_found", f"there is no response {response!r}")
     return response.removeprefix(_ID)
 
