@@ -48,8 +48,9 @@ class Conversations(Struct, frozen=True, kw_only=True):
         row = (digest, session, turn, self.clock.now())
         with self._open() as database, transaction(database):
             database.execute("INSERT OR REPLACE INTO ends (digest, session, turn, at) VALUES (?, ?, ?, ?)", row)
-            newest = "SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?"
-            database.execute(f"DELETE FROM ends WHERE at < ({newest})", (KEPT,))
+            database.execute(
+                "DELETE FROM ends WHERE at < (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (KEPT,)
+            )
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
         return connect(self.file, self.writer, _TABLES, hint="move the file away; conversations begin new sessions")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from navigator_kernel.adapters.stores.conversations import Conversations
 from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.bootstrap.turns import RECALLED
-from navigator_kernel.errors import NotFound
+from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import RunStarted
 from navigator_kernel.values.request import Said, Session
 
@@ -61,10 +62,14 @@ async def find_session(gateway: Gateway, caller: Caller, conversation: Conversat
 
 
 async def keep_end(gateway: Gateway, caller: Caller, conversation: Conversation, answer: str, session: Session) -> None:
-    """Remembers where the conversation is after the answer; an answer that is empty is left out."""
+    """Remembers where the conversation is after the answer; an answer that is empty is left out. Where that fails, the
+    next message begins a new session with what was said."""
     ended = (*conversation.before, _said("user", conversation.text), _said("assistant", answer))
     digest = _digest(caller, replace(conversation, before=ended if answer.strip() else ended[:-1]))
-    await asyncio.to_thread(_store(gateway).keep, digest, session.id, session.turn)
+    try:
+        await asyncio.to_thread(_store(gateway).keep, digest, session.id, session.turn)
+    except KernelError as error:
+        logging.getLogger("navigator").warning("%s", error.message)
 
 
 def open_session(turns: Turns, found: Found) -> Session:
