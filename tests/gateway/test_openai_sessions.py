@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from openai import OpenAI
+from openai import AsyncOpenAI, OpenAI
 
+from dispatch.orders import StillClock
 from gateway.openai_clients import DELETE, SONG, TASKS, asked, conversation, of, seen, text_of
 from gateway.served import Person, Served, serving
 from models.wire_server import HELLO, MODES, Said, WireServer
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.stores.conversations import Conversations
 from specialist.turns import says
 
 
@@ -112,3 +117,46 @@ def test_a_question_waits_over_the_end_of_the_server(person: Person, model: Wire
         served.tokens = {"admin": token}
         with of(served, "admin") as client:
             assert text_of(asked(client, "delete task 1 after that", question, "yes", model=TASKS)) == "It is gone."
+
+
+async def _at_once(served: Served, count: int) -> list[tuple[str, str]]:
+    """The answer and the session of each of `count` conversations that begin at the same time."""
+    async with AsyncOpenAI(base_url=f"{served.url}/v1", api_key=served.tokens["chat"], max_retries=0) as client:
+
+        async def one(number: int) -> tuple[str, str]:
+            said = conversation(f"why is number {number} so small?")
+            answer = await client.chat.completions.with_raw_response.create(model="navigator", messages=said)
+            return text_of(answer.parse()), answer.headers["x-session-id"]
+
+        return await asyncio.gather(*map(one, range(count)))
+
+
+def test_conversations_at_once_have_a_session_each(served: Served, model: WireServer) -> None:
+    told = asyncio.run(_at_once(served, 12))
+    assert {text for text, _ in told} == {HELLO.text}
+    assert len({session for _, session in told}) == 12
+
+
+class StepClock(StillClock):
+    """A second later each time."""
+
+    ticks = 0
+
+    def now(self) -> str:
+        self.ticks += 1
+        return f"2026-01-31T09:30:{self.ticks:02d}.000Z"
+
+
+def test_the_oldest_places_of_conversations_are_forgotten(tmp_path: Path) -> None:
+    file, writer = tmp_path / "c.sqlite", FolderWriter([tmp_path])
+    store = Conversations(file=file, writer=writer, clock=StepClock(), most=3)
+    for number in range(5):
+        store.keep(f"digest {number}", f"session {number}", 1)
+    assert [len(store.find(f"digest {number}")) for number in range(5)] == [0, 0, 1, 1, 1]
+
+
+def test_of_equal_conversations_the_newest_comes_first(tmp_path: Path) -> None:
+    store = Conversations(file=tmp_path / "c.sqlite", writer=FolderWriter([tmp_path]), clock=StepClock())
+    for session, turn in (("a", 1), ("b", 1), ("a", 2)):
+        store.keep("same", session, turn)
+    assert store.find("same") == [("a", 2), ("b", 1)]

@@ -31,11 +31,12 @@ class KnownEnd(NamedTuple):
 
 
 class Conversations(Struct, frozen=True, kw_only=True):
-    """One SQLite file in the person's state. It holds digests of what was said, and no text."""
+    """One SQLite file in the person's state. It holds digests of what was said, and no text; `most` of them."""
 
     file: Path
     writer: Writer
     clock: Clock
+    most: int = KEPT
 
     def find(self, digest: str) -> list[KnownEnd]:
         """The sessions whose conversation has this digest, newest first."""
@@ -49,7 +50,7 @@ class Conversations(Struct, frozen=True, kw_only=True):
         with self._open() as database, transaction(database):
             database.execute("INSERT OR REPLACE INTO ends (digest, session, turn, at) VALUES (?, ?, ?, ?)", row)
             database.execute(
-                "DELETE FROM ends WHERE at < (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (KEPT,)
+                "DELETE FROM ends WHERE at <= (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (self.most,)
             )
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:

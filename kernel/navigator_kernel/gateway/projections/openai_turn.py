@@ -17,12 +17,12 @@ from navigator_kernel.bootstrap.turns import refuse_message
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import Event, RunContent, RunStarted, Usage
 from navigator_kernel.gateway.problems import problem_of
+from navigator_kernel.gateway.projections.openai_answer import GAP, failure_of, rest_of
 from navigator_kernel.gateway.projections.openai_models import skill_of
 from navigator_kernel.gateway.projections.openai_notes import note_of
 from navigator_kernel.gateway.projections.openai_sessions import Conversation, find_session, keep_end, open_session
 from navigator_kernel.gateway.runs import Run, message_in
 from navigator_kernel.gateway.sse import disconnected
-from navigator_kernel.language.wording import say
 from navigator_kernel.stages.resume import resume
 from navigator_kernel.text import Language, clean
 from navigator_kernel.values.chat import Spent, spent_by
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 FAILED = (
     424  # a turn that was begun and failed: clients repeat a request after 409, 429 and 5xx, and a turn has effects
 )
-_GAP = "\n\n"
 
 
 class Piece(Struct, frozen=True):
@@ -83,9 +82,21 @@ class OpenAITurn:
             raise TurnFailed(error.code, error.message) from error
         except Exception as error:
             raise TurnFailed("error", "the run failed") from error
-        for text in self._rest(reply):
-            yield self._said(text)
-        await self._end(reply)
+        report, redact = reply.report, self._gateway.kernel.redact
+        if report.state in {"error", "timeout"}:
+            await self._keep_end(reply, "")
+            code = "timeout" if report.state == "timeout" else str(report.data.get("code", "error"))
+            raise TurnFailed(code, failure_of(report, redact))
+        may = self._call.caller.may("approve")
+        rest = rest_of(reply, self._language, redact, has_text=bool(self.text), may_approve=may)
+        if rest:
+            self._is_apart = True
+            yield self._said(rest)
+        self.is_cut = report.data.get("reason") == "length"
+        await self._keep_end(reply, self.text)
+
+    async def _keep_end(self, reply: Reply, answer: str) -> None:
+        await keep_end(self._gateway, self._call.caller, self._conversation, answer, reply.session)
 
     def stop(self) -> None:
         """Ends the run if it is under way."""
@@ -109,43 +120,10 @@ class OpenAITurn:
 
     def _said(self, text: str) -> Piece:
         """What comes after something else was done is a paragraph of its own."""
-        gap = _GAP if self.text.strip() and self._is_apart and not self.text.endswith("\n") else ""
+        gap = GAP if self.text.strip() and self._is_apart and not self.text.endswith("\n") else ""
         self._is_apart = False
         self.text += gap + text
         return Piece("text", gap + text)
-
-    def _rest(self, reply: Reply) -> list[str]:
-        """What was not streamed: an answer that no model wrote, a question, or why the answer is not whole."""
-        report, waits = reply.report, reply.session.approval is not None
-        if not report.by_model:
-            asked = reply.question if waits else ""
-            rest = [asked or report.raw or report.summary, *map(str, self._steps(reply))]
-        elif not self.text:
-            rest = [report.raw or report.summary]
-        else:
-            rest = [] if report.state == "success" else [report.summary]
-        if waits:
-            may = self._call.caller.may("approve")
-            rest.append(say("openai.answer" if may else "openai.may_not", self._language))
-        self._is_apart = True
-        redacted = (clean(str(self._gateway.kernel.redact(one))) for one in rest)
-        return [_GAP.join(filter(None, redacted))] if rest else []
-
-    def _steps(self, reply: Reply) -> list[str]:
-        held = reply.report.data.get("steps", []) if reply.report.data.get("reason") == "plan" else []
-        return ["\n".join(f"{at}. {step}" for at, step in enumerate(held, 1))] if held else []
-
-    async def _end(self, reply: Reply) -> None:
-        report = reply.report
-        self.is_cut = report.data.get("reason") == "length"
-        is_failed = report.state in {"error", "timeout"}
-        await keep_end(
-            self._gateway, self._call.caller, self._conversation, "" if is_failed else self.text, reply.session
-        )
-        if is_failed:
-            text = self._gateway.kernel.redact(" - ".join(filter(None, (report.summary, report.data.get("hint")))))
-            code = "timeout" if report.state == "timeout" else str(report.data.get("code", "error"))
-            raise TurnFailed(code, clean(text))
 
 
 async def begin(gateway: Gateway, call: Call, model: str, conversation: Conversation) -> OpenAITurn:
@@ -166,10 +144,10 @@ async def begin(gateway: Gateway, call: Call, model: str, conversation: Conversa
 
 def _for_skill(message: Message, session: Session, skill: str) -> Message:
     """The message as one for the skill, unless it answers what the session asked."""
-    if not skill or session.question is not None:
+    if not skill:
         return message
     resumed = resume(message, session, SystemClock().now())
-    if resumed.approved is not None or resumed.declined:
+    if resumed.approved is not None or resumed.declined or resumed.message != message:
         return message
     return replace(message, text=f"/{skill} {message.text}")
 
