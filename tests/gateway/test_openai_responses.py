@@ -11,7 +11,7 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 
 from gateway.openai_clients import CREATE, DELETE, SONG, TASKS, of, seen, state_of, until
-from gateway.served import Served
+from gateway.served import Served, sent
 from models.wire_server import HELLO, MODES, Said, WireServer
 from specialist.turns import of_phase_two, says
 
@@ -45,6 +45,13 @@ def test_a_stream_has_typed_events_in_their_order(client: OpenAI, model: WireSer
     assert list(dict.fromkeys(kinds)) == ["response.created", "response.in_progress", *ITEM, "response.completed"]
     assert [event.sequence_number for event in events] == list(range(len(events)))
     assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == HELLO.text
+
+
+def test_each_event_of_a_stream_is_named_by_its_type(served: Served, model: WireServer) -> None:
+    body = {"model": "navigator", "input": "hello", "stream": True}
+    with served.client() as plain, plain.stream("POST", "/v1/responses", json=body) as answer:
+        told = list(sent(answer))
+    assert all(one.event == one.data["type"] for one in told) and told[-1].event == "response.completed"
 
 
 def test_the_packages_own_reader_of_streams_takes_it(client: OpenAI, model: WireServer) -> None:
@@ -161,6 +168,7 @@ def test_a_response_of_another_token_is_not_found(served: Served, client: OpenAI
         {"tool_choice": "required"},
         {"text": {"format": {"type": "json_schema", "name": "x", "schema": {}}}},
         {"input": []},
+        {"input": [{"role": "user", "content": "hello"}, {"type": "item_reference", "id": "msg_1"}]},
         {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,AA=="}]}]},
     ],
     ids=lambda more: str(more)[:40],

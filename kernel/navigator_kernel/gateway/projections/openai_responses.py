@@ -77,6 +77,8 @@ async def create_response(gateway: Gateway, call: Call) -> TurnResponse:
 
 def _conversation(call: Call, asked: ResponseRequest) -> Conversation:
     held = [InputItem(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
+    if not held or held[-1].type != _MESSAGE:
+        raise HttpProblem(400, "usage", "the last item must be a message")
     said = [(one.role, text_of(one.content, one.role)) for one in held if one.type == _MESSAGE]
     if asked.instructions:
         said.insert(0, ("system", asked.instructions))
