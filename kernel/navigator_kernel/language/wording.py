@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from navigator_kernel.language.client_wording import OF_CLIENTS
 from navigator_kernel.language.model_wording import OF_MODELS
 from navigator_kernel.language.skill_wording import OF_SKILLS
 from navigator_kernel.text import Language
@@ -16,11 +17,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "自行安装的技能：{count} 个；可提供 GitHub 仓库链接安装，或查看 docs/skills-mapping.md（navigator skill mapping）",
     ),
     "page.loading": ("Loading {skill}…", "正在加载 {skill} 模块…"),
-    "openai.answer": ("Answer `yes` or `no`.", "请回复“是”或“否”。"),
-    "openai.may_not": (
-        "Answer `no`, or approve it elsewhere: this token does not have the role approve.",
-        "请回复“否”，或在别处批准：此令牌没有 approve 角色。",
-    ),
     "notice.interrupted": (
         "a process was stopped in the middle of this: {asked}\n"
         "`yes`, or the same message, goes on with it and does nothing again that was done; `no` and any other message give it up",
@@ -170,10 +166,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
     ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
-    "acp.skill": ("skill {skill}", "技能 {skill}"),
-    "acp.allow": ("Yes, this once", "同意这一次"),
-    "acp.session": ("Yes, in this session", "同意，本次会话中有效"),
-    "acp.reject": ("No", "不同意"),
     "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
     "tool.not_shown": (
         "(The file itself is not shown here: do not guess what is in it.)",
@@ -369,6 +361,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
     **OF_SKILLS,
     **OF_MODELS,
+    **OF_CLIENTS,
 }  # fmt: skip
 
 
