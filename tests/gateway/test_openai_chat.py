@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from gateway.openai_clients import (
     text_of,
     until,
 )
-from gateway.served import Served
+from gateway.served import Person, Served, serving
 from models.wire_server import HELLO, MODES, Said, WireServer
 from specialist.turns import of_phase_two, says
 
@@ -159,6 +160,17 @@ def test_a_run_that_is_stopped_elsewhere_ends_the_stream_with_an_error(served: S
         assert plain.delete(f"/api/runs/{run}").status_code == 204
     with pytest.raises(openai.APIError, match="the run was stopped"):
         list(stream)
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_server_that_ends_ends_the_stream_with_an_error(person: Person) -> None:
+    with serving(person, "--patience", "0.5") as served, of(served, "admin") as client:
+        stream = asked(client, "the moon", model=SONG, stream=True)
+        next(iter(stream))
+        served.process.terminate()
+        with pytest.raises(openai.APIError, match="the run was stopped"):
+            list(stream)
+        assert served.process.wait(20) in {0, -signal.SIGTERM}
 
 
 @pytest.mark.usefixtures("slow")

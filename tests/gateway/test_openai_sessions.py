@@ -90,6 +90,13 @@ def test_a_request_may_name_its_session(client: OpenAI, model: WireServer, more:
     assert seen(model)[-3:] == ["why is the sky blue?", HELLO.text, "and the sea?"]
 
 
+def test_a_session_that_was_named_is_not_mistaken_for_another_conversation(client: OpenAI, model: WireServer) -> None:
+    first = session_of(client, "tell me of the dew")
+    for said in ("a secret", "tell me of the dew"):
+        session_of(client, said, extra_headers={"X-Session-Id": "of-secrets"})
+    assert session_of(client, "tell me of the dew", HELLO.text, "and more") == first
+
+
 @pytest.mark.parametrize("name", ["../x", "a b", "é", "x" * 65])
 def test_a_name_that_is_not_a_sessions_is_a_bad_request(client: OpenAI, name: str) -> None:
     with pytest.raises(openai.BadRequestError):

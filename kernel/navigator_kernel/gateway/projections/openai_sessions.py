@@ -63,7 +63,10 @@ async def find_session(gateway: Gateway, caller: Caller, conversation: Conversat
 
 async def keep_end(gateway: Gateway, caller: Caller, conversation: Conversation, answer: str, session: Session) -> None:
     """Remembers where the conversation is after the answer; an answer that is empty is left out. Where that fails, the
-    next message begins a new session with what was said."""
+    next message begins a new session with what was said. Of a session that was named, the client may not have sent all
+    that was said, so that another conversation would look the same."""
+    if conversation.session or conversation.previous:
+        return
     ended = (*conversation.before, _said("user", conversation.text), _said("assistant", answer))
     digest = _digest(caller, replace(conversation, before=ended if answer.strip() else ended[:-1]))
     try:
