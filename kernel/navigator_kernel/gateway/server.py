@@ -19,7 +19,8 @@ from navigator_kernel.gateway.api import chat, notes, projects, runs, sessions, 
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
 from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.problems import ProblemResponse
-from navigator_kernel.gateway.projections import ag_ui
+from navigator_kernel.gateway.projections import ag_ui, openai
+from navigator_kernel.gateway.projections.openai_errors import OpenAIErrors
 
 if TYPE_CHECKING:
     import socket
@@ -45,6 +46,7 @@ ENDPOINTS: Sequence[Endpoint] = described(
         *notes.ENDPOINTS,
         *projects.ENDPOINTS,
         *ag_ui.ENDPOINTS,
+        *openai.ENDPOINTS,
     )
 )
 
@@ -72,16 +74,16 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(gateway.pings()), asyncio.create_task(asyncio.to_thread(gateway.warm))]
+        background = [asyncio.create_task(gateway.pings()), asyncio.create_task(asyncio.to_thread(gateway.warm))]
         yield
-        for task in tasks:
+        for task in background:
             task.cancel()
-        await asyncio.wait(tasks)
+        await asyncio.wait(background)
 
     access = Middleware(Access, places=places, caller=gateway.tokens.caller, buckets=buckets or Buckets())
     return Starlette(
         routes=routes_of(ENDPOINTS, gateway),
-        middleware=[access],
+        middleware=[Middleware(OpenAIErrors), access],
         lifespan=lifespan,
         exception_handlers={HTTPException: _http_error},
     )

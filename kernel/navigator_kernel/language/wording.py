@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from navigator_kernel.language.client_wording import OF_CLIENTS
 from navigator_kernel.language.model_wording import OF_MODELS
 from navigator_kernel.language.page_wording import OF_PAGES
 from navigator_kernel.language.skill_wording import OF_SKILLS
@@ -166,10 +167,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
         "获取网页文本；过长或非文本的内容会作为文件保存在工作区。仅限以下主机：{hosts}。",
     ),
     "tool.wrote": ("wrote {path} ({size} bytes)", "已写入 {path}（{size} 字节）"),
-    "acp.skill": ("skill {skill}", "技能 {skill}"),
-    "acp.allow": ("Yes, this once", "同意这一次"),
-    "acp.session": ("Yes, in this session", "同意，本次会话中有效"),
-    "acp.reject": ("No", "不同意"),
     "reply.file": ("file: {path} ({size} bytes)", "文件：{path}（{size} 字节）"),
     "tool.not_shown": (
         "(The file itself is not shown here: do not guess what is in it.)",
@@ -366,6 +363,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     **OF_SKILLS,
     **OF_PAGES,
     **OF_MODELS,
+    **OF_CLIENTS,
 }  # fmt: skip
 
 

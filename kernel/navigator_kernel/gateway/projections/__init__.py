@@ -1,1 +1,1 @@
-"""The event stream in the words of other protocols; each client speaks one of them."""
+"""The events of a turn in the forms of other protocols."""

@@ -1,0 +1,57 @@
+"""Which session goes on with a conversation, for clients that send all of it each time."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from navigator_kernel.adapters.stores.sqlite import connect, transaction
+
+if TYPE_CHECKING:
+    from navigator_kernel.ports import Clock, Writer
+
+KEPT = 20_000  # ends of conversations; older ones begin a new session
+LIKELY = 10  # sessions with the same conversation that are looked at
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS ends (digest TEXT NOT NULL, session TEXT NOT NULL, turn INTEGER NOT NULL,"
+    " at TEXT NOT NULL, PRIMARY KEY (digest, session)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS ends_by_time ON ends (at)",
+)
+
+
+class KnownEnd(NamedTuple):
+    """A session, and its number of turns when the conversation was as long as the digest says."""
+
+    session: str
+    turn: int
+
+
+class Conversations(Struct, frozen=True, kw_only=True):
+    """One SQLite file in the person's state. It holds digests of what was said, and no text; `most` of them."""
+
+    file: Path
+    writer: Writer
+    clock: Clock
+    most: int = KEPT
+
+    def find(self, digest: str) -> list[KnownEnd]:
+        """The sessions whose conversation has this digest, newest first."""
+        query = "SELECT session, turn FROM ends WHERE digest = ? ORDER BY at DESC, session DESC LIMIT ?"
+        with self._open() as database:
+            return [KnownEnd(*row) for row in database.execute(query, (digest, LIKELY))]
+
+    def keep(self, digest: str, session: str, turn: int) -> None:
+        """The conversation of `session` now has this digest."""
+        row = (digest, session, turn, self.clock.now())
+        with self._open() as database, transaction(database):
+            database.execute("INSERT OR REPLACE INTO ends (digest, session, turn, at) VALUES (?, ?, ?, ?)", row)
+            database.execute(
+                "DELETE FROM ends WHERE at <= (SELECT at FROM ends ORDER BY at DESC LIMIT 1 OFFSET ?)", (self.most,)
+            )
+
+    def _open(self) -> AbstractContextManager[sqlite3.Connection]:
+        return connect(self.file, self.writer, _TABLES, hint="move the file away; conversations begin new sessions")

@@ -1,0 +1,72 @@
+"""Errors in OpenAI's form for the paths of its API: `{"error": {message, type, code, param}}`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from navigator_kernel.gateway.problems import MEDIA_TYPE
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+PREFIX = "/v1/"
+BAD_REQUEST = 400
+_TYPES: Mapping[int, str] = {
+    401: "authentication_error",
+    403: "permission_error",
+    409: "conflict_error",
+    429: "rate_limit_error",
+}
+_FIRST_OF_SERVER = 424  # and what is over it: the request was in order
+_INVALID = 422  # OpenAI's servers answer these with 400
+
+
+def error_body(status: int, code: str, message: str) -> dict[str, Any]:
+    """`type` follows from the status of the answer."""
+    kind = _TYPES.get(status) or ("server_error" if status >= _FIRST_OF_SERVER else "invalid_request_error")
+    return {"error": {"message": message, "type": kind, "code": code, "param": None}}
+
+
+class OpenAIErrors:
+    """ASGI middleware: a problem document of a path below `/v1/` becomes an error of OpenAI's."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(PREFIX):
+            send = _converted(send)
+        await self.app(scope, receive, send)
+
+
+def _converted(send: Send) -> Send:
+    """A problem document is sent in one piece, as its response does."""
+    start: Message | None = None
+
+    async def converted(message: Message) -> None:
+        nonlocal start
+        if message["type"] == "http.response.start" and _is_problem(message):
+            start = message
+            return
+        if start is not None and message["type"] == "http.response.body":
+            problem = msgspec.json.decode(message["body"])
+            status = BAD_REQUEST if problem["status"] == _INVALID else problem["status"]
+            text = " - ".join(filter(None, (problem["detail"], problem.get("hint", ""))))
+            message = {**message, "body": msgspec.json.encode(error_body(status, problem["code"], text))}
+            await send({**start, "status": status, "headers": _headers(start, len(message["body"]))})
+            start = None
+        await send(message)
+
+    return converted
+
+
+def _is_problem(message: Message) -> bool:
+    return any(name == b"content-type" and value.startswith(MEDIA_TYPE.encode()) for name, value in message["headers"])
+
+
+def _headers(start: Message, size: int) -> list[tuple[bytes, bytes]]:
+    kept = [one for one in start["headers"] if one[0] not in {b"content-type", b"content-length"}]
+    return [*kept, (b"content-type", b"application/json"), (b"content-length", str(size).encode())]

@@ -1,0 +1,88 @@
+"""The models that OpenAI's clients choose from: the router, and each skill by its name."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from navigator_kernel.gateway.endpoints import Call, Endpoint
+from navigator_kernel.gateway.problems import HttpProblem
+
+if TYPE_CHECKING:
+    from navigator_kernel.gateway.gateway import Gateway
+
+ROUTER = "navigator"
+OF_SKILL = f"{ROUTER}/"
+NEAR = 3  # names that a message about an unknown one suggests
+
+
+class Model(Struct, frozen=True, kw_only=True):
+    """`navigator` lets the router choose, `navigator/<skill>` is that skill."""
+
+    id: str
+    created: int
+    object: Literal["model"] = "model"
+    owned_by: str = ROUTER
+
+
+class Models(Struct, frozen=True, kw_only=True):
+    data: list[Model]
+    object: Literal["list"] = "list"
+
+
+async def list_models(gateway: Gateway, _: Call) -> Models:
+    """`navigator`, and `navigator/<skill>` for each skill that is enabled."""
+    return Models(data=await asyncio.to_thread(_models, gateway))
+
+
+async def read_model(gateway: Gateway, call: Call) -> Model:
+    await asyncio.to_thread(skill_of, gateway, call.path["model"])
+    return _model(call.path["model"])
+
+
+def skill_of(gateway: Gateway, model: str) -> str:
+    """The skill that `model` names, empty for the router; 404 where there is no such model."""
+    if model == ROUTER:
+        return ""
+    name = model.removeprefix(OF_SKILL)
+    found = gateway.kernel.catalogue.find(name) if model.startswith(OF_SKILL) and name else None
+    if found is None:
+        near = gateway.kernel.catalogue.suggest(name, NEAR)
+        names = ", ".join((ROUTER, *(f"{OF_SKILL}{one}" for one in near)))
+        raise HttpProblem(404, "model_not_found", f"there is no model {model!r}", hint=f"there are: {names}")
+    return found.name
+
+
+def _models(gateway: Gateway) -> list[Model]:
+    held = gateway.kernel.catalogue.list_resources()
+    return [_model(ROUTER), *(_model(f"{OF_SKILL}{one.name}") for one in held if one.type == "skill")]
+
+
+def _model(name: str) -> Model:
+    return Model(id=name, created=int(time.time()))
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/v1/models",
+        role="read",
+        summary="List models: the router and the skills",
+        handler=list_models,
+        tag="openai",
+        answer=Models,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/models/{model:path}",
+        role="read",
+        summary="Look at a model",
+        handler=read_model,
+        tag="openai",
+        answer=Model,
+        errors=(404,),
+    ),
+)

@@ -1,0 +1,192 @@
+"""OpenAI's responses: the answer whole, or as a stream of typed events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from navigator_kernel.gateway.endpoints import Call, Endpoint
+from navigator_kernel.gateway.problems import HttpProblem
+from navigator_kernel.gateway.projections.openai_input import (
+    Part,
+    conversation_of,
+    refuse_forced_tool,
+    refuse_format,
+    text_of,
+)
+from navigator_kernel.gateway.projections.openai_items import OutputItems
+from navigator_kernel.gateway.projections.openai_sessions import named_session
+from navigator_kernel.gateway.projections.openai_turn import OpenAITurn, TurnFailed, TurnResponse, WholeAnswer, begin
+from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
+from navigator_kernel.values.chat import Spent
+
+if TYPE_CHECKING:
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.projections.openai_sessions import Conversation
+
+_ID = "resp_"
+_MESSAGE, _REFERENCE = "message", "item_reference"
+
+
+class InputItem(Struct, frozen=True):
+    """A message, or a reference to an item of an earlier answer; items of other types are left out."""
+
+    type: str = _MESSAGE
+    role: str = ""
+    content: str | list[Part] | None = None
+    id: str | None = None
+
+
+class TextOptions(Struct, frozen=True):
+    format: dict[str, Any] | None = None
+
+
+class ResponseRequest(Struct, frozen=True, kw_only=True):
+    """What else a client sends is not used: the kernel has its own tools, and its models their own settings."""
+
+    model: str
+    input: str | list[InputItem]
+    instructions: str | None = None
+    stream: bool | None = None
+    background: bool | None = None
+    previous_response_id: str | None = None
+    conversation: str | dict[str, Any] | None = None
+    user: str | None = None
+    metadata: dict[str, str] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    text: TextOptions | None = None
+
+
+async def create_response(gateway: Gateway, call: Call) -> TurnResponse:
+    """Answers the last message. The run ends with the client."""
+    asked: ResponseRequest = call.body
+    if asked.background:
+        raise HttpProblem(400, "unsupported_background", "a response ends with its client", hint="POST /api/sessions/…")
+    refuse_forced_tool(asked.tool_choice)
+    refuse_format(asked.text.format if asked.text else None)
+    turn = await begin(gateway, call, asked.model, _conversation(call, asked))
+    answer = _Answer(turn, asked)
+    if asked.stream:
+        return TurnResponse(turn, EventStreamResponse(answer.stream(), turn.headers))
+    return TurnResponse(turn, WholeAnswer(turn, answer.whole()))
+
+
+def _conversation(call: Call, asked: ResponseRequest) -> Conversation:
+    held = [InputItem(role="user", content=asked.input)] if isinstance(asked.input, str) else asked.input
+    if not held or held[-1].type != _MESSAGE:
+        raise HttpProblem(400, "usage", "the last item must be a message")
+    said = [(one.role, text_of(one.content, one.role)) for one in held if one.type == _MESSAGE]
+    if asked.instructions:
+        said.insert(0, ("system", asked.instructions))
+    given = asked.conversation
+    session = given.get("id", "") if isinstance(given, dict) else given or ""
+    return conversation_of(
+        said,
+        user=asked.user or "",
+        session=str(session) or named_session(call.headers, asked.metadata),
+        previous=_run_of(asked.previous_response_id or "") or _referred(held),
+    )
+
+
+def _run_of(response: str) -> str:
+    """The run whose answer a response was; 404 for another one's."""
+    if response and (not response.startswith(_ID) or response == _ID):
+        raise HttpProblem(404, "not_found", f"there is no response {response!r}")
+    return response.removeprefix(_ID)
+
+
+def _referred(items: Sequence[InputItem]) -> str:
+    """The run of the last item that is only referred to: what was said before it, the client has not sent."""
+    named = [one.id or "" for one in items if one.type == _REFERENCE]
+    return named[-1].split("_")[1] if named and named[-1].count("_") > 1 else ""
+
+
+class _Answer:
+    def __init__(self, turn: OpenAITurn, asked: ResponseRequest) -> None:
+        self._turn, self._asked, self._created = turn, asked, int(time.time())
+        self._items, self._number = OutputItems(turn.run.id), 0
+        self._last: dict[str, Any] = {}
+
+    async def whole(self) -> dict[str, Any]:
+        async for _ in self.stream():
+            pass
+        return self._last
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        for kind in ("created", "in_progress"):
+            yield self._frame({"type": f"response.{kind}", "response": self._response("in_progress")})
+        status, error = "completed", None
+        try:
+            async with aclosing(self._turn.pieces()) as pieces:  # type: ignore[type-var]  # an asynchronous generator
+                async for piece in pieces:
+                    if piece.kind == "ping":
+                        yield PING
+                        continue
+                    for event in self._items.add(piece.kind, piece.text):
+                        yield self._frame(event)
+            status = "incomplete" if self._turn.is_cut else status
+        except TurnFailed as failed:
+            status, error = "failed", {"code": "server_error", "message": failed.message, "type": failed.code}
+        for event in self._items.close():
+            yield self._frame(event)
+        self._last = {**self._response(status), "error": error, "usage": _usage(self._turn.spent)}
+        yield self._frame({"type": f"response.{status}", "response": self._last})
+
+    def _frame(self, event: Mapping[str, Any]) -> bytes:
+        self._number += 1
+        return frame({**event, "sequence_number": self._number - 1}, event=event["type"])
+
+    def _response(self, status: str) -> dict[str, Any]:
+        asked = self._asked
+        return {
+            "id": f"{_ID}{self._turn.run.id}",
+            "object": "response",
+            "created_at": self._created,
+            "completed_at": int(time.time()) if status == "completed" else None,
+            "status": status,
+            "background": False,
+            "error": None,
+            "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+            "instructions": asked.instructions,
+            "metadata": asked.metadata or {},
+            "model": asked.model,
+            "output": self._items.done,
+            "parallel_tool_calls": False,
+            "previous_response_id": asked.previous_response_id,
+            "conversation": {"id": self._turn.session} if asked.conversation else None,
+            "text": {"format": {"type": "text"}},
+            "tool_choice": "none",
+            "tools": [],
+            "usage": None,
+            "user": asked.user,
+        }
+
+
+def _usage(spent: Spent) -> dict[str, Any]:
+    """Of all requests of the turn to models, which do not say how much of it was reasoning."""
+    return {
+        "input_tokens": spent.input,
+        "input_tokens_details": {"cached_tokens": spent.cached, "cache_write_tokens": 0},
+        "output_tokens": spent.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": spent.input + spent.output,
+    }
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="POST",
+        path="/v1/responses",
+        role="chat",
+        summary="Answer a conversation, in the form of OpenAI's responses",
+        handler=create_response,
+        tag="openai",
+        body=ResponseRequest,
+        answer=dict[str, Any],
+        errors=(404, 409),
+    ),
+)

@@ -1,0 +1,146 @@
+"""Finds the session of a conversation that the client sends as a whole each time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from navigator_kernel.adapters.stores.conversations import Conversations
+from navigator_kernel.bootstrap.parts import state_writer
+from navigator_kernel.bootstrap.places import project_state
+from navigator_kernel.bootstrap.turns import RECALLED
+from navigator_kernel.errors import KernelError, NotFound
+from navigator_kernel.events import RunStarted
+from navigator_kernel.values.request import Said, Session
+
+if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.turns import Turns
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.tokens import Caller
+
+HEADER, FIELD = "x-session-id", "session_id"
+NEW = "openai-"  # with which the names of sessions begin that nobody named
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """What a client sent. `text` is the last message of the person, `before` what was said before it, `system` what the
+    program says beside it; `session` and `previous`, the run that it goes on from, are empty where they are not named;
+    `user` is whom the client works for."""
+
+    text: str
+    before: tuple[Said, ...] = ()
+    system: str = ""
+    session: str = ""
+    previous: str = ""
+    user: str = ""
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """The session's name in the kernel. A new one begins with `before`."""
+
+    name: str
+    before: tuple[Said, ...] = ()
+
+
+def named_session(headers: Mapping[str, str], metadata: Mapping[str, str] | None) -> str:
+    """The session that a request names, or empty."""
+    return headers.get(HEADER, "") or (metadata or {}).get(FIELD, "")
+
+
+async def find_session(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:
+    """The session that was left where this conversation goes on, or a new one that begins with what was said. A
+    conversation that was changed, or that goes on from an earlier message, is a new one. NotFound for a previous run
+    that is not there."""
+    return await asyncio.to_thread(_find, gateway, caller, conversation)
+
+
+async def keep_end(gateway: Gateway, caller: Caller, conversation: Conversation, answer: str, session: Session) -> None:
+    """Remembers where the conversation is after the answer; an answer that is empty is left out. Where that fails, the
+    next message begins a new session with what was said. Of a session that was named, the client may not have sent all
+    that was said, so that another conversation would look the same."""
+    if conversation.session or conversation.previous:
+        return
+    ended = (*conversation.before, _said("user", conversation.text), _said("assistant", answer))
+    digest = _digest(caller, replace(conversation, before=ended if answer.strip() else ended[:-1]))
+    try:
+        await asyncio.to_thread(_store(gateway).keep, digest, session.id, session.turn)
+    except KernelError as error:
+        logging.getLogger("navigator").warning("%s", error.message)
+
+
+def open_session(turns: Turns, found: Found) -> Session:
+    """On the turn's thread. What a new session begins with is stored as its history, and may be the person's data."""
+    session = turns.session(found.name)
+    if not found.before:
+        return session
+    is_private = any(one.role == "assistant" for one in found.before)
+    session = replace(session, history=found.before, private=is_private)
+    turns.sessions().save(session, found.before)
+    return session
+
+
+def _find(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:
+    if conversation.session:
+        name = gateway.session_id(caller, conversation.session)
+        return Found(name=name, before=() if _turns(gateway, name) is not None else _beginning(conversation))
+    if conversation.previous:
+        return _after_run(gateway, caller, conversation)
+    known = _store(gateway).find(_digest(caller, conversation)) if conversation.before else []
+    for one in known:
+        if _turns(gateway, one.session) == one.turn:
+            return Found(name=one.session)
+    return _new(gateway, caller, conversation)
+
+
+def _after_run(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:
+    """The session of the run, or a new one with its history up to the run where it has gone on since."""
+    run = conversation.previous
+    gateway.session_of_run(caller, run)
+    first = gateway.log.read(run)[0]
+    name = first.body.session if isinstance(first.body, RunStarted) else ""
+    turns = _turns(gateway, name)
+    if turns is None or turns <= first.turn + 1:
+        return Found(name=name)
+    held = tuple(one for one in gateway.sessions.history(name) if one.run <= run)  # a run's id begins with its time
+    return _new(gateway, caller, replace(conversation, before=held))
+
+
+def _new(gateway: Gateway, caller: Caller, conversation: Conversation) -> Found:
+    name = gateway.session_id(caller, f"{NEW}{gateway.ids.new()}")
+    return Found(name=name, before=_beginning(conversation))
+
+
+def _beginning(conversation: Conversation) -> tuple[Said, ...]:
+    """What the program says comes first, as if the person had said it."""
+    said = [_said("user", conversation.system)] if conversation.system.strip() else []
+    return (*said, *conversation.before[-RECALLED:])
+
+
+def _turns(gateway: Gateway, name: str) -> int | None:
+    try:
+        return gateway.sessions.load(name).turn
+    except NotFound:
+        return None
+
+
+def _digest(caller: Caller, conversation: Conversation) -> str:
+    """Of whose conversation it is, and of what was said; blanks at the ends do not count."""
+    said: Sequence[tuple[str, str]] = [(one.role, one.text.strip()) for one in conversation.before]
+    held = json.dumps([caller.id, conversation.user, said], ensure_ascii=True)
+    return hashlib.sha256(held.encode()).hexdigest()
+
+
+def _said(role: str, text: str) -> Said:
+    return Said(role="assistant" if role == "assistant" else "user", text=text, run="")
+
+
+def _store(gateway: Gateway) -> Conversations:
+    state = project_state(gateway.root)
+    return Conversations(file=state.folder / "conversations.sqlite", writer=state_writer(state), clock=gateway.clock)

@@ -1,0 +1,192 @@
+"""A turn for a client of OpenAI's: begun from a conversation, followed as text and notes, and ended with the client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from navigator_kernel.adapters.clock import SystemClock
+from navigator_kernel.bootstrap.turns import refuse_message
+from navigator_kernel.errors import KernelError, NotFound
+from navigator_kernel.events import Event, RunContent, RunStarted, Usage
+from navigator_kernel.gateway.problems import problem_of
+from navigator_kernel.gateway.projections.openai_answer import GAP, failure_of, rest_of
+from navigator_kernel.gateway.projections.openai_models import skill_of
+from navigator_kernel.gateway.projections.openai_notes import note_of
+from navigator_kernel.gateway.projections.openai_sessions import Conversation, find_session, keep_end, open_session
+from navigator_kernel.gateway.runs import Run, message_in
+from navigator_kernel.gateway.sse import disconnected
+from navigator_kernel.stages.resume import resume
+from navigator_kernel.text import Language, clean
+from navigator_kernel.values.chat import Spent, spent_by
+from navigator_kernel.values.request import Message, Session
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from navigator_kernel.bootstrap.turns import Turns
+    from navigator_kernel.gateway.endpoints import Call
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.values.reply import Reply
+
+FAILED = (
+    424  # a turn that was begun and failed: clients repeat a request after 409, 429 and 5xx, and a turn has effects
+)
+
+
+class Piece(Struct, frozen=True):
+    """`text` is of the answer, `note` says what the kernel does, `ping` is empty."""
+
+    kind: Literal["text", "note", "ping"]
+    text: str = ""
+
+
+class TurnFailed(Exception):
+    """The turn ended without an answer; `code` is a stable word for programs."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class OpenAITurn:
+    """One run; `pieces` is read once, and then `text`, `spent` and `is_cut` are those of the whole answer."""
+
+    def __init__(self, gateway: Gateway, call: Call, conversation: Conversation, run: Run) -> None:
+        self.run, self.session = run, gateway.session_name(call.caller, run.session) or run.session
+        self.text, self.spent, self.is_cut = "", Spent(), False
+        self._gateway, self._call, self._conversation = gateway, call, conversation
+        self._language: Language = "en"
+        self._is_apart = False  # whether something was done since the last text
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        return (b"x-run-id", self.run.id.encode()), (b"x-session-id", self.session.encode())
+
+    async def pieces(self) -> AsyncIterator[Piece]:
+        """Until the turn has ended. TurnFailed."""
+        async with aclosing(self.run.feed.read()) as events:  # type: ignore[type-var]  # an asynchronous generator
+            async for event in events:
+                for piece in self._pieces_of(event):
+                    yield piece
+        try:
+            reply = await self.run.reply
+        except KernelError as error:
+            raise TurnFailed(error.code, error.message) from error
+        except Exception as error:
+            raise TurnFailed("error", "the run failed") from error
+        report, redact = reply.report, self._gateway.kernel.redact
+        if report.state in {"error", "timeout"}:
+            await self._keep_end(reply, "")
+            code = "timeout" if report.state == "timeout" else str(report.data.get("code", "error"))
+            raise TurnFailed(code, failure_of(report, redact))
+        may = self._call.caller.may("approve")
+        rest = rest_of(reply, self._language, redact, has_text=bool(self.text), may_approve=may)
+        if rest:
+            self._is_apart = True
+            yield self._said(rest)
+        self.is_cut = report.data.get("reason") == "length"
+        await self._keep_end(reply, self.text)
+
+    async def _keep_end(self, reply: Reply, answer: str) -> None:
+        await keep_end(self._gateway, self._call.caller, self._conversation, answer, reply.session)
+
+    def stop(self) -> None:
+        """Ends the run if it is under way."""
+        if not self.run.reply.done():
+            with suppress(NotFound):
+                self._gateway.runs.stop(self.run.id)
+
+    def _pieces_of(self, event: Event | None) -> list[Piece]:
+        if event is None:
+            return [Piece("ping")]
+        match event.body:
+            case RunStarted(language="zh"):
+                self._language = "zh"
+            case Usage():
+                self.spent += spent_by(event.body)
+            case RunContent(text=text) if event.step is not None and clean(text):
+                return [self._said(clean(text))]
+        note = note_of(event.body, self._language)
+        self._is_apart = self._is_apart or bool(note)
+        return [Piece("note", f"{note}\n")] if note else []
+
+    def _said(self, text: str) -> Piece:
+        """What comes after something else was done is a paragraph of its own."""
+        gap = GAP if self.text.strip() and self._is_apart and not self.text.endswith("\n") else ""
+        self._is_apart = False
+        self.text += gap + text
+        return Piece("text", gap + text)
+
+
+async def begin(gateway: Gateway, call: Call, model: str, conversation: Conversation) -> OpenAITurn:
+    """Begins the turn of the last message. What kept it from beginning is raised."""
+    refuse_message(conversation.text)
+    skill = await asyncio.to_thread(skill_of, gateway, model)
+    found = await find_session(gateway, call.caller, conversation)
+    message = Message(text=conversation.text, attended=False)
+
+    def asked(turns: Turns) -> tuple[Message, Session]:
+        session = open_session(turns, found)
+        return message_in(_for_skill(message, session, skill), session, call.caller)
+
+    run = gateway.runs.start(found.name, asked)
+    await run.begun()
+    return OpenAITurn(gateway, call, conversation, run)
+
+
+def _for_skill(message: Message, session: Session, skill: str) -> Message:
+    """The message as one for the skill, unless it answers what the session asked."""
+    if not skill:
+        return message
+    resumed = resume(message, session, SystemClock().now())
+    if resumed.approved is not None or resumed.declined or resumed.message != message:
+        return message
+    return replace(message, text=f"/{skill} {message.text}")
+
+
+class TurnResponse:
+    """Sends what `answer` is; the run ends with the client, who cannot come back to it."""
+
+    def __init__(self, turn: OpenAITurn, answer: ASGIApp) -> None:
+        self._turn, self._answer = turn, answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._answer(scope, receive, send)
+        finally:
+            self._turn.stop()
+
+
+class WholeAnswer:
+    """Waits for `whole`, the answer at the end of a turn, and sends it as JSON."""
+
+    def __init__(self, turn: OpenAITurn, whole: Awaitable[Mapping[str, Any]]) -> None:
+        self._turn, self._whole = turn, whole
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        waiting = asyncio.ensure_future(self._response())
+        gone = asyncio.ensure_future(disconnected(receive))
+        try:
+            await asyncio.wait({waiting, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (waiting, gone):
+                task.cancel()
+            await asyncio.wait({waiting, gone})
+        if not waiting.cancelled():
+            await waiting.result()(scope, receive, send)
+
+    async def _response(self) -> Response:
+        try:
+            data = msgspec.json.encode(await self._whole)
+        except Exception as error:  # noqa: BLE001 - every failure is a problem document
+            return problem_of(error)
+        headers = {"cache-control": "no-store", **{name.decode(): value.decode() for name, value in self._turn.headers}}
+        return Response(data, headers=headers, media_type="application/json")
