@@ -159,6 +159,7 @@ def request(case: Case, url: str, secrets: dict[str, str]) -> bytes:
     return head.encode() + b"\r\n\r\n" + case.body
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_hostile_request_gets_a_problem_document(
     case: Case, served: Served, person: Person, secrets: dict[str, str], model: WireServer

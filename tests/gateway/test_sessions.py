@@ -68,6 +68,14 @@ def test_a_no_does_nothing(served: Served, model: WireServer, task: int) -> None
     assert [one.data["payload"]["state"] for one in done] == ["success"]
 
 
+def test_a_no_may_give_the_model_a_reason(served: Served, model: WireServer, task: int) -> None:
+    approval = asks(served, model, task, "reason")
+    with served.client() as client:
+        said = client.post(f"/api/approvals/{approval}", json={"answer": "no", "reason": "I still need it"})
+        assert said.status_code == 202 and events_of(client, said.json()["run"])[-1] == "RunCompleted"
+    assert "I still need it" in str(model.requests[-1].body)
+
+
 def test_a_lasting_approval_is_given_at_the_terminal_only(served: Served, model: WireServer, task: int) -> None:
     approval = asks(served, model, task, "always")
     with served.client() as client:

@@ -160,7 +160,7 @@ def _answered(turns: Turns, name: str, wanted: str, text: str) -> tuple[Message,
         raise _gone(wanted)
     packets = session.approval.packets
     language = packets[0].context.language if packets else None
-    message = Message(text=text, attended=False, language=language)
+    message = Message(text=text, attended=text.startswith("e "), language=language)  # a reason is read of a person only
     resumed = resume(message, session, SystemClock().now())
     if resumed.approved is None and not resumed.declined:
         raise _gone(wanted)
