@@ -85,12 +85,11 @@ def assemble(
     extensions = open_plugins(root)
     shared = shared or share(root, settings, extensions)
     catalogue, redact = shared.catalogue, open_redaction(settings)
-    audit = open_audit(root, redact)
-    mapping, consents, plugins = open_mapping(root), open_consents(audit), extensions.plugins
-    allowed, kept = scripts(root), _kept(root, redact)
+    audit, mapping, plugins = open_audit(root, redact), open_mapping(root), extensions.plugins
+    consents = open_consents(audit)
+    allowed, kept, servers = scripts(root), _kept(root, redact), tuple(sorted(settings.servers))
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
-    agents = _agents(extensions, ports)
-    own = CascadeRouter(catalogue, mapping, allowed, tuple(sorted(settings.servers)), shared.meaning)
+    agents, own = _agents(extensions, ports), CascadeRouter(catalogue, mapping, allowed, servers, shared.meaning)
     plugins.add(open_planner(root, shared.meaning), "planner")
     desk = _desk(root, plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
