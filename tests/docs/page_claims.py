@@ -22,7 +22,7 @@ MADE = frozenset(
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _GRANT = re.compile(r"Bash\(([^)]*)\)")  # of allowed-tools, in the head of a page for host agents
-_PIECE = re.compile(r"\s(?:\||&&|;|>)\s")
+_PIECE = re.compile(r"\s(?:\||&&|;|>)\s|\s\d?>(?=\S)|\s&$", re.MULTILINE)
 _COMMENT = re.compile(r"\s#\s.*$")
 _TOKEN = re.compile(r'"[^"]*"|\'[^\']*\'|<[^>]*>|[^\s\[\]]+')
 _SCRIPT = re.compile(r"(?:\$ )?python3? (bin/\S+)(.*)", re.DOTALL)

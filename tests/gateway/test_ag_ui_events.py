@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+import pytest
+
 from gateway.ag_ui import Event as Sent
 from gateway.ag_ui import in_order, kinds, of_kind
 from navigator_kernel.events import (
@@ -21,6 +23,8 @@ from navigator_kernel.events import (
     Usage,
 )
 from navigator_kernel.gateway.projections.ag_ui_events import AgUiRun, Thread
+
+pytestmark = pytest.mark.wide
 
 BEGUN = RunStarted(session="s", message="hello", language="en")
 STEP = StepStarted(agent="skills", packet={"task_spec": {"target": "skill:pdf"}})

@@ -15,6 +15,8 @@ from gateway.served import Served, sent
 from models.wire_server import HELLO, MODES, Said, WireServer
 from specialist.turns import of_phase_two, says
 
+pytestmark = pytest.mark.wide
+
 ITEM = [
     "response.output_item.added",
     "response.content_part.added",

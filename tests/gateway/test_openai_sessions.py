@@ -19,6 +19,8 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.conversations import Conversations
 from specialist.turns import says
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.fixture
 def client(served: Served) -> Iterator[OpenAI]:

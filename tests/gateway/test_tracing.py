@@ -14,6 +14,8 @@ from gateway.served import Person, serving
 from models.wire_server import Said, WireServer
 from specialist.turns import says
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.fixture
 def collector() -> Iterator[tuple[str, list[ExportTraceServiceRequest]]]:

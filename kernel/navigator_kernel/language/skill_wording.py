@@ -121,7 +121,7 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
     "about.tools": ("tools", "工具"),
     "about.files": ("files", "文件"),
     "about.problem": ("problem", "问题"),
-    "about.accepted_in": ("{rule} in {file}", "{rule}（{file}）"),
+    "about.accepted_in": ("{rule} in {file}", "{rule}，见 {file}"),
     "kind.A": ("A, runs a command", "A，运行命令"),
     "kind.B": ("B, a prompt", "B，提示词"),
     "place.project": ("project", "项目"),
@@ -136,9 +136,13 @@ OF_SKILLS: Mapping[str, tuple[str, str]] = {
     "offer.runs": ("{name}: runs {command}", "{name}：运行 {command}"),
     "offer.script": ("{name}: script {path}", "{name}：脚本 {path}"),
     "offer.verdict": ("{name}: verdict {verdict}", "{name}：扫描结论 {verdict}"),
-    "offer.at": (" at {ref}", "（{ref}）"),
-    "offer.count": (
-        "{skills}{at}; install one with: navigator skill install {source} --skill NAME",
+    "offer.at": (" at {ref}", "，版本 {ref}"),
+    "offer.one": (
+        "1 skill{at}; install one with: navigator skill install {source} --skill NAME",
+        "1 个技能{at}；安装其中一个：navigator skill install {source} --skill NAME",
+    ),
+    "offer.many": (
+        "{count} skills{at}; install one with: navigator skill install {source} --skill NAME",
         "{count} 个技能{at}；安装其中一个：navigator skill install {source} --skill NAME",
     ),
     "offer.more": (

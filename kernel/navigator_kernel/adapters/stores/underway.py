@@ -160,6 +160,8 @@ def _read(file: Path) -> Left:
     """A last line without its end is left out: the process was killed while it wrote it."""
     data = read_bounded(file, LARGEST)
     lines = [json.loads(line) for line in data.split(b"\n")[:-1]]
+    if not lines:  # it was made in this moment, or a process was killed then
+        raise ValueError("it is empty")
     head, packet, progress = lines[0], None, None
     for line in lines:
         if "session" in line:

@@ -14,7 +14,7 @@ from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
-from navigator_kernel.text import Language, numbered
+from navigator_kernel.text import Language
 
 
 @click.command("list")
@@ -156,8 +156,8 @@ def _offered(found: Mapping[str, Any], source: str, language: Language) -> None:
     for problem in found["problems"]:
         note(_finding(problem))
     at = say("offer.at", language, ref=found["ref"]) if found["ref"] else ""
-    counts = {"count": len(skills), "skills": numbered(len(skills), "skill")}
-    note(say("offer.count", language, at=at, source=source, **counts))
+    count = {} if len(skills) == 1 else {"count": len(skills)}
+    note(say("offer.many" if count else "offer.one", language, at=at, source=source, **count))
     if any(one["findings"] is None for one in skills):
         note(say("offer.more", language))
 
