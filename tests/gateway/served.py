@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import httpx2
 
@@ -75,12 +75,14 @@ class Person(NamedTuple):
 
 
 @contextmanager
-def serving(person: Person, *options: str, roles: Sequence[str] = ("admin",)) -> Iterator[Served]:
+def serving(
+    person: Person, *options: str, roles: Sequence[str] = ("admin",), stderr: IO[bytes] | None = None
+) -> Iterator[Served]:
     """Until the end of the block, and then by SIGTERM."""
     here, tokens = person.here, {role: person.token("--role", role) for role in roles}
     argv = [*here.program, "serve", "--port", "0", "--json", *options]
     held = environment(person.env)
-    with subprocess.Popen(argv, cwd=here.root, env=held, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(argv, cwd=here.root, env=held, stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
         assert process.stdout is not None
         try:
             url = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")["url"]

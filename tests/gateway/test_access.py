@@ -208,6 +208,19 @@ def test_no_token_is_in_a_log_or_a_file(served: Served, person: Person, secrets:
         assert not any(secret in text for text in texts)
 
 
+def test_a_line_of_json_is_logged_for_each_answer_and_holds_no_text_of_it(person: Person, tmp_path: Path) -> None:
+    from gateway.served import serving
+
+    log = tmp_path / "log"
+    with log.open("wb") as err, serving(person, "--logs", "json", stderr=err) as served:
+        served.chat("/song-writer a very secret subject", "private-name")
+    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    answered = [line for line in lines if line.get("path") == "/api/chat/{session}"]
+    assert [(line["status"], line["token"]) for line in answered] == [(200, served.tokens["admin"].split("_")[1])]
+    text = log.read_text()
+    assert "secret" not in text and "private-name" not in text and served.tokens["admin"] not in text
+
+
 def test_too_many_requests_of_one_token_are_told_to_wait() -> None:
     from navigator_kernel.gateway.access import Buckets
 

@@ -45,7 +45,7 @@ def test_the_events_of_every_kind_of_turn_are_in_order(streams: Mapping[str, lis
     assert [step["stepName"] for step in steps] == ["skill:shout-loud", "skill:count-terms", "skill:shout-loud"]
 
 
-# EVT-4, EVT-5
+@pytest.mark.requirement("EVT-4", "EVT-5")
 def test_a_page_gets_text_tool_calls_skills_commands_and_the_funnel(served: Served, model: WireServer) -> None:
     body = asked("/task_manager 创建一个会议准备任务")
     held = turn(served, model, body, calls("task_create", title="会议准备"), Said(text="已创建"))

@@ -22,7 +22,8 @@ def kinds(events: list[Any]) -> list[str]:
     return [one.event for one in events]
 
 
-# EVT-1, EVT-6: "RunStarted … RunContent, UICommand, RunCompleted — RunCompleted: conversation ends"
+# "RunStarted … RunContent, UICommand, RunCompleted — RunCompleted: conversation ends"
+@pytest.mark.requirement("EVT-1", "EVT-6")
 def test_a_run_streams_the_seeds_events_in_order_and_ends_once(served: Served, model: WireServer) -> None:
     says(model, Said(calls=[("task_create", TASK)]), Said(text="已为您创建任务「会议准备」"))
     events = served.chat("/task_manager 创建一个明天下午3点的会议准备任务")
@@ -36,7 +37,8 @@ def test_a_run_streams_the_seeds_events_in_order_and_ends_once(served: Served, m
     assert all(one.id == f"{one.data['run']}:{one.data['seq']}" for one in events)
 
 
-# EVT-4: "text stream, command stream, skill status (正在加载xxx模块...)"
+# "text stream, command stream, skill status (正在加载xxx模块...)"
+@pytest.mark.requirement("EVT-4")
 def test_the_text_the_commands_and_the_skills_status_come_as_events(served: Served, model: WireServer) -> None:
     says(model, Said(calls=[("task_create", TASK)]), Said(text="已创建"))
     held = {one.event: one.data["payload"] for one in served.chat("/task_manager 创建任务")}
@@ -46,7 +48,8 @@ def test_the_text_the_commands_and_the_skills_status_come_as_events(served: Serv
     assert json.loads(held["ToolCallCompleted"]["result"])["title"] == "会议准备"
 
 
-# EVT-2, EVT-5: "toast -> message by payload.type; refresh tasks -> fetchTasks"
+# "toast -> message by payload.type; refresh tasks -> fetchTasks"
+@pytest.mark.requirement("EVT-2", "EVT-5")
 def test_a_page_can_act_on_the_commands_as_the_seed_does(served: Served, model: WireServer) -> None:
     says(model, Said(calls=[("task_create", TASK)]), Said(text="done"))
     commands = [one.data["payload"] for one in served.chat("/task_manager create it") if one.event == "UICommand"]

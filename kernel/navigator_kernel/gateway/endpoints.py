@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from navigator_kernel.gateway.logs import log_answer
 from navigator_kernel.gateway.problems import HttpProblem, ProblemResponse, problem_of
 from navigator_kernel.gateway.tokens import Caller, Role
 
@@ -93,7 +94,9 @@ def _dispatcher(endpoints: Mapping[str, Endpoint], gateway: Gateway) -> Callable
         except Exception as error:  # noqa: BLE001 - every failure is a problem document
             answer = problem_of(error)
         status = getattr(answer, "status_code", 200)
-        gateway.metrics.note(endpoint.method, endpoint.path, status, time.perf_counter() - began)
+        seconds, caller = time.perf_counter() - began, request.scope.get("caller")
+        gateway.metrics.note(endpoint.method, endpoint.path, status, seconds)
+        log_answer(endpoint.method, endpoint.path, status, seconds, caller.id if caller else "")
         return answer
 
     return dispatch

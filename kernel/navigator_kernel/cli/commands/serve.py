@@ -23,6 +23,7 @@ _TIME = lazy_compile(r"(\d{1,5})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
+_LOGS = "What stderr gets: text for what went wrong, or JSON lines, one for each answer, too."
 _SECONDS = "Seconds that turns have to end on SIGTERM."
 _ROLES = click.Choice(["read", "chat", "approve", "admin"])
 _ROLE = "What a new token may do; each role may do what those before it may."
@@ -36,6 +37,7 @@ _LIFE = "How long a new token lives: 30m, 12h, 90d."
 @click.option("--key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key, in PEM.")
 @click.option("--insecure", is_flag=True, help="Listen at an address that other machines reach, without TLS.")
 @click.option("--patience", type=click.FloatRange(0, 600), default=10.0, show_default=True, help=_SECONDS)
+@click.option("--logs", type=click.Choice(["text", "json"]), default="text", show_default=True, help=_LOGS)
 @click.option("--new-token", is_flag=True, help="Make a token, print it once, and end.")
 @click.option("--role", type=_ROLES, default="admin", show_default=True, help=_ROLE)
 @click.option("--expires", default="90d", show_default=True, metavar="TIME", help=_LIFE)
@@ -53,6 +55,7 @@ def command(
     key: str | None,
     insecure: bool,
     patience: float,
+    logs: str,
     new_token: bool,
     role: Role,
     expires: str,
@@ -75,6 +78,10 @@ def command(
     else:
         if (certificate is None) is not (key is None):
             raise UsageProblem("a certificate needs its key", hint="give --certificate and --key")
+        if logs == "json":
+            from navigator_kernel.gateway.logs import log_as_json
+
+            log_as_json()
         tls = (certificate, key) if certificate is not None and key is not None else None
         _serve(app, host, port, tls, is_open=insecure, patience=patience, as_json=as_json)
 
