@@ -1,10 +1,13 @@
 """Which tests end alike whoever runs them: `.ci/run` leaves them out as the user without root's rights.
 
 They work something out in memory, or read files that they wrote: no right, owner, mode, sandbox or state takes part. A test
-runs as both users until its file is listed here. Run as a program, this prints options of pytest.
+runs as both users until its file is listed here. Run as a program, this prints options of pytest
+that leave them out, or with `files` the files themselves.
 """
 
 from __future__ import annotations
+
+import sys
 
 ALIKE = (
     *("architecture/test_budgets.py", "docs", "values"),  # the source tree, its pages, values
@@ -43,4 +46,5 @@ ALIKE = (
 )
 
 if __name__ == "__main__":
-    print(*(f"--ignore=tests/{path}" for path in ALIKE))
+    before = "" if sys.argv[1:] == ["files"] else "--ignore="
+    print(*(f"{before}tests/{path}" for path in ALIKE))

@@ -94,9 +94,11 @@ def test_an_edit_of_a_model_is_a_tool_call_with_a_permission(
     assert (call["kind"], call["title"]) == ("edit", "write notes.txt")
     assert call["locations"] == [{"path": str(place.root / "notes.txt")}]
     ended = done.updates("tool_call_update")[-1]
+    shown = ended.pop("content", [])
     assert ended == {"sessionUpdate": "tool_call_update", "toolCallId": call["toolCallId"], "status": ended["status"]}
     text = "".join(one["content"]["text"] for one in done.updates("agent_message_chunk"))
     yes = policy == "--approve-all"
+    assert not yes or "notes.txt" in shown[0]["content"]["text"]
     assert ended["status"] == ("completed" if yes else "failed") and ("All done." in text) == yes
     assert ((place.root / "notes.txt").read_text() == before) != yes
     assert done.code == code

@@ -12,6 +12,7 @@ import msgspec
 from navigator_kernel import __version__
 from navigator_kernel.gateway.endpoints import BODY_METHODS, JSON, Answer, Call, Endpoint, is_pydantic
 from navigator_kernel.gateway.problems import MEDIA_TYPE, Problem
+from navigator_kernel.gateway.projections.openai_errors import PREFIX, OpenAIError
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Schemas:
     def __init__(self, endpoints: Sequence[Endpoint]) -> None:
         kinds = [kind for endpoint in endpoints for kind in (endpoint.body, endpoint.answer) if kind is not None]
         models = [kind for kind in kinds if is_pydantic(kind)]
-        structs = [Problem, *(kind for kind in kinds if not is_pydantic(kind))]
+        structs = [Problem, OpenAIError, *(kind for kind in kinds if not is_pydantic(kind))]
         found, self.components = msgspec.json.schema_components(structs, schema_hook=_unknown, ref_template=REFERENCE)
         self._held: dict[Any, Any] = dict(zip(structs, found, strict=True))
         for model in models:
@@ -177,7 +178,7 @@ def _headers(endpoint: Endpoint) -> list[dict[str, Any]]:
 def _responses(endpoint: Endpoint, schemas: Schemas, endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     return {
         str(endpoint.status): _success(endpoint, schemas, endpoints),
-        **{str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses(endpoint)},
+        **{str(status): _error_of(endpoint, status, schemas) for status in statuses(endpoint)},
     }
 
 
@@ -203,6 +204,12 @@ def _links(endpoint: Endpoint, endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         if len(parts) == 1 and other.path.startswith(f"{endpoint.path}/{{{parts[0]}}}"):
             held[other.name] = {"operationId": other.name, "parameters": {parts[0]: "$response.body#/id"}}
     return held
+
+
+def _error_of(endpoint: Endpoint, status: int, schemas: Schemas) -> dict[str, Any]:
+    if not endpoint.path.startswith(PREFIX):
+        return {"$ref": f"#/components/responses/{status}"}
+    return {**_error(status, schemas), "content": {JSON: {"schema": schemas.of(OpenAIError)}}}
 
 
 def _error(status: int, schemas: Schemas) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from navigator_kernel.gateway.problems import MEDIA_TYPE
 
@@ -28,6 +29,21 @@ def error_body(status: int, code: str, message: str) -> dict[str, Any]:
     """`type` follows from the status of the answer."""
     kind = _TYPES.get(status) or ("server_error" if status >= _FIRST_OF_SERVER else "invalid_request_error")
     return {"error": {"message": message, "type": kind, "code": code, "param": None}}
+
+
+class ErrorFacts(Struct, frozen=True):
+    """`code` is a stable word for programs."""
+
+    message: str
+    type: str
+    code: str
+    param: str | None
+
+
+class OpenAIError(Struct, frozen=True):
+    """The body of an error below `/v1/`."""
+
+    error: ErrorFacts
 
 
 class OpenAIErrors:
