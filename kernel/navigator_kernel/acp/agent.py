@@ -106,7 +106,7 @@ class KernelAgent:
     @property
     def _connected(self) -> Client:
         if self._client is None:
-            raise RuntimeError("there is no connection yet")
+            raise RuntimeError("no editor is connected yet")
         return self._client
 
     def _session(self, name: str) -> Conversation:

@@ -32,7 +32,7 @@ def rest_of(reply: Reply, *, streamed: bool) -> str:
     return "".join(f"\n\n{part}" for part in parts)
 
 
-def told(error: KernelError) -> str:
+def failure_text(error: KernelError) -> str:
     """An error that ended the turn, with its hint."""
     return "\n\n".join(filter(None, (f"{EMOJI['error']} {clean(error.message)}", clean(error.hint))))
 

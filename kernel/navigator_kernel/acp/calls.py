@@ -31,7 +31,7 @@ _KINDS: Mapping[str, ToolKind] = {
 }
 _STATES: Mapping[str, ToolCallStatus] = {"success": "completed", "partial": "completed", "pending": "pending"}
 _PATHS = ("file_path", "path")
-_TOLD = (
+_TITLED = (
     *_PATHS,
     "url",
     "command",
@@ -53,8 +53,8 @@ def status_of(state: str) -> ToolCallStatus:
 
 def title_of(tool: str, args: Mapping[str, Any]) -> str:
     """`read notes.txt`."""
-    told = next((args[name] for name in _TOLD if args.get(name)), "")
-    words = " ".join(map(str, told)) if isinstance(told, (list, tuple)) else str(told)
+    first = next((args[name] for name in _TITLED if args.get(name)), "")
+    words = " ".join(map(str, first)) if isinstance(first, (list, tuple)) else str(first)
     return shorten(clean(f"{tool.removeprefix('worker.')} {words}", lines=False), TITLE)
 
 

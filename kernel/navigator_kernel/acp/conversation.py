@@ -10,7 +10,7 @@ from acp import RequestError
 from acp.helpers import update_tool_call as update_call
 from acp.schema import AllowedOutcome, PermissionOption
 
-from navigator_kernel.acp.answer import rest_of, told
+from navigator_kernel.acp.answer import failure_text, rest_of
 from navigator_kernel.acp.calls import status_of
 from navigator_kernel.acp.updates import Updates
 from navigator_kernel.errors import KernelError
@@ -67,7 +67,7 @@ class Conversation:
         except ConnectionError:
             return "cancelled"  # nobody is told
         except KernelError as error:
-            await self._show(updates.message(told(error)))
+            await self._show(updates.message(failure_text(error)))
         finally:
             self._task = None
         return "end_turn"

@@ -18,6 +18,7 @@ from navigator_kernel.errors import Busy, NotFound, UsageProblem
 from navigator_kernel.stages.resume import is_interrupted, resume
 from navigator_kernel.text import language_of, lazy_compile
 from navigator_kernel.turn import run_turn
+from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.request import Message, PendingApproval, Session
 
 if TYPE_CHECKING:
@@ -56,6 +57,27 @@ class Turns(Struct, frozen=True, kw_only=True):
             session = Session(id=name)
         left = [one for one in self._left() if (one.session, one.turn) == (name, session.turn)]
         return replace(session, approval=left[-1].order) if left else session
+
+    def answered(self, approval: str, text: str) -> tuple[Message, Session]:
+        """The answer to exactly what a session waits for, as it is now. NotFound where that was answered, withdrawn or
+        has expired. A reason beside a no, `e …`, is read of an attended message only."""
+        gone = NotFound(
+            f"nothing waits under {approval!r}", hint="it was answered or withdrawn, or was asked over a day ago"
+        )
+        try:
+            session = self.sessions().load(approval.rpartition(":")[0])
+        except NotFound:
+            raise gone from None
+        waits = waiting_approval(session)
+        if session.approval is None or waits is None or waits.id != approval:
+            raise gone
+        packets = session.approval.packets
+        language = packets[0].context.language if packets else None
+        message = Message(text=text, attended=text.startswith("e "), language=language)
+        resumed = resume(message, session, SystemClock().now())
+        if resumed.approved is None and not resumed.declined:
+            raise gone
+        return message, session
 
     def workflow_answer(self, held: WorkflowRun, subject: str) -> tuple[Message, Session]:
         """The yes to `subject` of a workflow's run, in the session that it belongs to."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
 from navigator_kernel.bootstrap.places import project_state
-from navigator_kernel.bootstrap.workers import MOST, TurnWorkers
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.gateway.jobs import Jobs
 from navigator_kernel.gateway.metrics import Metrics
 from navigator_kernel.gateway.runs import Runs
 from navigator_kernel.gateway.tokens import TokenStore
 from navigator_kernel.gateway.tracing import open_tracing
+from navigator_kernel.gateway.workers import MOST, TurnWorkers
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:

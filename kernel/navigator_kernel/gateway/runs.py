@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from navigator_kernel.bootstrap.turns import Turns
-    from navigator_kernel.bootstrap.workers import TurnWorkers
     from navigator_kernel.events import Listener
     from navigator_kernel.gateway.tokens import Caller
+    from navigator_kernel.gateway.workers import TurnWorkers
     from navigator_kernel.ports import Ids, RunLog
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
@@ -140,11 +139,6 @@ def message_in(message: Message, session: Session, caller: Caller) -> tuple[Mess
     if not caller.may("approve"):
         raise Refused("this token may not approve", hint="use a token with the role approve", reason="role")
     return message, session
-
-
-def withdrawn(session: Session) -> Session:
-    """Without the approval that it waits for."""
-    return replace(session, approval=None)
 
 
 def _take(asked: Asked, listeners: Sequence[Listener], run: str, turns: Turns) -> Coroutine[Any, Any, Reply]:

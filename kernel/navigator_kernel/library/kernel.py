@@ -27,9 +27,8 @@ from navigator_kernel.library.run import Run
 from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
 from navigator_kernel.replay.recording import Recorder
 from navigator_kernel.stages.preprocess import preprocess
-from navigator_kernel.stages.resume import resume
 from navigator_kernel.tools.places import refuse_closed
-from navigator_kernel.values.approval import Approval, waiting_approval
+from navigator_kernel.values.approval import Approval
 from navigator_kernel.values.request import Message, Said, Session
 
 if TYPE_CHECKING:
@@ -90,11 +89,11 @@ class Kernel:
     def approve(self, approval: str, *, lasting: Lasting = "once") -> Run:
         """The turn that goes on after a yes to exactly what was asked, by the id of its approval
         (`reply.approval.id`): for this once, for its session, or always. NotFound where that waits no longer."""
-        return self._begin(partial(self._answered, approval, _YES[lasting]), "always")
+        return self._begin(partial(self._turns.answered, approval, _YES[lasting]), "always")
 
     def deny(self, approval: str) -> Run:
         """The turn that follows a no to an approval, by its id."""
-        return self._begin(partial(self._answered, approval, "no"), "always")
+        return self._begin(partial(self._turns.answered, approval, "no"), "always")
 
     async def cancel(self, run: str) -> None:
         """Ends the run with its processes, and waits until it has ended. NotFound where it is not under way."""
@@ -205,25 +204,6 @@ class Kernel:
     def _said(self, text: str, name: str | None) -> tuple[Message, Session]:
         session = self._turns.session(name)
         return Message(text=text, attended=False), replace(session, approval=None)
-
-    def _answered(self, approval: str, text: str) -> tuple[Message, Session]:
-        """The answer to what a session waits for, where that was asked under this id and its time is not over."""
-        gone = NotFound(
-            f"nothing waits under {approval!r}", hint="it was answered or withdrawn, or asked over a day ago"
-        )
-        try:
-            session = self._turns.sessions().load(approval.rpartition(":")[0])
-        except NotFound:
-            raise gone from None
-        waits = waiting_approval(session)
-        if session.approval is None or waits is None or waits.id != approval:
-            raise gone
-        packets = session.approval.packets
-        message = Message(text=text, attended=False, language=packets[0].context.language if packets else None)
-        resumed = resume(message, session, SystemClock().now())
-        if resumed.approved is None and not resumed.declined:
-            raise gone
-        return message, session
 
     async def _run_skill(self, name: str, arguments: str, agreed: Sequence[str]) -> Reply:
         """A turn of its own that runs the command of a skill; the caller asks its question, not a session."""

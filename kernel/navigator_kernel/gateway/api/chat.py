@@ -12,9 +12,9 @@ from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
 from navigator_kernel.events import Event, RunStarted
 from navigator_kernel.gateway.endpoints import Call, Endpoint
 from navigator_kernel.gateway.feeds import RECENT
+from navigator_kernel.gateway.page_events import LAST, Shown, shown, whole
 from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.runs import Run, message_in
-from navigator_kernel.gateway.seed_events import LAST, Shown, shown, whole
 from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
 from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.request import Message, Session

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, RunCancelled, RunCompleted, RunError, RunStarted, SkillActivated, Usage
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.pages import Page, page_of
+from navigator_kernel.gateway.pages import Page, page_of, place_of
 from navigator_kernel.why import told
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Replay(Struct, frozen=True, kw_only=True):
 
 async def list_runs(gateway: Gateway, call: Call) -> LoggedRuns:
     """Newest first."""
-    held = await asyncio.to_thread(_listed, gateway, call.caller, call.query.session)
+    held = await asyncio.to_thread(_listed, gateway, call.caller, call.query)
     page, following = page_of(held, call.query, lambda one: one.run)
     return LoggedRuns(runs=page, next=following)
 
@@ -103,10 +103,15 @@ async def replay_run(gateway: Gateway, call: Call) -> Replay:
     return Replay(run=run, events=found.events, differences=found.differences, notes=found.notes)
 
 
-def _listed(gateway: Gateway, caller: Caller, session: str) -> list[LoggedRun]:
-    wanted = gateway.session_id(caller, session) if session else ""
-    found = []
+def _listed(gateway: Gateway, caller: Caller, query: OfSession) -> list[LoggedRun]:
+    """The page that `query` asks for, and one more: no other log is read."""
+    wanted, after = gateway.session_id(caller, query.session) if query.session else "", place_of(query.cursor)
+    found: list[LoggedRun] = []
     for run in gateway.log.runs()[:LOOKED_AT]:
+        if len(found) > query.limit:
+            break
+        if after and run >= after:
+            continue
         try:
             events = gateway.log.read(run)
         except KernelError:

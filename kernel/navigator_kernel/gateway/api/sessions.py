@@ -15,12 +15,11 @@ from navigator_kernel.events import ApprovalRequested
 from navigator_kernel.gateway.api.chat import StartedRun
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
 from navigator_kernel.gateway.pages import Page, page_of
-from navigator_kernel.stages.resume import expiry_of, resume
+from navigator_kernel.stages.resume import expiry_of
 from navigator_kernel.values.approval import waiting_approval
-from navigator_kernel.values.request import Message, Session
+from navigator_kernel.values.request import Session
 
 if TYPE_CHECKING:
-    from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.runs import Run
     from navigator_kernel.gateway.tokens import Caller
@@ -144,27 +143,9 @@ async def begin_answer(gateway: Gateway, caller: Caller, approval: str, answer: 
     if gateway.session_name(caller, name) is None:
         raise _gone(approval)
     text = f"e {reason}" if answer == "no" and reason else _ANSWERS[answer]
-    run = gateway.runs.start(name, lambda turns: _answered(turns, name, approval, text))
+    run = gateway.runs.start(name, lambda turns: turns.answered(approval, text))
     await run.begun()
     return run
-
-
-def _answered(turns: Turns, name: str, wanted: str, text: str) -> tuple[Message, Session]:
-    """The answer to exactly what was asked, in the session as it is now."""
-    try:
-        session = turns.sessions().load(name)
-    except NotFound:
-        raise _gone(wanted) from None
-    waits = waiting_approval(session)
-    if session.approval is None or waits is None or waits.id != wanted:
-        raise _gone(wanted)
-    packets = session.approval.packets
-    language = packets[0].context.language if packets else None
-    message = Message(text=text, attended=text.startswith("e "), language=language)  # a reason is read of a person only
-    resumed = resume(message, session, SystemClock().now())
-    if resumed.approved is None and not resumed.declined:
-        raise _gone(wanted)
-    return message, session
 
 
 def waiting_in(gateway: Gateway, caller: Caller, session: str) -> WaitingApproval | None:
