@@ -41,9 +41,15 @@ class Access:
     """ASGI middleware. `places` are the hosts, with their ports, that a client may name; `caller` knows the tokens."""
 
     def __init__(
-        self, app: ASGIApp, places: Collection[str], caller: Callable[[str], Caller | None], buckets: Buckets
+        self,
+        app: ASGIApp,
+        places: Collection[str],
+        caller: Callable[[str], Caller | None],
+        buckets: Buckets,
+        open_paths: Collection[str] = OPEN,
     ) -> None:
         self.app, self._places, self._caller, self._buckets = app, frozenset(places), caller, buckets
+        self._open_paths = frozenset(open_paths)
         self._origins = frozenset(f"{scheme}://{place}" for place in self._places for scheme in ("http", "https"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,11 +71,13 @@ class Access:
         origin = held.get(b"origin")
         if origin is not None and origin not in self._origins:
             return ProblemResponse(403, "origin", "requests of that origin are not answered")
-        if held.get(b"sec-fetch-site", "none") not in {"none", "same-origin"}:
+        site = held.get(b"sec-fetch-site", "none")
+        is_opened = held.get(b"sec-fetch-mode") == "navigate" and scope["path"] in self._open_paths
+        if site not in {"none", "same-origin"} and not is_opened:
             return ProblemResponse(403, "origin", "requests of other sites are not answered")
         if _length(held.get(b"content-length", "0")) > BODY:
             return ProblemResponse(413, "too_large", f"a body has at most {BODY} bytes")
-        if scope["path"] in OPEN:
+        if scope["path"] in self._open_paths:
             return None
         return self._token_refusal(scope, held.get(b"authorization", ""))
 

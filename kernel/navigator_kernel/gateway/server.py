@@ -14,10 +14,11 @@ from starlette.middleware import Middleware
 
 from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError, UsageProblem
-from navigator_kernel.gateway.access import Access, Buckets
+from navigator_kernel.gateway.access import OPEN, Access, Buckets
 from navigator_kernel.gateway.api import chat, notes, projects, runs, sessions, skills, status, tasks, workflows
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
 from navigator_kernel.gateway.openapi import described
+from navigator_kernel.gateway.page_files import page_files, page_routes
 from navigator_kernel.gateway.problems import ProblemResponse
 from navigator_kernel.gateway.projections import ag_ui, openai
 from navigator_kernel.gateway.projections.openai_errors import OpenAIErrors
@@ -80,9 +81,15 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
             task.cancel()
         await asyncio.wait(background)
 
-    access = Middleware(Access, places=places, caller=gateway.tokens.caller, buckets=buckets or Buckets())
+    access = Middleware(
+        Access,
+        places=places,
+        caller=gateway.tokens.caller,
+        buckets=buckets or Buckets(),
+        open_paths={*OPEN, *page_files()},
+    )
     return Starlette(
-        routes=routes_of(ENDPOINTS, gateway),
+        routes=[*page_routes(), *routes_of(ENDPOINTS, gateway)],
         middleware=[Middleware(OpenAIErrors), access],
         lifespan=lifespan,
         exception_handlers={HTTPException: _http_error},

@@ -31,6 +31,7 @@ _LIFE = "How long a new token lives: 30m, 12h, 90d."
 
 
 @click.command("serve")
+@click.option("--open", "is_shown", is_flag=True, help="Open the page in a browser, signed in for 12 hours.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8766, show_default=True, help="0 for any.")
 @click.option("--certificate", type=click.Path(exists=True, dir_okay=False), help="A TLS certificate, in PEM.")
@@ -49,6 +50,7 @@ _LIFE = "How long a new token lives: 30m, 12h, 90d."
 def command(
     app: App,
     *,
+    is_shown: bool,
     host: str,
     port: int,
     certificate: str | None,
@@ -83,14 +85,23 @@ def command(
 
             log_as_json()
         tls = (certificate, key) if certificate is not None and key is not None else None
-        _serve(app, host, port, tls, is_open=insecure, patience=patience, as_json=as_json)
+        _serve(app, host, port, tls, is_shown=is_shown, is_open=insecure, patience=patience, as_json=as_json)
 
 
 def _serve(
-    app: App, host: str, port: int, tls: tuple[str, str] | None, *, is_open: bool, patience: float, as_json: bool
+    app: App,
+    host: str,
+    port: int,
+    tls: tuple[str, str] | None,
+    *,
+    is_shown: bool,
+    is_open: bool,
+    patience: float,
+    as_json: bool,
 ) -> None:
     tokens = _tokens(app)
     from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.opening import page_opener
     from navigator_kernel.gateway.server import serve
 
     def ready(url: str) -> None:
@@ -99,10 +110,14 @@ def _serve(
             sys.stdout.flush()
         else:
             note(f"serving {app.root} at {url}")
+        if is_shown and not open_page(url):
+            note("no browser was found: open the address, and sign in with a token of navigator serve --new-token")
 
-    if not tokens.listed():
+    if not is_shown and not tokens.listed():
         note("there is no token yet: navigator serve --new-token")
-    serve(Gateway(app.root, app.settings), host, port, ready, certificate=tls, is_open=is_open, patience=patience)
+    gateway = Gateway(app.root, app.settings)
+    with page_opener(app.root) as open_page:
+        serve(gateway, host, port, ready, certificate=tls, is_open=is_open, patience=patience)
 
 
 def _tokens(app: App) -> TokenStore:

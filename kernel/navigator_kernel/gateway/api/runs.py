@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, RunCancelled, RunCompleted, RunError, RunStarted, SkillActivated, Usage
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+from navigator_kernel.gateway.page_events import whole
 from navigator_kernel.gateway.pages import Page, page_of, place_of
 from navigator_kernel.why import told
 
@@ -50,6 +51,14 @@ class OfSession(Page, frozen=True, forbid_unknown_fields=True):
     session: Annotated[str, Meta(max_length=64)] = ""
 
 
+class RunEvents(Struct, frozen=True, kw_only=True):
+    """All events so far, in the form of the stream with `events=all`."""
+
+    run: str
+    session: str
+    events: list[Mapping[str, Any]]
+
+
 class Explanation(Struct, frozen=True, kw_only=True):
     """As `navigator why` prints it."""
 
@@ -77,6 +86,14 @@ async def read_run(gateway: Gateway, call: Call) -> LoggedRun:
     run = call.path["run"]
     session = gateway.session_of_run(call.caller, run)
     return _logged(gateway, run, session, await asyncio.to_thread(gateway.log.read, run))
+
+
+async def read_run_log(gateway: Gateway, call: Call) -> RunEvents:
+    """What has been written of a run so far, at once and not as a stream."""
+    run = call.path["run"]
+    session = gateway.session_of_run(call.caller, run)
+    events = await asyncio.to_thread(gateway.log.read, run)
+    return RunEvents(run=run, session=session, events=[whole(event, session).data for event in events])
 
 
 async def stop_run(gateway: Gateway, call: Call) -> Answer:
@@ -174,6 +191,16 @@ ENDPOINTS = (
         handler=read_run,
         tag="runs",
         answer=LoggedRun,
+        errors=(404,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/runs/{run}/log",
+        role="chat",
+        summary="Read the events of a run",
+        handler=read_run_log,
+        tag="runs",
+        answer=RunEvents,
         errors=(404,),
     ),
     Endpoint(

@@ -1,0 +1,53 @@
+/** The token: taken from the address once, and kept for this tab only. */
+
+import { defineStore } from 'pinia'
+import { ref } from 'vue'
+import { api, useToken } from '@/core/http'
+
+const KEPT = 'navigator.token'
+const FORM = /^nav_[\w-]{10,200}$/
+
+/** The token in `#token=…`; the address is replaced at once, so that no history keeps it. */
+export function takeFragment(): string {
+  const found = /^#\/?token=([^&]*)/.exec(window.location.hash)
+  if (!found) return ''
+  window.history.replaceState(null, '', `${window.location.pathname}#/chat`)
+  const text = decodeURIComponent(found[1] ?? '')
+  return FORM.test(text) ? text : ''
+}
+
+export const useAccess = defineStore('access', () => {
+  const isIn = ref(false)
+  const wasRefused = ref(false)
+
+  function leave(): void {
+    sessionStorage.removeItem(KEPT)
+    useToken('', () => undefined)
+    isIn.value = false
+  }
+
+  function keep(token: string): void {
+    sessionStorage.setItem(KEPT, token)
+    useToken(token, () => {
+      wasRefused.value = true
+      leave()
+    })
+    wasRefused.value = false
+    isIn.value = true
+  }
+
+  /** With the token of the address or of this tab; nothing where there is none. */
+  function begin(given: string): void {
+    const token = given || sessionStorage.getItem(KEPT) || ''
+    if (token) keep(token)
+  }
+
+  /** Tries a token that the person typed. ApiError where the gateway refuses it. */
+  async function enter(token: string): Promise<void> {
+    useToken(token, () => undefined)
+    await api.get('/api/skills', { limit: 1 })
+    keep(token)
+  }
+
+  return { isIn, wasRefused, begin, enter, leave }
+})

@@ -1,0 +1,61 @@
+/** What waits for a person: approvals of all sessions, those of the terminal, MCP and editors too. */
+
+import { defineStore } from 'pinia'
+import { computed, ref, watch } from 'vue'
+import { api, ApiError } from '@/core/http'
+import { useTurns } from './turns'
+
+export interface Waiting {
+  id: string
+  session: string
+  subject: string
+  question: string
+  asked: string
+  expires: string
+  packets: Record<string, unknown>[]
+}
+
+export type ApprovalAnswer = 'yes' | 'session' | 'no' | 'cancel'
+
+export const useInbox = defineStore('inbox', () => {
+  const waiting = ref<Waiting[]>([])
+  const error = ref<unknown>(null)
+  const isRead = ref(false)
+  const turns = useTurns()
+  const count = computed(() => waiting.value.length)
+
+  async function read(): Promise<void> {
+    try {
+      waiting.value = (await api.get<{ approvals: Waiting[] }>('/api/approvals')).approvals
+      error.value = null
+    } catch (found) {
+      if (found instanceof ApiError && found.status === 403) waiting.value = []
+      else error.value = found
+    }
+    isRead.value = true
+  }
+
+  /** Answers once, and begins the run that goes on. ApiError, where it was answered elsewhere or has expired. */
+  async function answer(id: string, said: ApprovalAnswer, reason = ''): Promise<{ run: string; session: string }> {
+    try {
+      return await api.post(`/api/approvals/${encodeURIComponent(id)}`, { answer: said, reason })
+    } finally {
+      await read()
+    }
+  }
+
+  let isFollowing = false
+
+  /** Keeps the list up to date from now on. */
+  function follow(): void {
+    void read()
+    if (isFollowing) return
+    isFollowing = true
+    turns.listen((event) => {
+      if (['ApprovalRequested', 'ApprovalResolved', 'RunCompleted', 'RunError', 'RunCancelled'].includes(event.type)) void read()
+    })
+    watch(() => turns.resets, () => void read())
+  }
+
+  return { waiting, count, error, isRead, read, answer, follow }
+})
