@@ -7,10 +7,11 @@ REST := not slow and not bench and not local_llm
 FAST := $(REST) and not ci
 WIDE := $(REST) and (not ci or wide)
 SOURCES := kernel agents bin tests docs
+WEB := kernel/navigator_kernel/gateway/web
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format docs requirements lock wheel ci clean test-local-llm
+.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format page docs requirements lock wheel ci clean test-local-llm
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +54,7 @@ lint: $(STAMP)  ## Check style, types, imports, words and generated pages
 	@$(BIN)/mypy --no-error-summary
 	@said=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$said"; exit 1; }
 	@$(BIN)/python docs/plain_words.py
+	@test ! -d $(WEB)/node_modules || $(BIN)/python docs/build_page.py types
 	@$(MAKE) --no-print-directory check-docs
 
 check-docs: $(STAMP)  ## Check that the generated parts of the pages are up to date
@@ -62,6 +64,9 @@ check-docs: $(STAMP)  ## Check that the generated parts of the pages are up to d
 format: $(STAMP)  ## Sort the imports and lay out the code
 	@$(BIN)/ruff check --quiet --fix --select I $(SOURCES)
 	@$(BIN)/ruff format --quiet $(SOURCES)
+
+page: $(STAMP)  ## Check the browser page and build it
+	@$(BIN)/python docs/build_page.py
 
 docs: $(STAMP)  ## Regenerate the generated parts of the pages
 	@$(BIN)/python docs/generate.py
