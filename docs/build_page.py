@@ -1,6 +1,6 @@
 """Checks the browser page and builds it: `python docs/build_page.py [check|types|build]`, without a word all of it.
 
-The sources lie in `kernel/navigator_kernel/gateway/web`, the built files beside them in `page`. Node comes from a package.
+The sources lie in `kernel/navigator_kernel/gateway/web`, the built files beside them in `page`; Node comes from PyPI.
 """
 
 from __future__ import annotations

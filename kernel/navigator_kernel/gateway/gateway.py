@@ -20,6 +20,7 @@ from navigator_kernel.gateway.workers import MOST, TurnWorkers
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
@@ -45,6 +46,7 @@ class Gateway:
         self.metrics = Metrics()
         self.tokens = open_tokens(root)
         self.is_warm = False
+        self.endings: list[Callable[[], None]] = []  # called when the server ends: a signal ends the process after that
         self._ping = ping
 
     @property
@@ -99,6 +101,8 @@ class Gateway:
         await self.runs.close(patience)
         await self.jobs.close()
         self.runs.feeds.end()
+        for ending in self.endings:
+            ending()
 
     async def pings(self) -> None:
         """Wakes all readers from time to time, until it is cancelled."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import html
 import webbrowser
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -19,31 +18,33 @@ from navigator_kernel.errors import NotFound
 from navigator_kernel.gateway.gateway import open_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 LIFE = timedelta(hours=12)
 _FORM = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={}"><title>Navigator</title>\n'
 
 
-@contextmanager
-def page_opener(root: Path) -> Iterator[Callable[[str], bool]]:
-    """Opens an address, and says whether a browser was found. At the end the token is removed, and the file."""
-    state, tokens = project_state(root), open_tokens(root)
-    writer, file = state_writer(state), state.folder / "open-page.html"
-    made: list[str] = []
+class PageOpener:
+    """Opens the page of one project; `close` takes back what was made for that."""
 
-    def open_page(url: str) -> bool:
-        held, text = tokens.create("admin", "page", LIFE)
-        made.append(held.id)
-        writer.write(file, _FORM.format(html.escape(f"{url}/#token={text}")).encode(), mode=0o600)
-        return webbrowser.open(file.as_uri())
+    def __init__(self, root: Path) -> None:
+        state = project_state(root)
+        self._tokens, self._writer = open_tokens(root), state_writer(state)
+        self._file = state.folder / "open-page.html"
+        self._made: list[str] = []
 
-    try:
-        yield open_page
-    finally:
-        for name in made:
+    def open(self, url: str) -> bool:
+        """Whether a browser was found."""
+        held, text = self._tokens.create("admin", "page", LIFE)
+        self._made.append(held.id)
+        form = _FORM.format(html.escape(f"{url}/#token={text}"))
+        self._writer.write(self._file, form.encode(), mode=0o600)
+        return webbrowser.open(self._file.as_uri())
+
+    def close(self) -> None:
+        """Removes the token and the file."""
+        for name in self._made:
             with suppress(NotFound):
-                tokens.revoke(name)
-        if made:
-            writer.remove(file)
+                self._tokens.revoke(name)
+        if self._made:
+            self._writer.remove(self._file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
 
 from gateway.served import Served
+from gateway.web.node import copy_sources
 
 LIMIT = 20_000  # milliseconds
 ARGUMENTS = (
@@ -46,6 +48,12 @@ class Watched:
     def _said(self, message: ConsoleMessage) -> None:
         if message.type == "error" and "the server responded with a status of" not in message.text:
             self.errors.append(message.text)
+
+
+@pytest.fixture(scope="session")
+def web_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the page's sources, with the programs that check and build them."""
+    return copy_sources(tmp_path_factory.mktemp("page") / "web")
 
 
 @pytest.fixture(scope="session")

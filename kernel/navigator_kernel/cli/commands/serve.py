@@ -101,7 +101,7 @@ def _serve(
 ) -> None:
     tokens = _tokens(app)
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.gateway.opening import page_opener
+    from navigator_kernel.gateway.opening import PageOpener
     from navigator_kernel.gateway.server import serve
 
     def ready(url: str) -> None:
@@ -110,14 +110,14 @@ def _serve(
             sys.stdout.flush()
         else:
             note(f"serving {app.root} at {url}")
-        if is_shown and not open_page(url):
+        if is_shown and not opener.open(url):
             note("no browser was found: open the address, and sign in with a token of navigator serve --new-token")
 
     if not is_shown and not tokens.listed():
         note("there is no token yet: navigator serve --new-token")
-    gateway = Gateway(app.root, app.settings)
-    with page_opener(app.root) as open_page:
-        serve(gateway, host, port, ready, certificate=tls, is_open=is_open, patience=patience)
+    gateway, opener = Gateway(app.root, app.settings), PageOpener(app.root)
+    gateway.endings.append(opener.close)
+    serve(gateway, host, port, ready, certificate=tls, is_open=is_open, patience=patience)
 
 
 def _tokens(app: App) -> TokenStore:
