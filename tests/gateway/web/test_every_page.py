@@ -1,0 +1,100 @@
+"""Every page, in both languages and themes: it can be used by everybody, fits every width, and shows no text of the
+other language. PICTURES=write makes the pictures of the documentation."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from gateway.served import Served
+from gateway.web.conftest import Opener
+from gateway.web.node import run_node
+from gateway.web.sample import fill
+from models.wire_server import WireServer
+
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
+
+PAGES = ("chat/boats", "inbox", "skills", "install", "runs", "workflows", "planner", "usage", "health")
+PICTURES = Path(__file__).parents[3] / "docs" / "images" / "page"
+LOOKS = [(language, theme) for language in ("en", "zh") for theme in ("light", "dark")]
+WIDTHS = (360, 768, 1280, 2560)
+RULES = "axe.run(document, {resultTypes: ['violations']})"
+TELLS = "(found) => found.violations.map((one) => [one.id, one.help, one.nodes.map((node) => node.html).slice(0, 3)])"
+
+
+@pytest.fixture(scope="module")
+def used(served: Served, model_server: WireServer) -> Served:
+    """A project that somebody has worked in."""
+    model_server.requests.clear()
+    fill(served, model_server)
+    return served
+
+
+def settled(page: Page, at: str) -> None:
+    """The page `at`, once it has read what it shows."""
+    page.evaluate("(at) => { window.location.hash = at }", f"/{at}")
+    page.locator("main").locator("h1, textarea").first.wait_for()
+    page.wait_for_load_state("domcontentloaded")
+    page.wait_for_timeout(700)
+
+
+@pytest.mark.parametrize(("language", "theme"), LOOKS)
+def test_axe_finds_nothing_on_any_page(
+    used: Served, open_page: Opener, web_tools: Path, language: str, theme: str
+) -> None:
+    axe = (web_tools / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    page = open_page(language=language, color_scheme=theme)
+    page.evaluate(axe)
+    found: dict[str, Any] = {}
+    for at in PAGES:
+        settled(page, at)
+        found[at] = page.evaluate(f"{RULES}.then({TELLS})")
+        if os.environ.get("PICTURES") == "write":
+            PICTURES.mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=PICTURES / f"{at.partition('/')[0]}-{language}-{theme}.png")
+    assert found == {at: [] for at in PAGES}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_page_scrolls_sideways(used: Served, open_page: Opener, language: str) -> None:
+    page = open_page(language=language)
+    wide: list[tuple[str, int]] = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        for at in PAGES:
+            settled(page, at)
+            sizes = "[document.documentElement, document.querySelector('main')].map((e) => e.scrollWidth - e.clientWidth)"
+            if max(page.evaluate(sizes)) > 1:
+                wide.append((at, width))
+    assert wide == []
+
+
+def test_lighthouse_finds_a_fast_page_that_everybody_can_use(used: Served, web_tools: Path) -> None:
+    flags = "--headless=new --no-sandbox --disable-quic --no-first-run --disable-background-networking"
+    report = web_tools / "report.json"
+    run_node(
+        web_tools / "node_modules" / "lighthouse" / "cli" / "index.js",
+        f"{used.url}/#token={used.tokens['admin']}",
+        f"--chrome-flags={flags} --disable-component-update --disable-sync",
+        "--only-categories=performance,accessibility",
+        "--preset=desktop",
+        "--output=json",
+        f"--output-path={report}",
+        "--quiet",
+        folder=web_tools,
+        env={"CHROME_PATH": "/usr/bin/chromium"},
+    )
+    held = json.loads(report.read_text())
+    scores = {name: one["score"] for name, one in held["categories"].items()}
+    assert scores["accessibility"] == 1 and scores["performance"] >= 0.95, scores
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_pictures_of_every_page_are_in_the_documentation(language: str) -> None:
+    names = {f"{at.partition('/')[0]}-{language}-{theme}.png" for at in PAGES for theme in ("light", "dark")}
+    assert names <= {path.name for path in PICTURES.iterdir()}
