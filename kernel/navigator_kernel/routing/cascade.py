@@ -41,14 +41,14 @@ class CascadeRouter(Struct):
     def _retrieved(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         if self.meaning is not None and self._spare is None:
             try:
-                return self.meaning.retrieve(skills, text, k)
+                return self.meaning.retrieve(skills, text, k, self.servers)
             except KernelError as error:
                 import logging
 
                 logging.getLogger("navigator").warning("routing by words only: %s", error.message)
         if self._spare is None:
             self._spare = _Temporary(self.meaning)
-        return self._spare.meaning.retrieve(skills, text, k)
+        return self._spare.meaning.retrieve(skills, text, k, self.servers)
 
 
 class _Temporary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import mul
@@ -86,9 +86,32 @@ class SemanticRanker(Struct):
     _ranker: Ranker | None = field(default=None)
     _lock: Any = field(default_factory=RLock)
 
-    def retrieve(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
-        """The candidates among `skills`, best first, and the band that the leader's probability falls into."""
-        return self._retrieved(skills, lambda: self.judged(text, k))
+    def retrieve(
+        self, skills: tuple[SkillDef, ...], text: str, k: int, servers: Collection[str] | None = None
+    ) -> Retrieval:
+        """The candidates among `skills`, best first, and the band that the leader's probability falls into. With the
+        `servers` that are set up, a skill that needs another one is not taken."""
+
+        def judged() -> Retrieval:
+            found = self.judged(text, k)
+            return found if servers is None else self._with_servers(found, text, k, frozenset(servers))
+
+        return self._retrieved(skills, judged)
+
+    def _with_servers(self, found: Retrieval, text: str, k: int, servers: frozenset[str]) -> Retrieval:
+        """Where the leader cannot work here: takes what would be taken without such skills, else offers the leader."""
+        lacks = {one.name: lack for one in found.candidates if (lack := self._lacks(one.name, servers))}
+        if not lacks or found.band == "direct" or found.candidates[0].name not in lacks:
+            return replace(found, lacks=lacks) if lacks else found
+        other = self.judged(text, k, lambda name: not self._lacks(name, servers))
+        if other.band == "route":
+            return replace(other, lacks=lacks)
+        least = NEAR * found.candidates[0].confidence
+        names = found.offered or tuple(one.name for one in found.candidates if one.confidence >= least)[:OFFERED]
+        return replace(found, band="ambiguous", reason="no_server", offered=names, lacks=lacks)
+
+    def _lacks(self, name: str, servers: frozenset[str]) -> tuple[str, ...]:
+        return tuple(one for one in self._entries[name][0].needed_servers if one not in servers)
 
     def by_words(self, skills: tuple[SkillDef, ...], text: str, k: int) -> Retrieval:
         """As `retrieve`, by words alone: no vector is looked at."""
@@ -140,20 +163,25 @@ class SemanticRanker(Struct):
         if self.index.view is not None:
             self._ranker = Ranker(self.index.view, self.index.encoder)
 
-    def judged(self, text: str, k: int) -> Retrieval:
-        """A skill that the message names in full is taken before a vector is looked at, or numpy imported."""
+    def judged(self, text: str, k: int, usable: Callable[[str], bool] | None = None) -> Retrieval:
+        """A skill that the message names in full is taken before a vector is looked at, or numpy imported. Only the
+        `usable` ones are candidates."""
         if self._ranker is None:
             return _NOTHING
         said, meaning = self._ranker.said(clean(text)), self.index.encoder is not None
         if meaning and said.length in PLAIN and not said.asks:
-            words = self._weighed(self._ranker, said, meaning=False)
+            words = self._weighed(self._ranker, said, meaning=False, usable=usable)
             if words is not None and words.first >= SURE and _says_most(words.found, said):
                 return _banded(words, self.boldness, k)
-        found = self._weighed(self._ranker, said, meaning=meaning)
+        found = self._weighed(self._ranker, said, meaning=meaning, usable=usable)
         return _NOTHING if found is None else _banded(found, self.boldness, k)
 
-    def _weighed(self, ranker: Ranker, said: Query, *, meaning: bool) -> _Weighed | None:
+    def _weighed(
+        self, ranker: Ranker, said: Query, *, meaning: bool, usable: Callable[[str], bool] | None = None
+    ) -> _Weighed | None:
         found = _allowed(ranker.measured(said, meaning=meaning), said.text)
+        if usable is not None:
+            found = [one for one in found if usable(one.row.id)]
         if not found:
             return None
         tier: Tier = self._tier(found) if meaning else "words"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from navigator_kernel.language.wording import say
-from navigator_kernel.text import fold
+from navigator_kernel.text import Language, fold
 from navigator_kernel.values.route import (
     Direct,
     Intent,
@@ -64,13 +64,20 @@ def _result(intent: Intent, request: PreprocessingResult, catalogue: Catalogue) 
 def _offer(found: Retrieval, request: PreprocessingResult) -> NeedClarification:
     """Offers at most three skills with numbers; the answer is a number, a name, or no (X-45)."""
     options = found.offered or tuple(candidate.name for candidate in found.candidates[:FALLBACKS])
+    told = [_with_needs(name, found, request.language) for name in options]
     if len(options) == 1:
-        question = say("ask.use", request.language, name=options[0])
+        question = say("ask.use", request.language, name=told[0])
     else:
-        listed = "  ".join(f"{at} {name}" for at, name in enumerate(options, 1))
+        listed = "  ".join(f"{at} {name}" for at, name in enumerate(told, 1))
         more = say("ask.more", request.language, count=found.more) if found.more else ""
         question = say("ask.which", request.language, options=listed, more=more)
     return NeedClarification(question=question, options=options)
+
+
+def _with_needs(name: str, found: Retrieval, language: Language) -> str:
+    """The name, with the MCP servers that it needs and that are not set up."""
+    lacks = found.lacks.get(name)
+    return say("ask.needs", language, name=name, servers=", ".join(lacks)) if lacks else name
 
 
 def _one_at_a_time(request: PreprocessingResult) -> NeedClarification:

@@ -110,5 +110,13 @@ class SkillDef(Struct, frozen=True, kw_only=True):
         return f"{self.type}:{self.name}"
 
     @property
+    def needed_servers(self) -> tuple[str, ...]:
+        """MCP servers that it says it cannot work without (`requires:` with `mcp: [name]`)."""
+        requires = self.extra.get("requires")
+        named = requires.get("mcp") if isinstance(requires, Mapping) else None
+        held = [named] if isinstance(named, str) else named
+        return tuple(one for one in held if isinstance(one, str) and one) if isinstance(held, list) else ()
+
+    @property
     def meta(self) -> SkillMeta:
         return SkillMeta(name=self.name, description=self.description, source=self.level)

@@ -111,7 +111,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 class Retrieval(Struct, frozen=True, kw_only=True):
     """What tier 2 found, best first, and what follows: take the first (`route`), offer those of `offered`
     (`ambiguous`), with the number of `more` that are as near, or neither (`direct`). `wanted` is the probability that
-    the message wants any skill."""
+    the message wants any skill; `lacks` names the MCP servers that a candidate needs and that are not set up."""
 
     candidates: tuple[Candidate, ...]
     band: Band
@@ -119,6 +119,7 @@ class Retrieval(Struct, frozen=True, kw_only=True):
     offered: tuple[str, ...] = ()
     more: int = 0
     wanted: float = 1.0
+    lacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Judged(Struct, frozen=True, kw_only=True):
