@@ -68,7 +68,9 @@ def test_no_page_scrolls_sideways(used: Served, open_page: Opener, language: str
         page.set_viewport_size({"width": width, "height": 800})
         for at in PAGES:
             settled(page, at)
-            sizes = "[document.documentElement, document.querySelector('main')].map((e) => e.scrollWidth - e.clientWidth)"
+            sizes = (
+                "[document.documentElement, document.querySelector('main')].map((e) => e.scrollWidth - e.clientWidth)"
+            )
             if max(page.evaluate(sizes)) > 1:
                 wide.append((at, width))
     assert wide == []
