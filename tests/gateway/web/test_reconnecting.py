@@ -1,0 +1,93 @@
+"""A page whose server was killed goes on when the server is back: nothing is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from gateway.served import Person, Served, serving
+from models.wire_server import HELLO, Said, WireServer
+from specialist.turns import says
+
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
+
+PATIENCE = 25_000  # milliseconds
+
+
+@pytest.fixture
+def port() -> int:
+    """One that is free, to start a server at twice."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with browser.new_context(locale="en-US") as context:
+        context.set_default_timeout(PATIENCE)
+        yield context.new_page()
+
+
+def enter(page: Page, served: Served, session: str) -> None:
+    page.goto(f"{served.url}/#token={served.tokens['admin']}")
+    page.get_by_role("navigation").first.wait_for()
+    page.goto(f"{served.url}/#/chat/{session}")
+    live(page, "Connected")
+
+
+def live(page: Page, state: str) -> None:
+    expect(page.locator(".live")).to_contain_text(state, timeout=PATIENCE)
+
+
+def test_what_was_said_while_the_page_was_alone_appears_once(
+    person: Person, model: WireServer, page: Page, port: int
+) -> None:
+    says(model, Said(text="first answer"))
+    with serving(person, "--port", str(port)) as served:
+        served.chat("/song-writer one", "alone")
+        enter(page, served, "alone")
+        expect(page.get_by_text("first answer")).to_have_count(1)
+        served.process.kill()
+        live(page, "Connection lost")
+    model.requests.clear()
+    says(model, Said(text="second answer"))
+    with serving(person, "--port", str(port)) as served:
+        served.chat("/song-writer two", "alone")
+        live(page, "Connected")
+        for text in ("first answer", "second answer", "/song-writer one", "/song-writer two"):
+            expect(page.get_by_role("article").get_by_text(text, exact=True)).to_have_count(1, timeout=PATIENCE)
+
+
+def test_a_turn_that_the_kill_cut_off_is_sent_again_and_ends_once(
+    person: Person, model: WireServer, page: Page, port: int
+) -> None:
+    free, begun = threading.Event(), threading.Event()
+
+    def held(_messages: Sequence[Any], _number: int) -> Said:
+        begun.set()
+        free.wait(20)
+        return HELLO
+
+    model.scripts["worker"] = held
+    message = page.get_by_label("Message", exact=True)
+    with serving(person, "--port", str(port)) as served:
+        enter(page, served, "cut")
+        message.fill("/song-writer the moon")
+        page.keyboard.press("Enter")
+        assert begun.wait(20)
+        expect(page.get_by_text("Loading song-writer…")).to_be_visible()
+        served.process.kill()
+        live(page, "Connection lost")
+        free.set()
+    says(model, Said(text="the moon rhymes"))
+    with serving(person, "--port", str(port)):
+        live(page, "Connected")
+        expect(page.get_by_text("Loading song-writer…")).to_have_count(0)
+        message.fill("/song-writer the moon")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("the moon rhymes")).to_have_count(1)
