@@ -26,6 +26,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
     " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
 )
+TITLE = 120  # characters
 _SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # what of a session is made of messages, and its absence
 
 
@@ -96,6 +97,15 @@ class SqliteSessions(Struct, frozen=True):
             ).fetchall()
         keys = ("id", "created", "updated", "turns")
         return [{**dict(zip(keys, row[:4], strict=True)), "waiting": _waiting(row[4])} for row in rows]
+
+    def titles(self) -> dict[str, str]:
+        """The beginning of the first message of each session that has a history."""
+        query = (
+            "SELECT session, substr(text, 1, ?) FROM history AS first WHERE seq = "
+            "(SELECT min(seq) FROM history WHERE session = first.session AND role = 'user')"
+        )
+        with self._open() as database:
+            return dict(database.execute(query, (TITLE,)).fetchall())
 
     def delete(self, name: str) -> None:
         """The session and its history; NotFound where there is none."""

@@ -69,9 +69,13 @@ export interface Turn {
   summary: string
   error: string
   sections: Record<string, string[]>
+  /** Of a reply that no step made; `dataOf` finds that of any turn. */
+  data: Record<string, unknown>
   parts: Part[]
   progress: Payloads['Progress'] | null
   approval: Asked | null
+  /** Whether it began with a yes or a no to what the turn before asked; null for a message. */
+  resolved: boolean | null
   question: Payloads['ClarificationAsked'] | null
   steps: Step[]
   usage: Payloads['Usage'][]
@@ -93,9 +97,11 @@ export function emptyTurn(run: string, session: string): Turn {
     summary: '',
     error: '',
     sections: {},
+    data: {},
     parts: [],
     progress: null,
     approval: null,
+    resolved: null,
     question: null,
     steps: [],
     usage: [],
@@ -133,6 +139,12 @@ export function isSummaryNew(turn: Turn): boolean {
   const texts = turn.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []))
   const last = texts.at(-1)?.trim() ?? ''
   return turn.summary.trim() !== '' && last !== turn.summary.trim() && !last.startsWith(turn.summary.trim())
+}
+
+/** The data of the last report, whoever made it. */
+export function dataOf(turn: Turn): Record<string, unknown> {
+  const held = turn.steps.findLast((step) => step.report)?.report?.['data']
+  return typeof held === 'object' && held !== null ? (held as Record<string, unknown>) : turn.data
 }
 
 export function isRunning(turn: Turn): boolean {
@@ -217,6 +229,7 @@ function takeChoice(turn: Turn, event: KernelEvent): void {
       turn.approval = { ...event.payload, granted: null }
       break
     case 'ApprovalResolved':
+      turn.resolved = event.payload.granted
       if (turn.approval) turn.approval.granted = event.payload.granted
       break
     case 'ClarificationAsked':
