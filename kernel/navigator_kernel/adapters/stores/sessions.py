@@ -99,13 +99,16 @@ class SqliteSessions(Struct, frozen=True):
         return [{**dict(zip(keys, row[:4], strict=True)), "waiting": _waiting(row[4])} for row in rows]
 
     def titles(self) -> dict[str, str]:
-        """The beginning of the first message of each session that has a history."""
-        query = (
+        """The beginning of each session's first message; of one whose first turn asks, what it is about."""
+        said = (
             "SELECT session, substr(text, 1, ?) FROM history AS first WHERE seq = "
             "(SELECT min(seq) FROM history WHERE session = first.session AND role = 'user')"
         )
+        asking = "SELECT id, state FROM sessions WHERE id NOT IN (SELECT session FROM history)"
         with self._open() as database:
-            return dict(database.execute(query, (TITLE,)).fetchall())
+            titles = dict(database.execute(said, (TITLE,)).fetchall())
+            waiting = database.execute(asking).fetchall()
+        return {**{name: self.redact(_about(state))[:TITLE] for name, state in waiting}, **titles}
 
     def delete(self, name: str) -> None:
         """The session and its history; NotFound where there is none."""
@@ -121,6 +124,18 @@ class SqliteSessions(Struct, frozen=True):
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
         return connect(self.file, self.writer, _TABLES, hint="move the file away; sessions start again")
+
+
+def _about(state: str) -> str:
+    """The message that a session waits with; empty where it is not kept."""
+    try:
+        held = json.loads(state)
+        if held.get("question"):
+            return str(held["question"]["original"])
+        packets = (held.get("approval") or {}).get("packets")
+        return str(packets[0]["task_spec"]["intent"]) if packets else ""
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _waiting(state: str) -> str:

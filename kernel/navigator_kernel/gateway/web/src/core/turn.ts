@@ -134,11 +134,12 @@ export function answerOf(turn: Turn): string {
   return streamed.trim() || turn.summary
 }
 
-/** Whether the summary still has to be shown below the streamed parts. */
+/** Whether the summary still has to be shown below the streamed parts. It may be the beginning of all of them. */
 export function isSummaryNew(turn: Turn): boolean {
   const texts = turn.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []))
-  const last = texts.at(-1)?.trim() ?? ''
-  return turn.summary.trim() !== '' && last !== turn.summary.trim() && !last.startsWith(turn.summary.trim())
+  const bare = (text: string) => text.replace(/[\s…]+/g, '')
+  const summary = bare(turn.summary)
+  return summary !== '' && !bare(texts.join('').slice(0, 100_000)).includes(summary)
 }
 
 /** The data of the last report, whoever made it. */

@@ -108,7 +108,7 @@ export default {
     emptyTitle: '需要做什么？',
     emptyText: '写下您的需求，由合适的技能完成，并说明为什么选择它。',
     examples: { abilities: '你能做什么？' },
-    messages: '消息',
+    messages: '对话内容',
     earlier: '显示更早的消息',
     newest: '跳到最新消息',
     you: '您',

@@ -119,7 +119,15 @@ export const useChat = defineStore('chat', () => {
     held.sending.push(message)
     try {
       const path = `/api/sessions/${encodeURIComponent(session)}/runs`
-      const { run } = await api.post<{ run: string }>(path, language ? { message, language } : { message })
+      const body = language ? { message, language } : { message }
+      const begin = () => api.post<{ run: string }>(path, body)
+      // The turn before is saved a moment after its last event
+      const { run } = await begin().catch(async (problem: unknown) => {
+        const isBusy = problem instanceof ApiError && problem.status === 409
+        if (!isBusy || turns.running.some((one) => one.session === session)) throw problem
+        await new Promise((resolve) => setTimeout(resolve, 700)) // milliseconds
+        return begin()
+      })
       held.isRead = true
       sent.set(session, message)
       began(session, run, message)
@@ -159,7 +167,7 @@ export const useChat = defineStore('chat', () => {
     timer = setTimeout(() => void readSessions(), 250) // milliseconds; the session is saved after the last event
   }
 
-  return { sessions, next, isRead, error, drafts, sent, current, readSessions, remove, talk, readTalk, began, send, follow }
+  return { sessions, talks, next, isRead, error, drafts, sent, current, readSessions, remove, talk, readTalk, began, send, follow }
 })
 
 function entryOf(run: LoggedRun): Entry {
