@@ -4,6 +4,7 @@ import { defineStore } from 'pinia'
 import { reactive, ref, watch } from 'vue'
 import { api, ApiError } from '@/core/http'
 import { useTurns } from './turns'
+import { useUi } from './ui'
 
 export interface KeptSession {
   id: string
@@ -49,6 +50,7 @@ const ENDS = ['RunCompleted', 'RunError', 'RunCancelled']
 
 export const useChat = defineStore('chat', () => {
   const turns = useTurns()
+  const ui = useUi()
   const sessions = ref<KeptSession[]>([])
   const next = ref('')
   const isRead = ref(false)
@@ -150,6 +152,10 @@ export const useChat = defineStore('chat', () => {
         drop(held.sending, event.payload.message)
         const { run, ts } = event
         add(held, [{ run, message: event.payload.message, answer: '', state: 'running', started: ts, isLogged: true }])
+      }
+      if (event.type === 'UICommand' && event.payload.type === 'toast' && event.session === current.value) {
+        const { message, type } = event.payload.payload
+        ui.tell(String(message ?? ''), type === 'error' || type === 'success' ? type : 'info')
       }
       if (event.type === 'RunStarted' || event.type === 'ApprovalRequested' || ENDS.includes(event.type)) soon()
     })

@@ -1,6 +1,6 @@
 /** What an answer shows beside its text, made of the data of its report. */
 
-import { dataOf, type Turn } from '@/core/turn'
+import { dataOf, isRunning, type Turn } from '@/core/turn'
 
 export interface Result {
   /** What a program wrote, shown as it is. */
@@ -58,6 +58,14 @@ export function resultOf(turn: Turn): Result {
   else if (raw && !'{['.includes(raw[0] as string)) found.output = raw
   else found.rest = Object.fromEntries(Object.entries(data).filter(([name]) => !OWN.has(name)))
   return found
+}
+
+/** Whether a report says that files were written or changed. */
+export function hasFiles(turn: Turn): boolean {
+  if (isRunning(turn)) return false
+  const reports = turn.steps.flatMap((step) => (step.report ? [step.report] : []))
+  const isWritten = reports.some((one) => words(one['effects']).length || words((one['data'] as Record<string, unknown>)?.['files']).length)
+  return isWritten || turn.parts.some((part) => part.kind === 'tool' && ['write', 'edit', 'run'].includes(part.tool))
 }
 
 /** What the turn asks for, null where it asks for nothing that a message answers. */
