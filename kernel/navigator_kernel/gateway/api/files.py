@@ -13,10 +13,10 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from navigator_kernel.adapters.files.inside import read_inside, walk_inside
-from navigator_kernel.adapters.files.project_files import holds_secrets, refuse_named
+from navigator_kernel.adapters.files.project_files import FILE_LIMIT, holds_secrets, refuse_named
 from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.bootstrap.places import box_of
-from navigator_kernel.errors import KernelError, NotFound, Refused, UsageProblem
+from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.gateway.endpoints import Call, Endpoint
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.tools.places import CLOSED
@@ -29,12 +29,12 @@ MOST = 200  # files of a run that are listed
 OFFERED = 50  # files of the project that are offered at once
 SEEN = 5_000  # entries of a folder that are looked at
 LARGEST = 16 * 1024 * 1024  # bytes of a file that is sent
-ATTACHED = 512 * 1024  # bytes of a file that comes with a message
+ATTACHED = 2 * 1024 * 1024  # bytes of a file that comes with a message
+NAME = 100  # characters of its name that are kept
 BINARY = "application/octet-stream"
 # Folders that hold what programs made; nobody refers to their files in a message
 _MADE = frozenset({"node_modules", "__pycache__", "venv", "dist", "build", "target"})
 _OWN = lazy_compile(r"step-\d+\.json")  # what the kernel keeps of a step
-_NAME = lazy_compile(r"[\w][\w.+-]{0,99}")
 _NOT_IN_NAMES = lazy_compile(r"[^\w.+-]+")
 
 Origin = Literal["workspace", "project"]
@@ -81,7 +81,8 @@ class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Attached(Struct, frozen=True, kw_only=True):
-    """`mention` is what a message names the file by."""
+    """`mention` is what a message names the file by: with `@` its text is put into the message, without it only its
+    path."""
 
     path: str
     mention: str
@@ -122,13 +123,13 @@ async def list_project_files(gateway: Gateway, call: Call) -> ProjectPaths:
 async def attach_file(gateway: Gateway, call: Call) -> Attached:
     """Stores a file in a workspace, where a message of the session can name it."""
     session = gateway.session_id(call.caller, call.path["session"])
-    name = _NOT_IN_NAMES.sub("-", call.body.name).strip("-.") or "file"
-    if not _NAME.fullmatch(name[:100]):
-        raise UsageProblem(f"{call.body.name!r} is not a file's name", hint="rename the file")
-    refuse_named((name,), call.body.name)
+    given = call.body.name.replace("\\", "/").rpartition("/")[2]
+    refuse_named((given,), given)
+    name = _NOT_IN_NAMES.sub("-", given)[-NAME:].strip("-.") or "file"
     digest = hashlib.sha256(session.encode() + b"\0" + call.body.data).hexdigest()[:12]
-    path = await asyncio.to_thread(gateway.kernel.keep, f"attached-{digest}", name[:100], call.body.data)
-    return Attached(path=path, mention=f"@{path}" if _is_text(call.body.data) else path, size=len(call.body.data))
+    path = await asyncio.to_thread(gateway.kernel.keep, f"attached-{digest}", name, call.body.data)
+    mark = "@" if len(call.body.data) <= FILE_LIMIT and _is_text(call.body.data) else ""
+    return Attached(path=path, mention=f"{mark}{path}", size=len(call.body.data))
 
 
 def _files_of(gateway: Gateway, run: str) -> list[RunFile]:
