@@ -15,12 +15,13 @@ from playwright.sync_api import Locator, Page, expect
 import navigator_kernel.gateway
 from cli.support import type_a
 from gateway.served import Person, Served
-from gateway.web.conftest import Opener
+from gateway.web.conftest import LIMIT, Opener
 from models.wire_server import HELLO, Said, WireServer
 from person_state import accept
 from specialist.turns import says, song
 
 pytestmark = pytest.mark.ci
+expect.set_options(timeout=LIMIT)
 CHANGE = {"file_path": "notes.txt", "old_string": "two", "new_string": "2"}
 
 
@@ -154,6 +155,17 @@ def test_a_turn_is_stopped_in_the_middle(open_page: Opener, held: threading.Even
     expect(last(page)).to_contain_text("Stopped.")
     held.set()
     expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+
+def test_a_message_while_a_turn_is_under_way_stays_in_the_box(open_page: Opener, held: threading.Event) -> None:
+    page = open_page()
+    send(page, "/song-writer the moon")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    send(page, "and the sun")
+    expect(page.get_by_role("alert")).to_contain_text("A turn is under way")
+    expect(page.get_by_label("Message", exact=True)).to_have_value("and the sun")
+    held.set()
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_escape_stops_the_turn(open_page: Opener, held: threading.Event) -> None:
