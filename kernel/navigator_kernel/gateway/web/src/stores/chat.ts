@@ -211,9 +211,13 @@ export function entriesOf(history: Said[]): Entry[] {
   return [...found.values()]
 }
 
-/** Adds entries in the order of their runs, whose names begin with the time; one that is known stays. */
+/** Adds entries in the order of their runs, whose names begin with the time; of one that is known the state changes. */
 export function add(held: Talk, more: Entry[]): void {
-  const known = new Set(held.entries.map((one) => one.run))
+  const known = new Map(held.entries.map((one) => [one.run, one]))
+  for (const one of more) {
+    const before = known.get(one.run)
+    if (before && one.isLogged) before.state = one.state
+  }
   const fresh = more.filter((one) => !known.has(one.run))
   if (!fresh.length) return
   held.entries = [...held.entries, ...fresh].sort((a, b) => (a.run < b.run ? -1 : 1))
