@@ -69,11 +69,13 @@ class UICommand(Struct, frozen=True, kw_only=True):
 
 
 class RunCompleted(Struct, frozen=True, kw_only=True):
-    """The turn ended with a reply; `sections` are its sections by name (X-41)."""
+    """The turn ended with a reply; `sections` are its sections by name (X-41). `data` is that of a reply that no step
+    made, such as the skills that a question offers; the data of a step is in its StepCompleted."""
 
     state: str
     summary: str
     sections: Mapping[str, Json] = field(default_factory=dict)
+    data: Mapping[str, Json] = field(default_factory=dict)
 
 
 class RunError(Struct, frozen=True, kw_only=True):

@@ -107,7 +107,7 @@ async def run_turn(message: Message, session: Session, kernel: Kernel, emit: Emi
     finally:
         if kernel.models is not None:
             await kernel.models.close()
-    _finish(reply, kernel, emit)
+    _finish(reply, kernel, emit, has_step=bool(outcome.reports))
     return reply
 
 
@@ -273,7 +273,7 @@ class _Counted:
         return self._emit(body, step=step, parent=parent)
 
 
-def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
+def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None:
     if (waits := reply.session.approval) is not None:
         asked, question = waiting_approval(reply.session), reply.question or reply.report.summary
         name, ends = asked.id if asked else "", expiry_of(waits.asked_at)
@@ -281,7 +281,8 @@ def _finish(reply: Reply, kernel: Kernel, emit: Emit) -> None:
     if not reply.report.by_model:  # a model's text was streamed already
         emit(RunContent(text=reply.report.summary))
     sections = {name: held for name, held in reply.sections.to_dict().items() if held}
-    emit(RunCompleted(state=reply.report.state, summary=reply.report.summary, sections=sections))
+    data = {} if has_step else kernel.redact(dict(reply.report.data))
+    emit(RunCompleted(state=reply.report.state, summary=reply.report.summary, sections=sections, data=data))
     kernel.finish_hook(reply)
 
 

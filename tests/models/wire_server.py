@@ -252,7 +252,9 @@ class _Anthropic:
         return f"event: {type}\ndata: {json.dumps({'type': type, **facts})}\n\n"
 
 
-def _parts(text: str, size: int = 7) -> Iterator[str]:
+def _parts(text: str) -> Iterator[str]:
+    """Pieces of 7 characters, of a very long text at most 20,000."""
+    size = max(7, len(text) // 20_000)
     yield from (text[at : at + size] for at in range(0, len(text), size))
 
 

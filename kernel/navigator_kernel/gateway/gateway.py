@@ -45,6 +45,7 @@ class Gateway:
         self.jobs = Jobs(root, self.ids, self.clock)
         self.metrics = Metrics()
         self.tokens = open_tokens(root)
+        self.session_by_run: dict[str, str] = {}  # of runs that were looked at, so that no log is read in vain
         self.is_warm = False
         self.endings: list[Callable[[], None]] = []  # called when the server ends: a signal ends the process after that
         self._ping = ping

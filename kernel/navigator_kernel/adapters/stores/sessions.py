@@ -26,6 +26,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS history (session TEXT NOT NULL, seq INTEGER NOT NULL, role TEXT NOT NULL,"
     " text TEXT NOT NULL, run TEXT NOT NULL, ts TEXT NOT NULL, PRIMARY KEY (session, seq)) WITHOUT ROWID",
 )
+TITLE = 120  # characters
 _SLOTS: Mapping[str, Any] = {"question": None, "retry": []}  # what of a session is made of messages, and its absence
 
 
@@ -97,6 +98,18 @@ class SqliteSessions(Struct, frozen=True):
         keys = ("id", "created", "updated", "turns")
         return [{**dict(zip(keys, row[:4], strict=True)), "waiting": _waiting(row[4])} for row in rows]
 
+    def titles(self) -> dict[str, str]:
+        """The beginning of each session's first message; of one whose first turn asks, what it is about."""
+        said = (
+            "SELECT session, substr(text, 1, ?) FROM history AS first WHERE seq = "
+            "(SELECT min(seq) FROM history WHERE session = first.session AND role = 'user')"
+        )
+        asking = "SELECT id, state FROM sessions WHERE id NOT IN (SELECT session FROM history)"
+        with self._open() as database:
+            titles = dict(database.execute(said, (TITLE,)).fetchall())
+            waiting = database.execute(asking).fetchall()
+        return {**{name: self.redact(_about(state))[:TITLE] for name, state in waiting}, **titles}
+
     def delete(self, name: str) -> None:
         """The session and its history; NotFound where there is none."""
         with self._open() as database, transaction(database):
@@ -111,6 +124,18 @@ class SqliteSessions(Struct, frozen=True):
 
     def _open(self) -> AbstractContextManager[sqlite3.Connection]:
         return connect(self.file, self.writer, _TABLES, hint="move the file away; sessions start again")
+
+
+def _about(state: str) -> str:
+    """The message that a session waits with; empty where it is not kept."""
+    try:
+        held = json.loads(state)
+        if held.get("question"):
+            return str(held["question"]["original"])
+        packets = (held.get("approval") or {}).get("packets")
+        return str(packets[0]["task_spec"]["intent"]) if packets else ""
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _waiting(state: str) -> str:

@@ -129,12 +129,17 @@ def _listed(gateway: Gateway, caller: Caller, query: OfSession) -> list[LoggedRu
             break
         if after and run >= after:
             continue
+        if wanted and gateway.session_by_run.get(run, wanted) != wanted:
+            continue
         try:
             events = gateway.log.read(run)
         except KernelError:
             continue  # damaged: `navigator doctor` says so
         first = events[0].body if events else None
-        if not isinstance(first, RunStarted) or (wanted and first.session != wanted):
+        if not isinstance(first, RunStarted):
+            continue
+        gateway.session_by_run[run] = first.session
+        if wanted and first.session != wanted:
             continue
         name = gateway.session_name(caller, first.session)
         if name is not None:

@@ -30,9 +30,11 @@ _HERE = "navigator skill trust, or approve it once"
 
 
 class KeptSession(Struct, frozen=True, kw_only=True):
-    """`waiting` is `approval`, `question` or empty; `run` is the turn that is under way, or empty."""
+    """`waiting` is `approval`, `question` or empty; `run` is the turn that is under way, or empty; `title` is the
+    beginning of its first message."""
 
     id: str
+    title: str
     created: str
     updated: str
     turns: int
@@ -93,9 +95,10 @@ class ApprovalAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 async def list_sessions(gateway: Gateway, call: Call) -> Sessions:
     """Newest first."""
     held = await asyncio.to_thread(gateway.sessions.listed)
+    titles = await asyncio.to_thread(gateway.sessions.titles)
     busy = {run.session: run.id for run in gateway.runs.under_way()}
     mine = [
-        KeptSession(**{**one, "id": name}, run=busy.get(one["id"], ""))
+        KeptSession(**{**one, "id": name}, title=titles.get(one["id"], ""), run=busy.get(one["id"], ""))
         for one in held
         if (name := gateway.session_name(call.caller, one["id"])) is not None
     ]

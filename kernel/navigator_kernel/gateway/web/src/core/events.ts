@@ -34,7 +34,7 @@ export interface Payloads {
   ToolCallStarted: { call: string; tool: string; args: Record<string, unknown> }
   ToolCallCompleted: { call: string; tool: string; state: string; elapsed: number; result: string }
   UICommand: { type: 'toast' | 'refresh' | 'navigate' | 'modal'; payload: Record<string, unknown> }
-  RunCompleted: { state: string; summary: string; sections: Record<string, string[]> }
+  RunCompleted: { state: string; summary: string; sections: Record<string, string[]>; data?: Record<string, unknown> }
   RunError: { error: Record<string, unknown> }
   RunCancelled: { reason: string }
   RouteDecided: { decision: Decision; trace: string[] }

@@ -69,9 +69,13 @@ export interface Turn {
   summary: string
   error: string
   sections: Record<string, string[]>
+  /** Of a reply that no step made; `dataOf` finds that of any turn. */
+  data: Record<string, unknown>
   parts: Part[]
   progress: Payloads['Progress'] | null
   approval: Asked | null
+  /** Whether it began with a yes or a no to what the turn before asked; null for a message. */
+  resolved: boolean | null
   question: Payloads['ClarificationAsked'] | null
   steps: Step[]
   usage: Payloads['Usage'][]
@@ -93,9 +97,11 @@ export function emptyTurn(run: string, session: string): Turn {
     summary: '',
     error: '',
     sections: {},
+    data: {},
     parts: [],
     progress: null,
     approval: null,
+    resolved: null,
     question: null,
     steps: [],
     usage: [],
@@ -128,11 +134,18 @@ export function answerOf(turn: Turn): string {
   return streamed.trim() || turn.summary
 }
 
-/** Whether the summary still has to be shown below the streamed parts. */
+/** Whether the summary still has to be shown below the streamed parts. It may be the beginning of all of them. */
 export function isSummaryNew(turn: Turn): boolean {
   const texts = turn.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []))
-  const last = texts.at(-1)?.trim() ?? ''
-  return turn.summary.trim() !== '' && last !== turn.summary.trim() && !last.startsWith(turn.summary.trim())
+  const bare = (text: string) => text.replace(/[\s…]+/g, '')
+  const summary = bare(turn.summary)
+  return summary !== '' && !bare(texts.join('').slice(0, 100_000)).includes(summary)
+}
+
+/** The data of the last report, whoever made it. */
+export function dataOf(turn: Turn): Record<string, unknown> {
+  const held = turn.steps.findLast((step) => step.report)?.report?.['data']
+  return typeof held === 'object' && held !== null ? (held as Record<string, unknown>) : turn.data
 }
 
 export function isRunning(turn: Turn): boolean {
@@ -217,6 +230,7 @@ function takeChoice(turn: Turn, event: KernelEvent): void {
       turn.approval = { ...event.payload, granted: null }
       break
     case 'ApprovalResolved':
+      turn.resolved = event.payload.granted
       if (turn.approval) turn.approval.granted = event.payload.granted
       break
     case 'ClarificationAsked':

@@ -1,0 +1,260 @@
+"""The files of a run, files of the project for completion, and files that a message brings along."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import quote
+
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from navigator_kernel.adapters.files.inside import read_inside, walk_inside
+from navigator_kernel.adapters.files.project_files import FILE_LIMIT, holds_secrets, refuse_named
+from navigator_kernel.bootstrap.built_in import open_changes
+from navigator_kernel.bootstrap.places import box_of
+from navigator_kernel.errors import KernelError, NotFound, Refused
+from navigator_kernel.gateway.endpoints import Call, Endpoint
+from navigator_kernel.text import lazy_compile
+from navigator_kernel.tools.places import CLOSED
+
+if TYPE_CHECKING:
+    from navigator_kernel.adapters.files.changes import FileChange
+    from navigator_kernel.gateway.gateway import Gateway
+
+MOST = 200  # files of a run that are listed
+OFFERED = 50  # files of the project that are offered at once
+SEEN = 5_000  # entries of a folder that are looked at
+LARGEST = 16 * 1024 * 1024  # bytes of a file that is sent
+ATTACHED = 2 * 1024 * 1024  # bytes of a file that comes with a message
+NAME = 100  # characters of its name that are kept
+BINARY = "application/octet-stream"
+# Folders that hold what programs made; nobody refers to their files in a message
+_MADE = frozenset({"node_modules", "__pycache__", "venv", "dist", "build", "target"})
+_OWN = lazy_compile(r"step-\d+\.json")  # what the kernel keeps of a step
+_NOT_IN_NAMES = lazy_compile(r"[^\w.+-]+")
+
+Origin = Literal["workspace", "project"]
+
+
+class RunFile(Struct, frozen=True, kw_only=True):
+    """A file that a run wrote: `workspace` files are its own, `project` files were changed by its tools. `size` is in
+    bytes, `is_new` says that the file was not there before."""
+
+    path: str
+    origin: Origin
+    size: int
+    is_new: bool
+
+
+class RunFiles(Struct, frozen=True, kw_only=True):
+    run: str
+    files: list[RunFile]
+
+
+class WhichFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """`origin` as in the list."""
+
+    origin: Origin = "workspace"
+
+
+class Prefix(Struct, frozen=True, forbid_unknown_fields=True):
+    """The beginning of a path in the project."""
+
+    prefix: Annotated[str, Meta(max_length=1_000)] = ""
+
+
+class ProjectPaths(Struct, frozen=True, kw_only=True):
+    """Paths in the project; that of a folder ends with a slash."""
+
+    paths: list[str]
+
+
+class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
+    """`data` is the file's content in base64."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    data: Annotated[bytes, Meta(max_length=ATTACHED)]
+
+
+class Attached(Struct, frozen=True, kw_only=True):
+    """`mention` is what a message names the file by: with `@` its text is put into the message, without it only its
+    path."""
+
+    path: str
+    mention: str
+    size: int
+
+
+async def list_run_files(gateway: Gateway, call: Call) -> RunFiles:
+    """Files of its workspace first, then files of the project that its tools changed."""
+    run = call.path["run"]
+    gateway.session_of_run(call.caller, run)
+    return RunFiles(run=run, files=await asyncio.to_thread(_files_of, gateway, run))
+
+
+async def read_run_file(gateway: Gateway, call: Call) -> Response:
+    """Sends a file as a download. A changed file of the project is sent as the run left it."""
+    run, path = call.path["run"], call.path["path"]
+    gateway.session_of_run(call.caller, run)
+    parts = _parts(path)
+    refuse_named(parts, path)
+    data = await asyncio.to_thread(_content, gateway, run, parts, call.query.origin)
+    if len(data) > LARGEST:
+        raise Refused(f"{path!r} is larger than {LARGEST // 1024 // 1024} MiB", hint="open it on the server")
+    headers = {
+        "cache-control": "no-store",
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(parts[-1], safe='')}",
+        "content-security-policy": "default-src 'none'; sandbox",
+        "x-content-type-options": "nosniff",
+    }
+    return Response(data, headers=headers, media_type=BINARY)
+
+
+async def list_project_files(gateway: Gateway, call: Call) -> ProjectPaths:
+    """Files and folders whose path begins with `prefix`, of one folder at a time. Hidden files, files of secrets and
+    the kernel's own files are left out."""
+    return ProjectPaths(paths=await asyncio.to_thread(_beginning_with, gateway, call.query.prefix))
+
+
+async def attach_file(gateway: Gateway, call: Call) -> Attached:
+    """Stores a file in a workspace, where a message of the session can name it."""
+    session = gateway.session_id(call.caller, call.path["session"])
+    given = call.body.name.replace("\\", "/").rpartition("/")[2]
+    refuse_named((given,), given)
+    name = _NOT_IN_NAMES.sub("-", given)[-NAME:].strip("-.") or "file"
+    digest = hashlib.sha256(session.encode() + b"\0" + call.body.data).hexdigest()[:12]
+    path = await asyncio.to_thread(gateway.kernel.keep, f"attached-{digest}", name, call.body.data)
+    mark = "@" if len(call.body.data) <= FILE_LIMIT and _is_text(call.body.data) else ""
+    return Attached(path=path, mention=f"{mark}{path}", size=len(call.body.data))
+
+
+def _files_of(gateway: Gateway, run: str) -> list[RunFile]:
+    changed: dict[str, FileChange] = {}
+    created: set[str] = set()
+    for one in _changes(gateway, run):
+        if one.path not in changed and one.before is None:
+            created.add(one.path)
+        changed[one.path] = one
+    of_project = (
+        RunFile(path=path, origin="project", size=len(one.after), is_new=path in created)
+        for path, one in changed.items()
+    )
+    return [*islice(_of_workspace(gateway, run), MOST), *islice(of_project, MOST)]
+
+
+def _of_workspace(gateway: Gateway, run: str) -> Iterator[RunFile]:
+    try:
+        for one in walk_inside(box_of(gateway.root) / "workspace", (run,)):
+            if not one.is_folder and not _OWN.fullmatch(one.path) and not holds_secrets(one.path.split("/")):
+                yield RunFile(path=one.path, origin="workspace", size=one.size, is_new=True)
+    except (NotFound, OSError):
+        return  # it wrote nothing, or its workspace was cleaned up
+
+
+def _changes(gateway: Gateway, run: str) -> Sequence[FileChange]:
+    try:
+        return open_changes(gateway.root).of(run)
+    except KernelError:
+        return ()  # it changed nothing, or the record cannot be read: `navigator diff` says so
+
+
+def _content(gateway: Gateway, run: str, parts: Sequence[str], origin: Origin) -> bytes:
+    if origin == "workspace":
+        return read_inside(box_of(gateway.root) / "workspace", (run, *parts), LARGEST + 1)
+    path = "/".join(parts)
+    made = [one for one in _changes(gateway, run) if one.path == path]
+    if not made:
+        raise NotFound(f"run {run!r} did not change {path!r}", hint=f"GET /api/runs/{run}/files lists its files")
+    return made[-1].after
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """NotFound for a path that leads anywhere but downwards."""
+    parts = tuple(path.split("/"))
+    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
+        raise NotFound("there is nothing at this address", hint="the list of files has their paths")
+    return parts
+
+
+def _beginning_with(gateway: Gateway, prefix: str) -> list[str]:
+    folder, _, beginning = prefix.rpartition("/")
+    parts = _parts(folder) if folder else ()
+    if "\0" in prefix or any(_is_left_out(parts[: at + 1]) for at in range(len(parts))):
+        return []
+    try:
+        found = list(islice(walk_inside(gateway.root.resolve(), parts, deep=False), SEEN))
+    except (KernelError, OSError):
+        return []
+    wanted = beginning.casefold()
+    head = f"{folder}/" if folder else ""
+    paths = (
+        f"{head}{one.path}{'/' if one.is_folder else ''}"
+        for one in found
+        if one.path.casefold().startswith(wanted) and not _is_left_out((*parts, one.path))
+    )
+    return list(islice(paths, OFFERED))
+
+
+def _is_left_out(parts: Sequence[str]) -> bool:
+    last = parts[-1]
+    is_closed = len(parts) == 1 and last.casefold() in CLOSED
+    return last.startswith(".") or is_closed or last in _MADE or holds_secrets(parts)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/api/runs/{run}/files",
+        role="chat",
+        summary="List the files that a run wrote",
+        handler=list_run_files,
+        tag="runs",
+        answer=RunFiles,
+        errors=(404,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/runs/{run}/files/{path:path}",
+        role="chat",
+        summary="Download a file that a run wrote",
+        handler=read_run_file,
+        tag="runs",
+        query=WhichFile,
+        media=BINARY,
+        errors=(404,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/files",
+        role="read",
+        summary="List files of the project by the beginning of their path",
+        handler=list_project_files,
+        tag="chat",
+        query=Prefix,
+        answer=ProjectPaths,
+        errors=(404,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/sessions/{session}/files",
+        role="chat",
+        summary="Store a file that a message of the session can name",
+        handler=attach_file,
+        tag="chat",
+        body=Attachment,
+        answer=Attached,
+        status=201,
+    ),
+)

@@ -1,0 +1,372 @@
+"""A conversation in the page: streamed answers, tool calls, approvals, questions, and ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import navigator_kernel.gateway
+from cli.support import type_a
+from gateway.served import Person, Served
+from gateway.web.conftest import LIMIT, Opener
+from models.wire_server import HELLO, Said, WireServer
+from person_state import accept
+from specialist.turns import says, song
+
+pytestmark = pytest.mark.ci
+expect.set_options(timeout=LIMIT)
+CHANGE = {"file_path": "notes.txt", "old_string": "two", "new_string": "2"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def writer(person: Person) -> Person:
+    """Their skill may change files."""
+    text = song("allowed-tools: read, write, edit\n")
+    person.here.write({".claude/skills/song-writer/SKILL.md": text, "notes.txt": "one\ntwo\nthree\n"})
+    counter = type_a("letter-count", "import sys\nprint(len(sys.argv[-1]), 'letters')\n")
+    person.here.write({f".claude/skills/letter-count/{path}": text for path, text in counter.items()})
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in person.env.items():
+            patch.setenv(name, value)
+        accept(person.here.root, "song-writer")
+    return person
+
+
+def send(page: Page, text: str) -> None:
+    page.get_by_label("Message", exact=True).fill(text)
+    page.keyboard.press("Enter")
+
+
+def last(page: Page) -> Locator:
+    return page.get_by_role("article").last
+
+
+@pytest.fixture
+def held(model: WireServer) -> Iterator[threading.Event]:
+    """A model that answers when the test says so."""
+    free = threading.Event()
+
+    def slow(_messages: Sequence[Any], _number: int) -> Said:
+        free.wait(20)
+        return HELLO
+
+    model.scripts["worker"] = slow
+    yield free
+    free.set()
+
+
+def test_an_answer_is_streamed_as_markdown_and_stays_after_a_reload(open_page: Opener, model: WireServer) -> None:
+    says(model, Said(text="All is **well**.\n\n- one\n- two\n"))
+    page = open_page()
+    send(page, "/song-writer the moon")
+    expect(last(page).locator("strong", has_text="well")).to_be_visible()
+    expect(last(page).get_by_role("listitem")).to_have_text(["one", "two"])
+    expect(last(page)).to_contain_text("Skill song-writer")
+    expect(last(page).get_by_role("button", name="Why this skill?")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"#/chat/page-\d{14}-\w+$"))
+    page.reload()
+    expect(last(page).locator("strong", has_text="well")).to_be_visible()
+    expect(page.get_by_role("complementary").get_by_role("link", name="/song-writer the moon").first).to_be_visible()
+
+
+def test_the_skill_that_loads_is_named_in_the_seeds_words(open_page: Opener, held: threading.Event) -> None:
+    page = open_page(language="zh")
+    page.get_by_label("消息", exact=True).fill("/song-writer 月亮")
+    page.keyboard.press("Enter")
+    expect(last(page)).to_contain_text("正在加载 song-writer 模块…")
+    held.set()
+    expect(last(page)).to_contain_text(HELLO.text)
+    expect(last(page)).to_contain_text("技能 song-writer")
+
+
+def test_a_change_is_shown_as_a_diff_and_made_once_accepted(
+    open_page: Opener, writer: Person, model: WireServer
+) -> None:
+    notes = writer.here.root / "notes.txt"
+    notes.write_text("one\ntwo\nthree\n")
+    says(model, Said(calls=[("edit", json.dumps(CHANGE))]), Said(text="Done."))
+    page = open_page()
+    send(page, "/song-writer change @notes.txt")
+    card = page.get_by_role("region", name="Your approval is needed")
+    expect(card.locator(".removed", has_text="-two")).to_be_visible()
+    expect(card.locator(".added", has_text="+2")).to_be_visible()
+    assert "two" in notes.read_text()
+    card.get_by_role("button", name="Accept once").click()
+    expect(last(page)).to_contain_text("Done.")
+    assert notes.read_text() == "one\n2\nthree\n"
+    expect(card).to_have_count(0)
+    tool = last(page).locator("details.tool")
+    expect(tool).to_contain_text("edit")
+    tool.locator("summary").click()
+    expect(tool.locator("pre").first).to_contain_text('"old_string": "two"')
+
+
+def test_a_refusal_gives_the_model_a_reason(open_page: Opener, writer: Person, model: WireServer) -> None:
+    (writer.here.root / "notes.txt").write_text("one\ntwo\nthree\n")
+    says(model, Said(calls=[("edit", json.dumps(CHANGE))]), Said(text="As you wish."))
+    page = open_page()
+    send(page, "/song-writer change @notes.txt")
+    page.get_by_role("button", name="Refuse…").click()
+    page.get_by_label("Reason").fill("keep the words")
+    page.get_by_role("button", name="Refuse", exact=True).click()
+    expect(last(page)).to_contain_text("As you wish.")
+    assert "keep the words" in str(model.requests[-1].body)
+
+
+def test_an_approval_that_was_answered_elsewhere_says_so(open_page: Opener, writer: Person, model: WireServer) -> None:
+    (writer.here.root / "notes.txt").write_text("one\ntwo\nthree\n")
+    says(model, Said(calls=[("edit", json.dumps(CHANGE))]), Said(text="Done."))
+    first = open_page()
+    send(first, "/song-writer change @notes.txt")
+    expect(first.get_by_role("button", name="Accept once")).to_be_visible()
+    second = open_page(at=first.url.partition("#")[2])
+    second.get_by_role("button", name="End the turn").click()
+    expect(first.get_by_role("button", name="Accept once")).to_have_count(0)
+    expect(first.get_by_role("article").first).to_contain_text("Refused")
+
+
+def test_a_question_is_a_form_and_its_answer_the_next_message(open_page: Opener, model: WireServer) -> None:
+    page = open_page()
+    send(page, "/word-count")
+    form = page.get_by_role("region", name="Your answer is needed")
+    form.get_by_label("text").fill("to be or not")
+    form.get_by_role("button", name="Send the answer").click()
+    expect(last(page)).to_contain_text("4 words")
+    expect(form).to_have_count(0)
+
+
+def test_the_kernels_own_reply_shows_its_lines(open_page: Opener, model: WireServer) -> None:
+    page = open_page()
+    page.get_by_role("button", name="What can you do?").click()
+    expect(last(page).get_by_role("listitem")).to_have_count(3)
+
+
+def test_a_turn_is_stopped_in_the_middle(open_page: Opener, held: threading.Event) -> None:
+    page = open_page()
+    send(page, "/song-writer the moon")
+    page.get_by_role("button", name="Stop").click()
+    expect(last(page)).to_contain_text("Stopped.")
+    held.set()
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+
+def test_a_message_while_a_turn_is_under_way_stays_in_the_box(open_page: Opener, held: threading.Event) -> None:
+    page = open_page()
+    send(page, "/song-writer the moon")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    send(page, "and the sun")
+    expect(page.get_by_role("alert")).to_contain_text("A turn is under way")
+    expect(page.get_by_label("Message", exact=True)).to_have_value("and the sun")
+    held.set()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_escape_stops_the_turn(open_page: Opener, held: threading.Event) -> None:
+    page = open_page()
+    send(page, "/song-writer the moon")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(last(page)).to_contain_text("Stopped.")
+
+
+def test_two_windows_of_a_session_show_the_same(open_page: Opener, served: Served, held: threading.Event) -> None:
+    first = open_page(at="/chat/both")
+    second = open_page(at="/chat/both")
+    send(first, "/song-writer the moon")
+    expect(second.get_by_role("article")).to_have_count(1)
+    expect(second.get_by_role("button", name="Stop")).to_be_visible()
+    held.set()
+    for page in (first, second):
+        expect(page.get_by_role("article")).to_have_count(1)
+        expect(last(page)).to_contain_text(HELLO.text)
+    send(second, "/song-writer the sun")
+    for page in (first, second):
+        expect(page.get_by_role("article")).to_have_count(2)
+        expect(last(page)).to_contain_text("the sun")
+
+
+def test_enter_does_not_send_while_an_input_method_composes(open_page: Opener, model: WireServer) -> None:
+    page = open_page(language="zh")
+    box = page.get_by_label("消息", exact=True)
+    box.focus()
+    session = page.context.new_cdp_session(page)
+    session.send("Input.imeSetComposition", {"text": "ni hao", "selectionStart": 6, "selectionEnd": 6})
+    box.evaluate(
+        "(box) => box.dispatchEvent(new KeyboardEvent('keydown', "
+        "{key: 'Enter', isComposing: true, bubbles: true, cancelable: true}))"
+    )
+    expect(page.get_by_role("article")).to_have_count(0)
+    session.send("Input.insertText", {"text": "你好"})
+    expect(box).to_have_value("你好")
+    says(model, Said(text="你好！"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("article")).to_have_count(1)
+    expect(last(page)).to_contain_text("你好！")
+
+
+def test_a_draft_stays_with_its_session_and_the_last_message_comes_back(open_page: Opener, model: WireServer) -> None:
+    page = open_page(at="/chat/draft-a")
+    send(page, "/song-writer the moon")
+    expect(last(page)).to_contain_text(HELLO.text)
+    box = page.get_by_label("Message", exact=True)
+    box.fill("half a thought")
+    page.get_by_role("button", name="New conversation").click()
+    expect(box).to_have_value("")
+    page.go_back()
+    expect(box).to_have_value("half a thought")
+    box.fill("")
+    box.press("ArrowUp")
+    expect(box).to_have_value("/song-writer the moon")
+
+
+def test_the_view_stays_where_the_person_reads_while_text_comes(open_page: Opener, model: WireServer) -> None:
+    says(model, Said(text="A paragraph of some words.\n\n" * 60))
+    page = open_page(at="/chat/long")
+    send(page, "/song-writer the moon")
+    log = page.get_by_role("log")
+    expect(last(page).get_by_role("button", name="Why this skill?")).to_be_in_viewport()
+    log.hover()
+    page.mouse.wheel(0, -600)
+    expect(page.get_by_role("button", name="To the newest message")).to_be_visible()
+    before = log.evaluate("(log) => log.scrollTop")
+    page.get_by_label("Message", exact=True).fill("x")
+    assert log.evaluate("(log) => log.scrollTop") == before
+    page.get_by_role("button", name="To the newest message").click()
+    expect(last(page).get_by_role("button", name="Why this skill?")).to_be_in_viewport()
+
+
+def test_a_session_is_deleted_after_a_question(open_page: Opener, model: WireServer) -> None:
+    page = open_page(at="/chat/to-delete")
+    send(page, "/song-writer the last one")
+    expect(last(page)).to_contain_text(HELLO.text)
+    entry = page.get_by_role("button", name="Delete the conversation /song-writer the last one")
+    entry.focus()
+    entry.click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(entry).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"#/chat$"))
+
+
+def test_a_file_that_came_out_is_opened_and_downloaded(open_page: Opener, model: WireServer) -> None:
+    says(
+        model, Said(calls=[("write", json.dumps({"file_path": "song.md", "content": "# La la\n"}))]), Said(text="Done.")
+    )
+    page = open_page()
+    send(page, "/song-writer a song")
+    page.get_by_role("button", name="Open song.md").click()
+    expect(page.get_by_role("dialog")).to_contain_text("# La la")
+    with page.expect_download() as found:
+        page.get_by_role("dialog").get_by_role("button", name="Download").click()
+    assert found.value.suggested_filename == "song.md"
+    assert found.value.path().read_text() == "# La la\n"
+
+
+def test_skills_and_files_are_completed_from_the_keyboard(open_page: Opener, model: WireServer) -> None:
+    page = open_page()
+    box = page.get_by_label("Message", exact=True)
+    box.press_sequentially("/song")
+    expect(page.get_by_role("option", name="song-writer")).to_have_attribute("aria-selected", "true")
+    box.press("Enter")
+    expect(box).to_have_value("/song-writer ")
+    box.press_sequentially("about @no")
+    expect(page.get_by_role("option", name="notes.txt")).to_be_visible()
+    box.press("Escape")
+    expect(page.get_by_role("listbox")).to_have_count(0)
+    box.press_sequentially("t")
+    box.press("Tab")
+    expect(box).to_have_value("/song-writer about @notes.txt ")
+
+
+def test_a_tools_toast_is_shown_in_its_conversation(open_page: Opener, model: WireServer) -> None:
+    says(model, Said(calls=[("task_create", '{"title": "Buy milk"}')]), Said(text="Done."))
+    page = open_page()
+    send(page, "/task_manager create it")
+    expect(page.get_by_role("status").filter(has_text="task_create")).to_be_visible()
+
+
+def test_an_attached_file_is_named_in_the_message_and_read(open_page: Opener, model: WireServer) -> None:
+    page = open_page()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "my song.txt", "mimeType": "text/plain", "buffer": b"row row row your boat"}
+    )
+    box = page.get_by_label("Message", exact=True)
+    expect(box).to_have_value(re.compile(r"^@mybox/workspace/attached-\w+/my-song\.txt $"))
+    box.press_sequentially("what is it")
+    box.press("Enter")
+    expect(last(page)).to_contain_text(HELLO.text)
+    assert "row row row your boat" in str(model.requests[-1].body)
+
+
+def test_an_answer_of_two_megabytes_is_shown(open_page: Opener, served: Served, model: WireServer) -> None:
+    paragraph = "Some words of a long answer, which go on for a while. " * 20
+    text = "\n\n".join(f"{number} {paragraph}" for number in range(1_900))
+    assert len(text) > 2_000_000
+    says(model, Said(text=text))
+    page = open_page(at="/chat/large")
+    send(page, "/song-writer everything")
+    expect(last(page).get_by_role("button", name="Copy the answer")).to_be_visible(timeout=120_000)
+    expect(page.get_by_text(f"1899 {paragraph[:40]}")).to_be_visible()
+    began = page.evaluate("performance.now()")
+    page.get_by_label("Message", exact=True).fill("still quick")
+    assert page.evaluate("performance.now()") - began < 1_000
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_axe_finds_nothing_in_a_conversation(
+    open_page: Opener, writer: Person, model: WireServer, scheme: str, language: str
+) -> None:
+    (writer.here.root / "notes.txt").write_text("one\ntwo\nthree\n")
+    says(model, Said(text="I look."), Said(calls=[("edit", json.dumps(CHANGE))]), Said(text="Done."))
+    page = open_page(at=f"/chat/axe-{scheme}-{language}", language=language, color_scheme=scheme)
+    box = page.get_by_role("textbox", name=re.compile("^(Message|消息)$"))
+    box.fill("/song-writer hi")
+    box.press("Enter")
+    expect(last(page)).to_contain_text("I look.")
+    expect(page.get_by_role("button", name=re.compile("^(Send|发送)$"))).to_be_visible()
+    box.fill("/song-writer change @notes.txt")
+    box.press("Enter")
+    expect(page.get_by_role("button", name=re.compile("^(Accept once|同意这一次)$"))).to_be_visible()
+    page.locator("details.tool").last.locator("summary").click()
+    assert found_by_axe(page) == []
+
+
+def test_nothing_is_wider_than_a_narrow_screen(open_page: Opener, model: WireServer) -> None:
+    says(model, Said(text=f"{'x' * 500}\n\n| a | b | c |\n|---|---|---|\n| {'y' * 90} | 2 | 3 |\n"))
+    page = open_page(at="/chat/narrow")
+    page.set_viewport_size({"width": 360, "height": 740})
+    send(page, "/song-writer hi")
+    expect(last(page).get_by_role("table")).to_be_visible()
+    wide = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) == 0
+    assert page.get_by_role("log").evaluate("(log) => log.scrollWidth - log.clientWidth") == 0
+    page.get_by_role("button", name="Show conversations").click()
+    expect(page.get_by_role("complementary").get_by_role("link", name="/song-writer hi").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("complementary")).to_be_hidden()
+
+
+def test_a_token_that_only_reads_is_told_so(open_page: Opener) -> None:
+    page = open_page(role="read")
+    expect(page.get_by_role("alert").first).to_contain_text("role chat")
+
+
+def found_by_axe(page: Page) -> list[str]:
+    """The rules that axe-core says are broken, with the elements. It is put in by the debugger: the policy of the page
+    lets no other script in."""
+    root = Path(navigator_kernel.gateway.__file__).parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
+    session = page.context.new_cdp_session(page)
+    session.send("Runtime.evaluate", {"expression": root.read_text()})
+    answer = session.send(
+        "Runtime.evaluate", {"expression": "axe.run(document)", "awaitPromise": True, "returnByValue": True}
+    )
+    return [
+        f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in answer["result"]["value"]["violations"]
+    ]
