@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ class Gateway:
         self.jobs = Jobs(root, self.ids, self.clock)
         self.metrics = Metrics()
         self.tokens = open_tokens(root)
+        self.workflow_files = threading.Lock()  # one writes a stored workflow after it was compared with what it saw
         self.is_warm = False
         self._ping = ping
 
