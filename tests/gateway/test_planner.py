@@ -338,6 +338,12 @@ def test_notes_are_found_by_what_they_mean_and_linked(served: Served) -> None:
         )
         link = client.post("/api/links", json={"source_id": ids[0], "target_id": ids[1], "relation": "same week"})
         assert (link.status_code, link.json()["relation"]) == (201, "same week")
+        seen = [client.get(f"/api/notes/{number}/links").json()["links"] for number in ids]
+        assert [(one["note_id"], one["title"], one["outgoing"]) for (one,) in seen] == [
+            (ids[1], "Sailing", True),
+            (ids[0], "Baking", False),
+        ]
+        assert client.get("/api/notes/999999/links").status_code == 404
         listed = [note["id"] for note in entries(client, "/api/notes", "notes", limit=1)]
         assert listed == sorted(listed, reverse=True) and set(ids) <= set(listed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ class Gateway:
         self.metrics = Metrics()
         self.tokens = open_tokens(root)
         self.session_by_run: dict[str, str] = {}  # of runs that were looked at, so that no log is read in vain
+        self.workflow_files = threading.Lock()  # one writes a stored workflow after it was compared with what it saw
         self.is_warm = False
         self.endings: list[Callable[[], None]] = []  # called when the server ends: a signal ends the process after that
         self._ping = ping

@@ -92,7 +92,7 @@ def statuses(endpoint: Endpoint) -> Sequence[int]:
     found |= set(WITH_TOKEN) if endpoint.role is not None else set()
     found |= set(WITH_BODY) if endpoint.body is not None else set()
     found |= {404} if "{" in endpoint.path else set()
-    found |= {304} if "If-None-Match" in endpoint.headers else set()
+    found |= {304} if endpoint.method == "GET" and "If-None-Match" in endpoint.headers else set()
     return sorted(found)
 
 

@@ -15,7 +15,19 @@ from starlette.middleware import Middleware
 from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import OPEN, Access, Buckets
-from navigator_kernel.gateway.api import chat, files, notes, projects, runs, sessions, skills, status, tasks, workflows
+from navigator_kernel.gateway.api import (
+    chat,
+    files,
+    notes,
+    projects,
+    runs,
+    sessions,
+    skills,
+    status,
+    tasks,
+    workflow_files,
+    workflows,
+)
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
 from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.page_files import page_files, page_routes
@@ -43,6 +55,7 @@ ENDPOINTS: Sequence[Endpoint] = described(
         *sessions.ENDPOINTS,
         *skills.ENDPOINTS,
         *workflows.ENDPOINTS,
+        *workflow_files.ENDPOINTS,
         *status.ENDPOINTS,
         *tasks.ENDPOINTS,
         *notes.ENDPOINTS,

@@ -27,6 +27,7 @@ from navigator_kernel.planner.schemas import (
 from navigator_kernel.planner.tables import DEFAULT_PROJECT, Note, NoteLink, Project, Task
 
 NEAR = 2000  # notes that a search looks at, the newest
+LINKS = 200  # of one note, the newest
 
 
 class TaskPlace(NamedTuple):
@@ -164,6 +165,19 @@ def note_get(db: Session, note_id: int) -> dict[str, Any]:
     if note is None:
         raise NoSuchEntry(f"there is no note {note_id}")
     return {"id": note.id, "title": note.title, "content": note.content}
+
+
+def note_links(db: Session, note_id: int) -> list[dict[str, Any]]:
+    """`[{id, note_id, title, relation, outgoing}]`: the notes at the other ends of its links, the newest link first."""
+    note_get(db, note_id)
+    query = select(NoteLink).where(or_(NoteLink.source_id == note_id, NoteLink.target_id == note_id))
+    found = []
+    for link in db.scalars(query.order_by(NoteLink.id.desc()).limit(LINKS)):
+        outgoing = link.source_id == note_id
+        other = note_get(db, link.target_id if outgoing else link.source_id)
+        told = {"id": link.id, "note_id": other["id"], "title": other["title"]}
+        found.append({**told, "relation": link.relation, "outgoing": outgoing})
+    return found
 
 
 class Notes(Struct, frozen=True):

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from navigator_kernel.gateway.api.planner_answers import FoundNotes, KeptLink, KeptNote, NoteQuery, Notes, Number
+from navigator_kernel.gateway.api.planner_answers import (
+    FoundNotes,
+    KeptLink,
+    KeptNote,
+    LinkedNotes,
+    NoteQuery,
+    Notes,
+    Number,
+)
 from navigator_kernel.gateway.api.planner_calls import (
     ERRORS,
     arguments,
@@ -44,6 +52,17 @@ async def read_note(gateway: Gateway, call: Call) -> Answer:
         return note_get(db, call.path["note"])
 
     return tagged(await in_session(gateway, read), call.headers)
+
+
+async def list_links(gateway: Gateway, call: Call) -> Answer:
+    """The notes that one is linked with, in both directions."""
+
+    def listed(db: Any) -> dict[str, Any]:
+        from navigator_kernel.planner.service import note_links
+
+        return {"links": note_links(db, call.path["note"])}
+
+    return tagged(await in_session(gateway, listed), call.headers)
 
 
 async def create_note(gateway: Gateway, call: Call) -> Answer:
@@ -114,6 +133,19 @@ ENDPOINTS = (
         headers=(IF_NONE_MATCH,),
         sends=("ETag",),
         answer=KeptNote,
+        errors=(404, *ERRORS),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/notes/{note}/links",
+        role="read",
+        summary="List the notes that a note is linked with",
+        handler=list_links,
+        tag="notes",
+        parts={"note": Number},
+        headers=(IF_NONE_MATCH,),
+        sends=("ETag",),
+        answer=LinkedNotes,
         errors=(404, *ERRORS),
     ),
     Endpoint(

@@ -85,6 +85,22 @@ class KeptLink(Struct, frozen=True, kw_only=True):
     relation: str
 
 
+class LinkedNote(Struct, frozen=True, kw_only=True):
+    """The note at the other end of a link; `outgoing` says that the link begins at the note that was asked for."""
+
+    id: Number
+    note_id: Number
+    title: str
+    relation: str
+    outgoing: bool
+
+
+class LinkedNotes(Struct, frozen=True, kw_only=True):
+    """The newest link first."""
+
+    links: list[LinkedNote]
+
+
 class KeptProject(Struct, frozen=True, kw_only=True):
     id: Number
     name: str

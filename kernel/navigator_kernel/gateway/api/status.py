@@ -13,6 +13,7 @@ from navigator_kernel import __version__
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import RunStarted, Usage
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+from navigator_kernel.gateway.tokens import Role
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -25,6 +26,12 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 class Health(Struct, frozen=True, kw_only=True):
     status: str
     version: str
+
+
+class Access(Struct, frozen=True, kw_only=True):
+    """What the token of the request may do: its role, which may also do what those before it may."""
+
+    role: Role
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -85,6 +92,10 @@ async def readyz(gateway: Gateway, _call: Call) -> Answer:
     ready = gateway.is_warm and not gateway.runs.is_closing
     held = Health(status="ready" if ready else "not ready", version=__version__)
     return Answer(value=held, status=200 if ready else 503)
+
+
+async def read_access(_gateway: Gateway, call: Call) -> Access:
+    return Access(role=call.caller.role)
 
 
 async def metrics(gateway: Gateway, _call: Call) -> PlainTextResponse:
@@ -177,6 +188,7 @@ ENDPOINTS = (
     _get("/healthz", "Say that the process answers", healthz, role=None, answer=Health),
     _get("/readyz", "Say whether messages are taken", readyz, role=None, answer=Health, errors=(503,)),
     _get("/metrics", "Metrics for Prometheus", metrics, media="text/plain"),
+    _get("/api/access", "Say what the token may do", read_access, answer=Access),
     _get("/api/doctor", "Find missing and damaged parts", doctor, answer=Findings),
     _get("/api/servers", "List MCP servers", list_servers, answer=Servers),
     _get("/api/usage", "Sum up what models took", usage, role="chat", answer=UsageSum),

@@ -68,13 +68,24 @@ async function read<T>(method: string, path: string, options: Options): Promise<
   return (answer.status === 204 ? undefined : await answer.json()) as T
 }
 
+export interface Tagged<T> {
+  value: T
+  tag: string
+}
+
 export const api = {
   get: <T>(path: string, query?: Query, signal?: AbortSignal) => read<T>('GET', path, { query: query ?? {}, signal }),
-  post: <T>(path: string, body: unknown = {}, query?: Query) => read<T>('POST', path, { body, query: query ?? {} }),
+  post: <T>(path: string, body: unknown = {}, query?: Query, headers: Record<string, string> = {}) =>
+    read<T>('POST', path, { body, query: query ?? {}, headers }),
   patch: <T>(path: string, body: unknown, headers: Record<string, string> = {}) =>
     read<T>('PATCH', path, { body, headers }),
   put: <T>(path: string, body: unknown, headers: Record<string, string> = {}) => read<T>('PUT', path, { body, headers }),
-  remove: <T = undefined>(path: string) => read<T>('DELETE', path, {}),
+  remove: <T = undefined>(path: string, headers: Record<string, string> = {}) => read<T>('DELETE', path, { headers }),
+  /** The value with its entity tag, to be sent back as `If-Match`. */
+  tagged: async <T>(path: string): Promise<Tagged<T>> => {
+    const answer = await send('GET', path)
+    return { value: (await answer.json()) as T, tag: answer.headers.get('ETag') ?? '' }
+  },
 }
 
 /** A part of a path, encoded; the slashes of a name such as `plugin/name` stay. */

@@ -16,14 +16,20 @@ export function takeFragment(): string {
   return FORM.test(text) ? text : ''
 }
 
+export type Role = 'read' | 'chat' | 'approve' | 'admin'
+const ROLES: readonly Role[] = ['read', 'chat', 'approve', 'admin']
+
 export const useAccess = defineStore('access', () => {
   const isIn = ref(false)
   const wasRefused = ref(false)
+  /** The role of the token; empty until the gateway has said it. */
+  const role = ref<Role | ''>('')
 
   function leave(): void {
     sessionStorage.removeItem(KEPT)
     useToken('', () => undefined)
     isIn.value = false
+    role.value = ''
   }
 
   function keep(token: string): void {
@@ -34,6 +40,20 @@ export const useAccess = defineStore('access', () => {
     })
     wasRefused.value = false
     isIn.value = true
+    void readRole()
+  }
+
+  async function readRole(): Promise<void> {
+    try {
+      role.value = (await api.get<{ role: Role }>('/api/access')).role
+    } catch {
+      role.value = '' // what it may not do is said where it is tried
+    }
+  }
+
+  /** Whether the token may do what `wanted` may; true until its role is known. */
+  function may(wanted: Role): boolean {
+    return role.value === '' || ROLES.indexOf(role.value) >= ROLES.indexOf(wanted)
   }
 
   /** With the token of the address or of this tab; nothing where there is none. */
@@ -49,5 +69,5 @@ export const useAccess = defineStore('access', () => {
     keep(token)
   }
 
-  return { isIn, wasRefused, begin, enter, leave }
+  return { isIn, wasRefused, role, may, begin, enter, leave }
 })
