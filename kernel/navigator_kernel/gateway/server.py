@@ -15,7 +15,19 @@ from starlette.middleware import Middleware
 from navigator_kernel.adapters.http_connection import Connection
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import OPEN, Access, Buckets
-from navigator_kernel.gateway.api import chat, notes, projects, runs, sessions, skills, status, tasks, workflows
+from navigator_kernel.gateway.api import (
+    chat,
+    choices,
+    notes,
+    projects,
+    run_work,
+    runs,
+    sessions,
+    skills,
+    status,
+    tasks,
+    workflows,
+)
 from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
 from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.page_files import page_files, page_routes
@@ -39,6 +51,8 @@ ENDPOINTS: Sequence[Endpoint] = described(
     (
         *chat.ENDPOINTS,
         *runs.ENDPOINTS,
+        *choices.ENDPOINTS,
+        *run_work.ENDPOINTS,
         *sessions.ENDPOINTS,
         *skills.ENDPOINTS,
         *workflows.ENDPOINTS,
