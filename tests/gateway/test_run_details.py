@@ -58,6 +58,9 @@ def test_a_skill_is_learned_for_the_message_of_a_run(person: Person, served: Ser
     with served.client() as client:
         assert client.post(f"/api/runs/{run}/learn", json={"skill": "song-writr"}).json()["code"] == "skill_not_found"
         said = [client.post(f"/api/runs/{run}/learn", json={"skill": "song-writer"}).json() for _ in range(2)]
+        named = run_of(served, "/song-writer the moon", "learn")
+        refused = client.post(f"/api/runs/{named}/learn", json={"skill": "song-writer"})
+        assert refused.status_code == 400 and "names its skill" in refused.json()["detail"]
     assert [one["learned"] for one in said] == [True, False]
     assert person.json("route", "song-writer", "--lessons")["lessons"]["song-writer"] == [
         "hum something for the harbour"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from navigator_kernel.events import Event
     from navigator_kernel.gateway.gateway import Gateway
 
+NAMED = frozenset({"syntax", "session"})  # tiers of messages that are no example of what a skill is for
 Name = Annotated[str, Meta(max_length=200)]
 
 
@@ -98,15 +99,17 @@ def _missed(gateway: Gateway, events: Sequence[Event], name: str, language: Lang
 def _learned(gateway: Gateway, run: str, name: str) -> Learned:
     from navigator_kernel.bootstrap.parts import open_lessons
 
-    first = gateway.log.read(run)[0].body
-    if not isinstance(first, RunStarted) or not first.message.strip():
-        raise UsageProblem("this run has no message to learn from", hint="choose another run")
+    bodies = [event.body for event in gateway.log.read(run)]
+    message = bodies[0].message.strip() if isinstance(bodies[0], RunStarted) else ""
+    tiers = [body.decision["tier"] for body in bodies if isinstance(body, RouteDecided)]
+    if not message or not tiers or tiers[0] in NAMED:
+        raise UsageProblem("the message of this run is an answer, or names its skill itself", hint="choose another run")
     skill = gateway.kernel.catalogue.find(name)
     if skill is None:
         near = list(gateway.kernel.catalogue.suggest(name))
         hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is there"
         raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
-    return Learned(skill=skill.name, learned=open_lessons(gateway.root).learn(skill.name, first.message))
+    return Learned(skill=skill.name, learned=open_lessons(gateway.root).learn(skill.name, message))
 
 
 ENDPOINTS = (
