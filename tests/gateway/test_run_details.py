@@ -87,6 +87,7 @@ def test_an_approval_has_the_change_as_a_diff_and_the_run_that_made_it_can_be_un
     with served.client() as client:
         waits = next(one for one in client.get("/api/approvals").json()["approvals"] if one["session"] == "undo")
         assert (waits["facts"]["tool"], waits["facts"]["skill"]) == ("edit", "song-writer")
+        assert yaml.safe_load(waits["orders"][0]) == waits["packets"][0]
         assert waits["facts"]["diff"].endswith("-two\n+2\n three\n")
         run = client.post(f"/api/approvals/{waits['id']}", json={"answer": "yes"}).json()["run"]
         with client.stream("GET", f"/api/runs/{run}/events") as stream:

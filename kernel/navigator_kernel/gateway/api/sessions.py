@@ -17,6 +17,7 @@ from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
 from navigator_kernel.gateway.pages import Page, page_of
 from navigator_kernel.stages.resume import expiry_of
 from navigator_kernel.values.approval import waiting_approval
+from navigator_kernel.values.packet import yaml_of
 from navigator_kernel.values.request import Session
 
 if TYPE_CHECKING:
@@ -68,8 +69,9 @@ class Last(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WaitingApproval(Struct, frozen=True, kw_only=True):
-    """`subject` is what a yes covers, with the digest of its bytes or arguments; `packets` are what would be done.
-    `facts` are those of the report that asks: of a tool its name, its path, and the change of a file as a diff."""
+    """`subject` is what a yes covers, with the digest of its bytes or arguments; `packets` are what would be done, and
+    `orders` the same as YAML. `facts` are those of the report that asks: of a tool its name, its path, and the change
+    of a file as a diff."""
 
     id: str
     session: str
@@ -78,6 +80,7 @@ class WaitingApproval(Struct, frozen=True, kw_only=True):
     asked: str
     expires: str
     packets: list[dict[str, Any]]
+    orders: list[str]
     facts: dict[str, Any]
 
 
@@ -177,6 +180,7 @@ def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:
     held, waits = session.approval, waiting_approval(session)
     if held is None or waits is None:
         raise _gone(name)
+    packets = [_redacted(gateway, packet.to_dict()) for packet in held.packets]
     asked = _bodies(gateway, held.packets[0].context.run if held.packets else "")
     reports = [body.report.get("data", {}) for body in asked if isinstance(body, StepCompleted)]
     return WaitingApproval(
@@ -188,7 +192,8 @@ def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:
         ),
         asked=held.asked_at,
         expires=expiry_of(held.asked_at),
-        packets=[_redacted(gateway, packet.to_dict()) for packet in held.packets],
+        packets=packets,
+        orders=[yaml_of(packet) for packet in packets],
         facts=_redacted(
             gateway, next((data for data in reversed(reports) if data.get("subject") == waits.subject), {})
         ),

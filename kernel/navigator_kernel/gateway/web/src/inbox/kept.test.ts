@@ -3,7 +3,7 @@ import type { Waiting } from '@/stores/inbox'
 import { merged } from './kept'
 
 const one = (id: string, question = ''): Waiting => ({
-  id, session: 's', subject: '', question, asked: '', expires: '', packets: [], facts: {},
+  id, session: 's', subject: '', question, asked: '', expires: '', packets: [], orders: [], facts: {},
 })
 
 test('what was answered stays in its place, what is new comes first, what was removed does not come back', () => {
