@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -12,6 +12,8 @@ from navigator_kernel.text import clean, shorten
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
+    from navigator_kernel.ports import Catalogue
+    from navigator_kernel.text import Language
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -89,8 +91,9 @@ class Missed(Struct, frozen=True, kw_only=True):
     best: tuple[str, float] | None = None
 
 
-def missed(events: Sequence[Event], skill: SkillDef | None, name: str) -> Missed:
-    """Where `name` fell out of the run that `events` are of; `skill` is what is called so now, enabled or not."""
+def missed(events: Sequence[Event], skill: SkillDef | None, name: str, language: Language = "en") -> Missed:
+    """Where `name` fell out of the run that `events` are of; `skill` is what is called so now, enabled or not. `why` is
+    in `language`."""
     data = [(event.type, event.to_dict()["data"]) for event in events]
     listed = [one for kind, held in data if kind == "SkillsShortlisted" for one in held["candidates"]]
     own = next((one["confidence"] for one in listed if one["name"] == name), None)
@@ -102,8 +105,22 @@ def missed(events: Sequence[Event], skill: SkillDef | None, name: str) -> Missed
     }
     last = max((at for at, stage in enumerate(STAGES) if reached[stage]), default=-1)
     stages, fell_out = STAGES[: last + 1], STAGES[last + 1] if last + 1 < len(STAGES) else ""
-    why = _reason(fell_out, data, skill, name)
+    reason = _reason(fell_out, data, skill, name)
+    why = say(f"why.{reason.code}", language, **reason.facts)
     return Missed(skill=name, stages=stages, fell_out=fell_out, why=why, confidence=own, best=best)
+
+
+def skill_named(catalogue: Catalogue, name: str) -> SkillDef | None:
+    """The skill for `missed`: one that is switched off, too."""
+    every = (one for one in catalogue.list_resources(enabled_only=False) if one.type == "skill")
+    return catalogue.find(name) or next((one for one in every if one.name == name), None)
+
+
+class _Reason(NamedTuple):
+    """The sentence `why.CODE`, and what it is filled with."""
+
+    code: str
+    facts: Mapping[str, str]
 
 
 _Told = Sequence[tuple[str, Mapping[str, Any]]]
@@ -113,8 +130,8 @@ def _said_of(data: _Told, kind: str, name: str) -> bool:
     return any(found == kind and held["skill"] == name for found, held in data)
 
 
-def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> str:
-    """In a line, by what the events before and after it say."""
+def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> _Reason:
+    """By what the events before and after it say."""
     asked = [held["question"] for kind, held in data if kind == "ClarificationAsked"]
     match fell_out:
         case "offered":
@@ -122,32 +139,34 @@ def _reason(fell_out: str, data: _Told, skill: SkillDef | None, name: str) -> st
         case "shortlisted":
             return _not_shortlisted(data, name)
         case "chosen" | "loaded" if asked:
-            return f"it was asked first: {asked[0]}"
+            return _Reason("asked", {"question": asked[0]})
         case "chosen":
             chosen = [held["skill"] for kind, held in data if kind == "SkillChosen"]
             by = next((held["decision"]["tier"] for kind, held in data if kind == "RouteDecided"), "nothing")
-            return f"{', '.join(chosen)} was chosen instead by {by}" if chosen else f"none was sure enough for {by}"
+            facts = {"skill": ", ".join(chosen), "tier": by}
+            return _Reason("another" if chosen else "unsure", facts)
         case "loaded":
             before = [held["report"]["summary"] for kind, held in data if kind == "StepCompleted"]
-            return f"an earlier step ended it: {before[-1]}" if before else "the run ended before its step"
+            return _Reason("earlier", {"summary": before[-1]}) if before else _Reason("ended_before", {})
         case "used":
             stopped = any(kind == "RunCancelled" for kind, _ in data)
-            return "the run was stopped while it worked" if stopped else "the run ended while it worked"
+            return _Reason("stopped" if stopped else "ended", {})
     states = [held["state"] for kind, held in data if kind == "SkillUsed" and held["skill"] == name]
-    return f"it was used, and ended in {states[-1]}"
+    return _Reason("used", {"state": states[-1]})
 
 
-def _not_offered(skill: SkillDef | None, name: str) -> str:
+def _not_offered(skill: SkillDef | None, name: str) -> _Reason:
     if skill is None:
-        return f"no skill is called {name}"
-    return f"{name} is switched off" if not skill.enabled else f"{name} is not for models and routing, its author says"
+        return _Reason("unknown", {"name": name})
+    return _Reason("implicit" if skill.enabled else "disabled", {"name": name})
 
 
-def _not_shortlisted(data: _Told, name: str) -> str:
+def _not_shortlisted(data: _Told, name: str) -> _Reason:
     """Nobody looked, or others were nearer."""
     if any(kind == "SkillsShortlisted" for kind, _ in data):
-        return f"others were nearer to the message than {name}; an example or a trigger in its description helps"
+        return _Reason("nearer", {"name": name})
     decided = next((held["decision"] for kind, held in data if kind == "RouteDecided"), None)
     if decided is None:
-        return "the run ended before anything was decided"
-    return f"nothing was looked for: {decided['kind']} {decided['entity'] or ''} by {decided['tier']}"
+        return _Reason("undecided", {})
+    facts = {"kind": decided["kind"], "entity": decided["entity"] or "", "tier": decided["tier"]}
+    return _Reason("not_looked", facts)

@@ -127,7 +127,7 @@ def _path(endpoint: Endpoint, given: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _query(kind: type[Struct], request: Request) -> Any:
-    known = kind.__struct_fields__
+    known = kind.__struct_encode_fields__
     given = request.query_params.multi_items()
     if unknown := next((name for name, _ in given if name not in known), ""):
         raise HttpProblem(400, "usage", f"there is no parameter {unknown!r}", hint=f"there are: {', '.join(known)}")

@@ -17,9 +17,11 @@ from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.gateway.access import OPEN, Access, Buckets
 from navigator_kernel.gateway.api import (
     chat,
+    choices,
     files,
     notes,
     projects,
+    run_work,
     runs,
     sessions,
     skills,
@@ -52,6 +54,8 @@ ENDPOINTS: Sequence[Endpoint] = described(
         *chat.ENDPOINTS,
         *runs.ENDPOINTS,
         *files.ENDPOINTS,
+        *choices.ENDPOINTS,
+        *run_work.ENDPOINTS,
         *sessions.ENDPOINTS,
         *skills.ENDPOINTS,
         *workflows.ENDPOINTS,

@@ -9,6 +9,7 @@ from navigator_kernel.language.client_wording import OF_CLIENTS
 from navigator_kernel.language.model_wording import OF_MODELS
 from navigator_kernel.language.page_wording import OF_PAGES
 from navigator_kernel.language.skill_wording import OF_SKILLS
+from navigator_kernel.language.why_wording import OF_WHY
 from navigator_kernel.text import Language
 from navigator_kernel.values.route import RouteDecision
 
@@ -364,6 +365,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "lifecycle.unchanged": ("{operation}: nothing to do", "{operation}：无需变更"),
     **OF_SKILLS,
     **OF_PAGES,
+    **OF_WHY,
     **OF_MODELS,
     **OF_CLIENTS,
 }  # fmt: skip

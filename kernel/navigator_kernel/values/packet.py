@@ -95,14 +95,7 @@ class Packet(Struct, frozen=True, kw_only=True):
         Written by hand because it is on the path of every step: block mappings two deep, JSON below,
         which YAML 1.1 reads as flow style.
         """
-        lines: list[str] = []
-        for section, body in self.to_dict().items():
-            if isinstance(body, str):
-                lines.append(f"{section}: {yaml_flow(body)}")
-                continue
-            lines.append(f"{section}:")
-            lines += [f"  {key}: {yaml_flow(value)}" for key, value in body.items()]
-        return "\n".join(lines) + "\n"
+        return yaml_of(self.to_dict())
 
 
 def packet_from(raw: Mapping[str, Any]) -> Packet:
@@ -125,6 +118,18 @@ def packet_from_yaml(prompt: str) -> Packet:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return packet_from(yaml.load(prompt, Loader=loader))  # noqa: S506 - both are safe loaders
+
+
+def yaml_of(record: Mapping[str, Any]) -> str:
+    """A packet or a report in its YAML layout: block mappings two deep, JSON below."""
+    lines: list[str] = []
+    for section, body in record.items():
+        if not isinstance(body, Mapping) or not body:
+            lines.append(f"{section}: {yaml_flow(body)}")
+            continue
+        lines.append(f"{section}:")
+        lines += [f"  {key}: {yaml_flow(value)}" for key, value in body.items()]
+    return "\n".join(lines) + "\n"
 
 
 def yaml_flow(value: Any) -> str:

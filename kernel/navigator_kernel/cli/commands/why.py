@@ -12,7 +12,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
-from navigator_kernel.why import missed, told
+from navigator_kernel.why import missed, skill_named, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,9 +42,7 @@ def command(app: App, *, run: str | None, skill: str | None, as_json: bool) -> N
 
 
 def _tell_missed(app: App, run: str, events: Sequence[Event], skill: str, *, as_json: bool) -> None:
-    catalogue = open_catalogue(app.root)
-    every = (one for one in catalogue.list_resources(enabled_only=False) if one.type == "skill")
-    held = catalogue.find(skill) or next((one for one in every if one.name == skill), None)
+    held = skill_named(open_catalogue(app.root), skill)
     found = missed(events, held, held.name if held else skill)
     if as_json:
         document({"run": run, **asdict(found)})

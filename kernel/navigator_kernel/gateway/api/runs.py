@@ -1,9 +1,10 @@
-"""Runs: list, look at, stop, explain and replay."""
+"""Runs: list, look at, stop and replay."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
@@ -11,26 +12,26 @@ from msgspec import Meta, Struct
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, RunCancelled, RunCompleted, RunError, RunStarted, SkillActivated, Usage
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.page_events import whole
-from navigator_kernel.gateway.pages import Page, page_of, place_of
-from navigator_kernel.why import told
+from navigator_kernel.gateway.page_events import LAST, whole
+from navigator_kernel.gateway.pages import Page, cursor_of, place_of
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.tokens import Caller
 
-LOOKED_AT = 2_000  # runs that a page is sought in
+LOOKED_AT = 2_000  # runs that one request for a page looks at
 
 
 class LoggedRun(Struct, frozen=True, kw_only=True):
     """`state` is that of its report, or `running`, `failed`, `cancelled`, `unfinished`. `cost` is in US dollars, None
-    where a price is not known; `elapsed` in seconds."""
+    where a price is not known; `elapsed` in seconds, None for a run without an end."""
 
     run: str
     session: str
     turn: int
     message: str
     started: str
+    elapsed: float | None
     state: str
     summary: str
     skills: list[str]
@@ -45,10 +46,13 @@ class LoggedRuns(Struct, frozen=True, kw_only=True):
     next: str
 
 
-class OfSession(Page, frozen=True, forbid_unknown_fields=True):
-    """Those of one `session` only."""
+class OfRuns(Page, frozen=True, forbid_unknown_fields=True):
+    """Those of one `session`, with this `state`, that used this `skill`, with the words of `q` in the message."""
 
     session: Annotated[str, Meta(max_length=64)] = ""
+    state: Annotated[str, Meta(max_length=20)] = ""
+    skill: Annotated[str, Meta(max_length=200)] = ""
+    q: Annotated[str, Meta(max_length=200)] = ""
 
 
 class RunEvents(Struct, frozen=True, kw_only=True):
@@ -57,13 +61,6 @@ class RunEvents(Struct, frozen=True, kw_only=True):
     run: str
     session: str
     events: list[Mapping[str, Any]]
-
-
-class Explanation(Struct, frozen=True, kw_only=True):
-    """As `navigator why` prints it."""
-
-    run: str
-    lines: list[str]
 
 
 class Replay(Struct, frozen=True, kw_only=True):
@@ -76,10 +73,9 @@ class Replay(Struct, frozen=True, kw_only=True):
 
 
 async def list_runs(gateway: Gateway, call: Call) -> LoggedRuns:
-    """Newest first."""
-    held = await asyncio.to_thread(_listed, gateway, call.caller, call.query)
-    page, following = page_of(held, call.query, lambda one: one.run)
-    return LoggedRuns(runs=page, next=following)
+    """Newest first. Where few runs are wanted, a page may have fewer than `limit` and still a `next`."""
+    found, place = await asyncio.to_thread(_listed, gateway, call.caller, call.query)
+    return LoggedRuns(runs=found, next=cursor_of(place) if place else "")
 
 
 async def read_run(gateway: Gateway, call: Call) -> LoggedRun:
@@ -103,13 +99,6 @@ async def stop_run(gateway: Gateway, call: Call) -> Answer:
     return Answer(status=204)
 
 
-async def explain_run(gateway: Gateway, call: Call) -> Explanation:
-    run = call.path["run"]
-    gateway.session_of_run(call.caller, run)
-    events = await asyncio.to_thread(gateway.log.read, run)
-    return Explanation(run=run, lines=[line.strip() for event in events for line in told(event)])
-
-
 async def replay_run(gateway: Gateway, call: Call) -> Replay:
     """Takes the turn again from its recording. Nothing is run, asked or changed."""
     from navigator_kernel.bootstrap.replays import replayed
@@ -120,31 +109,45 @@ async def replay_run(gateway: Gateway, call: Call) -> Replay:
     return Replay(run=run, events=found.events, differences=found.differences, notes=found.notes)
 
 
-def _listed(gateway: Gateway, caller: Caller, query: OfSession) -> list[LoggedRun]:
-    """The page that `query` asks for, and one more: no other log is read."""
+def _listed(gateway: Gateway, caller: Caller, query: OfRuns) -> tuple[list[LoggedRun], str]:
+    """A page, and the place where the next begins, empty at the end. No other log is read."""
     wanted, after = gateway.session_id(caller, query.session) if query.session else "", place_of(query.cursor)
+    names = [run for run in gateway.log.runs() if not after or run < after]
     found: list[LoggedRun] = []
-    for run in gateway.log.runs()[:LOOKED_AT]:
-        if len(found) > query.limit:
-            break
-        if after and run >= after:
-            continue
-        if wanted and gateway.session_by_run.get(run, wanted) != wanted:
-            continue
-        try:
-            events = gateway.log.read(run)
-        except KernelError:
-            continue  # damaged: `navigator doctor` says so
-        first = events[0].body if events else None
-        if not isinstance(first, RunStarted):
-            continue
-        gateway.session_by_run[run] = first.session
-        if wanted and first.session != wanted:
-            continue
-        name = gateway.session_name(caller, first.session)
-        if name is not None:
-            found.append(_logged(gateway, run, name, events))
-    return found
+    for run in names[:LOOKED_AT]:
+        if len(found) == query.limit:
+            return found, found[-1].run
+        one = _visible(gateway, caller, run, wanted)
+        if one is not None and _fits(one, query):
+            found.append(one)
+    return found, names[LOOKED_AT - 1] if len(names) > LOOKED_AT else ""
+
+
+def _visible(gateway: Gateway, caller: Caller, run: str, session: str) -> LoggedRun | None:
+    """None for a run of another token or session, and for a damaged log: `navigator doctor` names it."""
+    if session and gateway.session_by_run.get(run, session) != session:
+        return None
+    try:
+        events = gateway.log.read(run)
+    except KernelError:
+        return None
+    first = events[0].body if events else None
+    if not isinstance(first, RunStarted):
+        return None
+    gateway.session_by_run[run] = first.session
+    if session and first.session != session:
+        return None
+    name = gateway.session_name(caller, first.session)
+    return None if name is None else _logged(gateway, run, name, events)
+
+
+def _fits(one: LoggedRun, query: OfRuns) -> bool:
+    message = one.message.casefold()
+    return (
+        query.state in {"", one.state}
+        and (not query.skill or query.skill in one.skills)
+        and all(word in message for word in query.q.casefold().split())
+    )
 
 
 def _logged(gateway: Gateway, run: str, session: str, events: Sequence[Event]) -> LoggedRun:
@@ -159,6 +162,7 @@ def _logged(gateway: Gateway, run: str, session: str, events: Sequence[Event]) -
         turn=events[0].turn,
         message=first.message,
         started=events[0].ts,
+        elapsed=_elapsed(events),
         state=ended.state if ended else _state(gateway, run, bodies),
         summary=ended.summary if ended else "",
         skills=list(dict.fromkeys(body.skill for body in bodies if isinstance(body, SkillActivated))),
@@ -167,6 +171,14 @@ def _logged(gateway: Gateway, run: str, session: str, events: Sequence[Event]) -
         output_tokens=sum(body.output_tokens for body in spent),
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
     )
+
+
+def _elapsed(events: Sequence[Event]) -> float | None:
+    """Seconds to the event that ended the run."""
+    last = events[-1]
+    if not isinstance(last.body, LAST):
+        return None
+    return round((datetime.fromisoformat(last.ts) - datetime.fromisoformat(events[0].ts)).total_seconds(), 3)
 
 
 def _state(gateway: Gateway, run: str, bodies: Sequence[Any]) -> str:
@@ -185,7 +197,7 @@ ENDPOINTS = (
         summary="List runs, newest first",
         handler=list_runs,
         tag="runs",
-        query=OfSession,
+        query=OfRuns,
         answer=LoggedRuns,
     ),
     Endpoint(
@@ -216,16 +228,6 @@ ENDPOINTS = (
         handler=stop_run,
         tag="runs",
         status=204,
-        errors=(404,),
-    ),
-    Endpoint(
-        method="GET",
-        path="/api/runs/{run}/why",
-        role="chat",
-        summary="Explain how a run chose its skill",
-        handler=explain_run,
-        tag="runs",
-        answer=Explanation,
         errors=(404,),
     ),
     Endpoint(

@@ -11,12 +11,13 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
-from navigator_kernel.events import ApprovalRequested
+from navigator_kernel.events import ApprovalRequested, StepCompleted
 from navigator_kernel.gateway.api.chat import StartedRun
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
 from navigator_kernel.gateway.pages import Page, page_of
 from navigator_kernel.stages.resume import expiry_of
 from navigator_kernel.values.approval import waiting_approval
+from navigator_kernel.values.packet import yaml_of
 from navigator_kernel.values.request import Session
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ class Last(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WaitingApproval(Struct, frozen=True, kw_only=True):
-    """`subject` is what a yes covers, with the digest of its bytes or arguments; `packets` are what would be done."""
+    """`subject` is what a yes covers, with the digest of its bytes or arguments; `packets` are what would be done, and
+    `orders` the same as YAML. `facts` are those of the report that asks: of a tool its name, its path, and the change
+    of a file as a diff."""
 
     id: str
     session: str
@@ -79,6 +82,8 @@ class WaitingApproval(Struct, frozen=True, kw_only=True):
     asked: str
     expires: str
     packets: list[dict[str, Any]]
+    orders: list[str]
+    facts: dict[str, Any]
 
 
 class Approvals(Struct, frozen=True, kw_only=True):
@@ -178,25 +183,36 @@ def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:
     held, waits = session.approval, waiting_approval(session)
     if held is None or waits is None:
         raise _gone(name)
+    packets = [_redacted(gateway, packet.to_dict()) for packet in held.packets]
+    asked = _bodies(gateway, held.packets[0].context.run if held.packets else "")
+    reports = [body.report.get("data", {}) for body in asked if isinstance(body, StepCompleted)]
     return WaitingApproval(
         id=waits.id,
         session=name,
         subject=waits.subject,
-        question=_question(gateway, waits.id, held.packets[0].context.run if held.packets else ""),
+        question=next(
+            (body.detail for body in asked if isinstance(body, ApprovalRequested) and body.id == waits.id), ""
+        ),
         asked=held.asked_at,
         expires=expiry_of(held.asked_at),
-        packets=[msgspec.to_builtins(gateway.kernel.redact(packet.to_dict()), enc_hook=str) for packet in held.packets],
+        packets=packets,
+        orders=[yaml_of(packet) for packet in packets],
+        facts=_redacted(
+            gateway, next((data for data in reversed(reports) if data.get("subject") == waits.subject), {})
+        ),
     )
 
 
-def _question(gateway: Gateway, approval: str, run: str) -> str:
-    """As the run asked it."""
+def _bodies(gateway: Gateway, run: str) -> list[Any]:
+    """What the run that asks has said."""
     try:
-        bodies = [event.body for event in gateway.log.read(run)] if run else []
+        return [event.body for event in gateway.log.read(run)] if run else []
     except KernelError:
-        return ""
-    asked = (body for body in reversed(bodies) if isinstance(body, ApprovalRequested) and body.id == approval)
-    return next((body.detail for body in asked), "")
+        return []
+
+
+def _redacted(gateway: Gateway, value: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(gateway.kernel.redact(dict(value)), enc_hook=str))
 
 
 def _gone(name: str) -> NotFound:

@@ -60,7 +60,8 @@ class Servers(Struct, frozen=True, kw_only=True):
 
 
 class ModelUsage(Struct, frozen=True, kw_only=True):
-    """`cost` is in US dollars, None where a price is not known."""
+    """`cost` is in US dollars, None where a price is not known. `unknown` counts interrupted requests whose usage the
+    provider did not report."""
 
     model: str
     requests: int
@@ -68,6 +69,7 @@ class ModelUsage(Struct, frozen=True, kw_only=True):
     output_tokens: int
     cached_tokens: int
     cost: float | None
+    unknown: int
 
 
 class UsageSum(Struct, frozen=True, kw_only=True):
@@ -176,6 +178,7 @@ def _sum(model: str, spent: list[Usage]) -> ModelUsage:
         output_tokens=sum(one.output_tokens for one in spent),
         cached_tokens=sum(one.cached_tokens for one in spent),
         cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+        unknown=sum(one.unknown for one in spent),
     )
 
 

@@ -52,6 +52,13 @@ export interface Choice {
   loaded: Payloads['SkillLoaded'] | null
   used: Payloads['SkillUsed'] | null
   leftOut: Payloads['ToolsLeftOut'] | null
+  /** Everything of these kinds, in order: a workflow has several. */
+  all: {
+    chosen: Payloads['SkillChosen'][]
+    loaded: Payloads['SkillLoaded'][]
+    used: Payloads['SkillUsed'][]
+    leftOut: Payloads['ToolsLeftOut'][]
+  }
 }
 
 export interface Turn {
@@ -115,6 +122,7 @@ export function emptyTurn(run: string, session: string): Turn {
       loaded: null,
       used: null,
       leftOut: null,
+      all: { chosen: [], loaded: [], used: [], leftOut: [] },
     },
     last: -1,
   }
@@ -207,16 +215,20 @@ function takeChoice(turn: Turn, event: KernelEvent): void {
       break
     case 'SkillChosen':
       choice.chosen = event.payload
+      choice.all.chosen.push(event.payload)
       break
     case 'SkillLoaded':
       choice.loaded = event.payload
+      choice.all.loaded.push(event.payload)
       break
     case 'SkillUsed':
       choice.used = event.payload
+      choice.all.used.push(event.payload)
       endSkill(turn, event.payload)
       break
     case 'ToolsLeftOut':
       choice.leftOut = event.payload
+      choice.all.leftOut.push(event.payload)
       break
     case 'StepStarted':
       turn.steps.push({ step: event.step, agent: event.payload.agent, packet: event.payload.packet, report: null })

@@ -13,6 +13,10 @@ export interface Waiting {
   asked: string
   expires: string
   packets: Record<string, unknown>[]
+  /** The packets as YAML. */
+  orders?: string[]
+  /** What the report that asks says: of a tool its name, its path, and the change of a file as a diff. */
+  facts?: Record<string, unknown>
 }
 
 export type ApprovalAnswer = 'yes' | 'session' | 'no' | 'cancel'

@@ -1,0 +1,138 @@
+"""Why a run chose its skill, why not another one, and what is learned from it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct
+
+from navigator_kernel.errors import SkillNotFound, UsageProblem
+from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
+from navigator_kernel.gateway.endpoints import Call, Endpoint
+from navigator_kernel.language.wording import because_of
+from navigator_kernel.text import Language
+from navigator_kernel.why import Missed, missed, skill_named, told
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from navigator_kernel.events import Event
+    from navigator_kernel.gateway.gateway import Gateway
+
+NAMED = frozenset({"syntax", "session"})  # tiers of messages that are no example of what a skill is for
+Name = Annotated[str, Meta(max_length=200)]
+
+
+class ToExplain(Struct, frozen=True, forbid_unknown_fields=True, rename={"skill": "not"}):
+    """With `not`, also where that skill fell out; sentences are in `language`."""
+
+    skill: Name = ""
+    language: Language = "en"
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """`lines` are as `navigator why` prints them, in English; `shortlisted` and `decided` are the reasons of the router
+    and of the decision as sentences. `missed` is what `navigator why --not` shows."""
+
+    run: str
+    lines: list[str]
+    shortlisted: str
+    decided: str
+    missed: Missed | None
+
+
+class ToLearn(Struct, frozen=True, forbid_unknown_fields=True):
+    """The skill that the run's message is an example of."""
+
+    skill: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class Learned(Struct, frozen=True, kw_only=True):
+    """`learned` is False where it was known already, or has a secret in it."""
+
+    skill: str
+    learned: bool
+
+
+async def explain_run(gateway: Gateway, call: Call) -> Explanation:
+    run = call.path["run"]
+    gateway.session_of_run(call.caller, run)
+    return await asyncio.to_thread(_explained, gateway, run, call.query)
+
+
+async def learn_run(gateway: Gateway, call: Call) -> Learned:
+    """The message becomes an example of the skill, as with `navigator route --teach`. SkillNotFound."""
+    run = call.path["run"]
+    gateway.session_of_run(call.caller, run)
+    return await asyncio.to_thread(_learned, gateway, run, call.body.skill)
+
+
+def _explained(gateway: Gateway, run: str, query: ToExplain) -> Explanation:
+    events = gateway.log.read(run)
+    shortlist = next((event.body for event in events if isinstance(event.body, SkillsShortlisted)), None)
+    decided = next((event.body.decision for event in events if isinstance(event.body, RouteDecided)), None)
+    name, language = query.skill.strip(), query.language
+    return Explanation(
+        run=run,
+        lines=[line.strip() for event in events for line in told(event)],
+        shortlisted=_because(shortlist.reason, _best(shortlist), language) if shortlist else "",
+        decided=_because(decided["reason"], decided, language) if decided else "",
+        missed=_missed(gateway, events, name, language) if name else None,
+    )
+
+
+def _best(shortlist: SkillsShortlisted) -> dict[str, Any]:
+    first = shortlist.candidates[0] if shortlist.candidates else {}
+    return {"entity": first.get("name"), "confidence": first.get("confidence", 0.0)}
+
+
+def _because(reason: str, facts: Any, language: Language) -> str:
+    return because_of(reason, language, name=facts["entity"] or "", confidence=f"{facts['confidence']:.2f}")
+
+
+def _missed(gateway: Gateway, events: Sequence[Event], name: str, language: Language) -> Missed:
+    skill = skill_named(gateway.kernel.catalogue, name)
+    return missed(events, skill, skill.name if skill else name, language)
+
+
+def _learned(gateway: Gateway, run: str, name: str) -> Learned:
+    from navigator_kernel.bootstrap.parts import open_lessons
+
+    bodies = [event.body for event in gateway.log.read(run)]
+    message = bodies[0].message.strip() if isinstance(bodies[0], RunStarted) else ""
+    tiers = [body.decision["tier"] for body in bodies if isinstance(body, RouteDecided)]
+    if not message or not tiers or tiers[0] in NAMED:
+        raise UsageProblem("the message of this run is an answer, or names its skill itself", hint="choose another run")
+    skill = gateway.kernel.catalogue.find(name)
+    if skill is None:
+        near = list(gateway.kernel.catalogue.suggest(name))
+        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is there"
+        raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
+    return Learned(skill=skill.name, learned=open_lessons(gateway.root).learn(skill.name, message))
+
+
+ENDPOINTS = (
+    Endpoint(
+        method="GET",
+        path="/api/runs/{run}/why",
+        role="chat",
+        summary="Explain how a run chose its skill, and why not another one",
+        handler=explain_run,
+        tag="runs",
+        query=ToExplain,
+        answer=Explanation,
+        errors=(404,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/runs/{run}/learn",
+        role="approve",
+        summary="Take a skill for messages like this one from now on",
+        handler=learn_run,
+        tag="runs",
+        body=ToLearn,
+        answer=Learned,
+        errors=(404,),
+    ),
+)

@@ -1,0 +1,31 @@
+"""Sentences that explain why a skill was not chosen, each in English and Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OF_WHY: Mapping[str, tuple[str, str]] = {
+    "why.asked": ("it was asked first: {question}", "先提出了问题：{question}"),
+    "why.another": ("{skill} was chosen instead by {tier}", "{tier} 选择了 {skill}"),
+    "why.unsure": ("none was sure enough for {tier}", "没有一个技能让 {tier} 足够确定"),
+    "why.earlier": ("an earlier step ended it: {summary}", "前面的步骤结束了运行：{summary}"),
+    "why.ended_before": ("the run ended before its step", "运行在它的步骤之前已结束"),
+    "why.stopped": ("the run was stopped while it worked", "它工作时运行被停止"),
+    "why.ended": ("the run ended while it worked", "它工作时运行已结束"),
+    "why.used": ("it was used, and ended in {state}", "它已被使用，结束状态为 {state}"),
+    "why.unknown": ("no skill is called {name}", "没有名为 {name} 的技能"),
+    "why.disabled": ("{name} is switched off", "{name} 已停用"),
+    "why.implicit": (
+        "{name} is not for models and routing, its author says",
+        "{name} 的作者声明它不供模型和路由使用",
+    ),
+    "why.nearer": (
+        "others were nearer to the message than {name}; an example or a trigger in its description helps",
+        "其他技能比 {name} 更接近这条消息；在它的描述中加入示例或触发词会有帮助",
+    ),
+    "why.undecided": ("the run ended before anything was decided", "运行在作出决定之前已结束"),
+    "why.not_looked": (
+        "nothing was looked for: {kind} {entity} by {tier}",
+        "没有进行检索：{tier} 决定 {kind} {entity}",
+    ),
+}
