@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
@@ -20,6 +20,7 @@ from navigator_kernel.gateway.workers import MOST, TurnWorkers
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
@@ -45,6 +46,7 @@ class Gateway:
         self.metrics = Metrics()
         self.tokens = open_tokens(root)
         self.is_warm = False
+        self.listed: tuple[float, Sequence[dict[str, Any]]] | None = None  # all skills, and when they were read
         self._ping = ping
 
     @property

@@ -13,6 +13,7 @@ from navigator_kernel import __version__
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import RunStarted, Usage
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+from navigator_kernel.gateway.tokens import Role
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -25,6 +26,11 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 class Health(Struct, frozen=True, kw_only=True):
     status: str
     version: str
+
+
+class OwnToken(Struct, frozen=True, kw_only=True):
+    id: str
+    role: Role
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -92,6 +98,11 @@ async def metrics(gateway: Gateway, _call: Call) -> PlainTextResponse:
     return PlainTextResponse(
         gateway.metrics.text(gateway.runs.ended, len(gateway.runs.under_way())), media_type=METRICS
     )
+
+
+async def own_token(_gateway: Gateway, call: Call) -> OwnToken:
+    """The number and the role of the token that the request is sent with."""
+    return OwnToken(id=call.caller.id, role=call.caller.role)
 
 
 async def doctor(gateway: Gateway, _call: Call) -> Findings:
@@ -177,6 +188,7 @@ ENDPOINTS = (
     _get("/healthz", "Say that the process answers", healthz, role=None, answer=Health),
     _get("/readyz", "Say whether messages are taken", readyz, role=None, answer=Health, errors=(503,)),
     _get("/metrics", "Metrics for Prometheus", metrics, media="text/plain"),
+    _get("/api/token", "Show the role of the token", own_token, answer=OwnToken),
     _get("/api/doctor", "Find missing and damaged parts", doctor, answer=Findings),
     _get("/api/servers", "List MCP servers", list_servers, answer=Servers),
     _get("/api/usage", "Sum up what models took", usage, role="chat", answer=UsageSum),

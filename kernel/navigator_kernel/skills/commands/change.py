@@ -75,12 +75,12 @@ def _outdated(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _update(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, check, accept, force, dry_run, offline, auth, user, target}`."""
+    """`{name, check, diff, accept, force, dry_run, offline, auth, user, target}`."""
     from navigator_kernel.skills.install.update import outdated, update
 
     names, place, options = words(params.get("name")), ground.target(params), ground.options(params)
     if params.get("check"):
-        return outdated(names, place, ground.without_cache(), options)
+        return outdated(names, place, ground.without_cache(), options, diffs=bool(params.get("diff")))
     return update(names, place, _doors(ground, params), options)
 
 
