@@ -16,6 +16,7 @@ from navigator_kernel.values.resource import SkillDef
 SHORT, LONG = 30, 1024  # letters of a description; 1,024 are the specification's
 SHOWN = 0.5  # the least overlap that is told
 AROUND = 4  # characters that a host writes around a name and a description
+NAMED = 200  # skills without room that are named
 TOKEN = 4  # characters, as the hosts count
 
 
@@ -45,7 +46,8 @@ _PERSON = lazy_compile(
 
 
 class Listing(NamedTuple):
-    """What a host shows its model of all skills. `beyond` have no room, counted in the order of names."""
+    """What a host shows its model of all skills. `beyond` have no room, counted in the order of names, and `names` are
+    the first of these."""
 
     host: str
     skills: int
@@ -53,7 +55,8 @@ class Listing(NamedTuple):
     tokens: int
     limit: int
     limit_tokens: int
-    beyond: list[str]
+    beyond: int
+    names: list[str]
 
 
 class Overlap(NamedTuple):
@@ -165,5 +168,6 @@ def _listing(host: str, budget: Budget, shown: Sequence[SkillDef]) -> Listing:
         tokens=-(-total // TOKEN),
         limit=budget.total,
         limit_tokens=budget.total // TOKEN,
-        beyond=beyond,
+        beyond=len(beyond),
+        names=beyond[:NAMED],
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Text = Annotated[str, Meta(min_length=1, max_length=2_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Word = Annotated[str, Meta(min_length=1, max_length=1_000)]
 KEPT = 60.0  # seconds
 
 
@@ -37,14 +38,16 @@ class Skills(Struct, frozen=True, kw_only=True):
 
 
 class Source(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A repository, and the skills of it: those of `skills`, or with `all` every one. `ref` is a branch, tag or commit;
-    with `user` they are for all projects of the person."""
+    """A repository, and the skills of it: those of `skills`, or with `all` every one but those that `exclude` names, by
+    name or path. `ref` is a branch, tag or commit; `commit` is the one that a preview showed, and an install is refused
+    where the source has another one now. With `user` they are for all projects of the person."""
 
     source: Text
-    skills: Annotated[list[Name], Meta(max_length=1_000)] = []
-    exclude: Annotated[list[Name], Meta(max_length=1_000)] = []
+    skills: Annotated[list[Name], Meta(max_length=10_000)] = []
+    exclude: Annotated[list[Word], Meta(max_length=10_000)] = []
     all: bool = False
     ref: Annotated[str, Meta(max_length=200)] = ""
+    commit: Annotated[str, Meta(max_length=64)] = ""
     user: bool = False
     offline: bool = False
 
@@ -78,9 +81,14 @@ class Earlier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     offline: bool = False
 
 
+class Whose(Struct, frozen=True, forbid_unknown_fields=True):
+    user: bool = False
+
+
 class HostListing(Struct, frozen=True, kw_only=True):
     """What a host's list of skills costs in every request, if all skills that are switched on lie in its folder.
-    `beyond` are those that have no room, counted in the order of names; a token has four characters."""
+    `beyond` have no room, counted in the order of names, and `names` are the first of these; a token has four
+    characters."""
 
     host: str
     skills: int
@@ -88,7 +96,8 @@ class HostListing(Struct, frozen=True, kw_only=True):
     tokens: int
     limit: int
     limit_tokens: int
-    beyond: list[str]
+    beyond: int
+    names: list[str]
 
 
 class HostListings(Struct, frozen=True, kw_only=True):
@@ -182,7 +191,8 @@ async def rollback_skills(gateway: Gateway, call: Call) -> StartedJob:
 
 
 async def uninstall_skill(gateway: Gateway, call: Call) -> StartedJob:
-    return _started(gateway, call, "uninstall", {"name": [call.path["name"]]})
+    """With `user` one of those for all projects of the person."""
+    return _started(gateway, call, "uninstall", {"name": [call.path["name"]], "user": call.query.user})
 
 
 async def enable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
@@ -271,6 +281,7 @@ ENDPOINTS = (
         summary="Uninstall a skill",
         handler=uninstall_skill,
         tag="skills",
+        query=Whose,
         errors=(404,),
         **_JOB,
     ),

@@ -238,6 +238,7 @@ def tell(plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, ch
         "links": told_links(place, linked, receipt.name),
         **declared(plan.skill),
         "name": receipt.name,
+        "subpath": clean(receipt.subpath, lines=False),
         "digest": receipt.digest,
         "files": len(receipt.files),
         "verdict": receipt.verdict,

@@ -4,6 +4,8 @@ import { defineStore } from 'pinia'
 import { ref } from 'vue'
 import { api, useToken } from '@/core/http'
 
+export type Role = 'read' | 'chat' | 'approve' | 'admin'
+const ROLES: readonly Role[] = ['read', 'chat', 'approve', 'admin'] // each may do what those before it may
 const KEPT = 'navigator.token'
 const FORM = /^nav_[\w-]{10,200}$/
 
@@ -19,11 +21,14 @@ export function takeFragment(): string {
 export const useAccess = defineStore('access', () => {
   const isIn = ref(false)
   const wasRefused = ref(false)
+  /** Of the token; empty until the server has named it. */
+  const role = ref<Role | ''>('')
 
   function leave(): void {
     sessionStorage.removeItem(KEPT)
     useToken('', () => undefined)
     isIn.value = false
+    role.value = ''
   }
 
   function keep(token: string): void {
@@ -34,6 +39,20 @@ export const useAccess = defineStore('access', () => {
     })
     wasRefused.value = false
     isIn.value = true
+    void readRole()
+  }
+
+  async function readRole(): Promise<void> {
+    try {
+      role.value = (await api.get<{ role: Role }>('/api/token')).role
+    } catch {
+      setTimeout(() => isIn.value && void readRole(), 3_000)
+    }
+  }
+
+  /** Whether the token's role may do what needs `wanted`. */
+  function may(wanted: Role): boolean {
+    return role.value !== '' && ROLES.indexOf(role.value) >= ROLES.indexOf(wanted)
   }
 
   /** With the token of the address or of this tab; nothing where there is none. */
@@ -49,5 +68,5 @@ export const useAccess = defineStore('access', () => {
     keep(token)
   }
 
-  return { isIn, wasRefused, begin, enter, leave }
+  return { isIn, wasRefused, role, may, begin, enter, leave }
 })
