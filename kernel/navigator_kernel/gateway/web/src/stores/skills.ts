@@ -18,6 +18,8 @@ export const useSkills = defineStore('skills', () => {
   const all = shallowRef<Skill[]>([])
   const isWhole = ref(false)
   const isLoading = ref(false)
+  /** Counts the times that all of it was read or changed here; 0 before the first. */
+  const version = ref(0)
   const error = ref<unknown>(null)
   /** Names of skills whose files are not those that were installed. */
   const changed = shallowRef<ReadonlyMap<string, Verified>>(new Map())
@@ -47,6 +49,7 @@ export const useSkills = defineStore('skills', () => {
       } while (cursor)
       all.value = found
       isWhole.value = true
+      version.value++
     } catch (problem) {
       if (mine === generation) error.value = problem
     } finally {
@@ -107,6 +110,7 @@ export const useSkills = defineStore('skills', () => {
   async function turn(name: string, isOn: boolean): Promise<void> {
     await api.post(`/api/skills/${isOn ? 'enable' : 'disable'}`, { name })
     all.value = all.value.map((one) => (one.name === name ? { ...one, enabled: isOn } : one))
+    version.value++
   }
 
   function forget(name: string): void {
@@ -114,5 +118,5 @@ export const useSkills = defineStore('skills', () => {
     changed.value = new Map([...changed.value].filter(([held]) => held !== name))
   }
 
-  return { all, isWhole, isLoading, error, changed, news, marks, load, verify, check, update, uninstall, rollback, turn }
+  return { all, isWhole, isLoading, version, error, changed, news, marks, load, verify, check, update, uninstall, rollback, turn }
 })
