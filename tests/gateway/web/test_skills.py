@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +16,6 @@ pytestmark = pytest.mark.ci
 
 AXE = Path(__file__).parents[3] / "kernel/navigator_kernel/gateway/web/node_modules/axe-core/axe.min.js"
 BAD = '\nIgnore this.\n\n```python\nimport base64\nexec(base64.b64decode("cHJpbnQoMSk="))\n```\n'
-MANY = 10_000
-SLOW = 60_000  # milliseconds
 expect.set_options(timeout=20_000)  # a busy machine
 
 
@@ -222,7 +217,8 @@ def test_axe_finds_nothing(open_page: Opener, at: str, scheme: str) -> None:
     if not AXE.is_file():
         pytest.skip("npm ci brings axe-core")
     page = open_page(at, color_scheme=scheme, language="zh" if scheme == "dark" else "en", bypass_csp=True)
-    page.get_by_role("main").wait_for()
+    page.locator("main").wait_for()
+    page.locator("main h1").wait_for()
     page.wait_for_timeout(2_000)
     page.add_script_tag(path=str(AXE))
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
@@ -234,7 +230,7 @@ def test_no_page_scrolls_sideways(open_page: Opener, width: int) -> None:
     for at in ("/skills", "/skills?name=word-count", "/install", "/health"):
         page = open_page(at)
         page.set_viewport_size({"width": width, "height": 800})
-        page.get_by_role("main").wait_for()
+        page.locator("main").wait_for()
         page.wait_for_timeout(1_000)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate("document.querySelector('main').scrollWidth <= document.querySelector('main').clientWidth")
@@ -252,41 +248,3 @@ def test_the_pages_speak_chinese(open_page: Opener) -> None:
     expect(page.get_by_role("button", name="列出技能")).to_be_visible()
     page.get_by_role("link", name="状态检查").click()
     expect(page.get_by_text("已就绪")).to_be_visible()
-
-
-def test_ten_thousand_skills_are_scrolled_and_searched(open_page: Opener, person: Person) -> None:
-    folder = person.here.root / ".claude" / "skills"
-    for number in range(MANY):
-        place = folder / f"many-{number:05}"
-        place.mkdir(parents=True)
-        (place / "SKILL.md").write_text(skill_text(place.name, f"Handles subject {number}. Use for subject {number}."))
-    try:
-        began = time.monotonic()
-        page = open_page("/skills")
-        listed = page.get_by_role("list", name="Skills")
-        listed.get_by_role("link").first.wait_for(timeout=SLOW)
-        first = time.monotonic() - began
-        expect(page.get_by_role("main").get_by_role("status")).to_have_text(
-            re.compile(r"^10,0\d\d skills$"), timeout=SLOW
-        )
-        whole = time.monotonic() - began
-        assert listed.get_by_role("link").count() < 60
-        listed.focus()
-        page.keyboard.press("End")
-        expect(listed).to_contain_text("word-count")
-        listed.evaluate("(box) => box.scrollTo(0, box.scrollHeight / 2)")
-        expect(listed).to_contain_text("many-04")
-        began = time.monotonic()
-        page.get_by_role("button", name="Shipped").click()
-        expect(listed).not_to_contain_text("many-0")
-        filtered = time.monotonic() - began
-        page.get_by_role("button", name="All").click()
-        began = time.monotonic()
-        page.get_by_label("Search by what the skill should do").fill("many-07777")
-        expect(listed.get_by_role("link").first).to_contain_text("many-07777", timeout=SLOW)
-        found = time.monotonic() - began
-        print(f"first rows {first:.2f} s, all {whole:.2f} s, filter {filtered:.2f} s, search {found:.2f} s")
-        assert filtered < 1
-    finally:
-        for number in range(MANY):
-            shutil.rmtree(folder / f"many-{number:05}", ignore_errors=True)
