@@ -16,6 +16,8 @@ from navigator_kernel.values.resource import SkillDef
 SHORT, LONG = 30, 1024  # letters of a description; 1,024 are the specification's
 SHOWN = 0.5  # the least overlap that is told
 AROUND = 4  # characters that a host writes around a name and a description
+NAMED = 200  # skills without room that are named
+TOKEN = 4  # characters, as the hosts count
 
 
 class Budget(NamedTuple):
@@ -41,6 +43,20 @@ _HAN = lazy_compile(r"[\u3400-\u9fff]")  # which says as much as two letters, an
 _PERSON = lazy_compile(
     r"\b(?:I|I'm|I'll|my|we|our)\b (?:can|will|am|help|do|make|write)|我(?:可以|能|会)", re.IGNORECASE
 )
+
+
+class Listing(NamedTuple):
+    """What a host shows its model of all skills. `beyond` have no room, counted in the order of names, and `names` are
+    the first of these."""
+
+    host: str
+    skills: int
+    characters: int
+    tokens: int
+    limit: int
+    limit_tokens: int
+    beyond: int
+    names: list[str]
 
 
 class Overlap(NamedTuple):
@@ -131,3 +147,27 @@ def used(skills: Sequence[SkillDef], each: int) -> int:
     """Characters of a host's catalogue."""
     shown = [skill for skill in skills if skill.implicit]
     return sum(len(skill.name) + min(len(skill.description), each) + AROUND for skill in shown)
+
+
+def listings(skills: Sequence[SkillDef]) -> list[Listing]:
+    """The listing of each host that has a budget."""
+    shown = sorted((skill for skill in skills if skill.implicit), key=lambda skill: skill.name)
+    return [_listing(host, budget, shown) for host, budget in BUDGETS.items()]
+
+
+def _listing(host: str, budget: Budget, shown: Sequence[SkillDef]) -> Listing:
+    total, beyond = 0, []
+    for skill in shown:
+        total += used([skill], budget.each)
+        if total > budget.total:
+            beyond.append(skill.name)
+    return Listing(
+        host=host,
+        skills=len(shown),
+        characters=total,
+        tokens=-(-total // TOKEN),
+        limit=budget.total,
+        limit_tokens=budget.total // TOKEN,
+        beyond=len(beyond),
+        names=beyond[:NAMED],
+    )

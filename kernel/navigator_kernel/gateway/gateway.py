@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
@@ -21,7 +21,7 @@ from navigator_kernel.gateway.workers import MOST, TurnWorkers
 from navigator_kernel.text import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
@@ -50,6 +50,7 @@ class Gateway:
         self.workflow_files = threading.Lock()  # one writes a stored workflow after it was compared with what it saw
         self.is_warm = False
         self.endings: list[Callable[[], None]] = []  # called when the server ends: a signal ends the process after that
+        self.listed: tuple[float, Sequence[dict[str, Any]]] | None = None  # all skills, and when they were read
         self._ping = ping
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 Text = Annotated[str, Meta(min_length=1, max_length=2_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Word = Annotated[str, Meta(min_length=1, max_length=1_000)]
+KEPT = 60.0  # seconds
 
 
 class Sought(Page, frozen=True, forbid_unknown_fields=True):
@@ -35,14 +38,16 @@ class Skills(Struct, frozen=True, kw_only=True):
 
 
 class Source(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A repository, and the skills of it: those of `skills`, or with `all` every one. `ref` is a branch, tag or commit;
-    with `user` they are for all projects of the person."""
+    """A repository, and the skills of it: those of `skills`, or with `all` every one but those that `exclude` names, by
+    name or path. `ref` is a branch, tag or commit; `commit` is the one that a preview showed, and an install is refused
+    where the source has another one now. With `user` they are for all projects of the person."""
 
     source: Text
-    skills: Annotated[list[Name], Meta(max_length=1_000)] = []
-    exclude: Annotated[list[Name], Meta(max_length=1_000)] = []
+    skills: Annotated[list[Name], Meta(max_length=10_000)] = []
+    exclude: Annotated[list[Word], Meta(max_length=10_000)] = []
     all: bool = False
     ref: Annotated[str, Meta(max_length=200)] = ""
+    commit: Annotated[str, Meta(max_length=64)] = ""
     user: bool = False
     offline: bool = False
 
@@ -51,13 +56,52 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
     name: Name
 
 
+class Verified(Struct, frozen=True, forbid_unknown_fields=True):
+    """Without a name every installed skill."""
+
+    name: Annotated[str, Meta(max_length=200)] = ""
+
+
 class Several(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Those of `names`; without them all."""
+    """Those of `names`; without them all. `check` changes nothing, and with `diff` it shows each difference."""
 
     names: Annotated[list[Name], Meta(max_length=1_000)] = []
     check: bool = False
+    diff: bool = False
     user: bool = False
     offline: bool = False
+
+
+class Earlier(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`to` is the stamp of an earlier lock, or its beginning; empty for the last one. `check` changes nothing."""
+
+    to: Annotated[str, Meta(max_length=100)] = ""
+    check: bool = False
+    user: bool = False
+    offline: bool = False
+
+
+class Whose(Struct, frozen=True, forbid_unknown_fields=True):
+    user: bool = False
+
+
+class HostListing(Struct, frozen=True, kw_only=True):
+    """What a host's list of skills costs in every request, if all skills that are switched on lie in its folder.
+    `beyond` have no room, counted in the order of names, and `names` are the first of these; a token has four
+    characters."""
+
+    host: str
+    skills: int
+    characters: int
+    tokens: int
+    limit: int
+    limit_tokens: int
+    beyond: int
+    names: list[str]
+
+
+class HostListings(Struct, frozen=True, kw_only=True):
+    hosts: list[HostListing]
 
 
 class StartedJob(Struct, frozen=True, kw_only=True):
@@ -93,25 +137,34 @@ async def list_skills(gateway: Gateway, call: Call) -> Skills:
         params = {"query": call.query.q, "limit": call.query.limit}
         found = await asyncio.to_thread(perform, gateway.root, "search", params)
         return Skills(skills=list(found["skills"]), next="")
-    found = await asyncio.to_thread(perform, gateway.root, "list", {})
-    held = sorted(found["skills"], key=lambda one: f"{one['name']} {one['level']}")
-    page, following = page_of(held, call.query, lambda one: f"{one['name']} {one['level']}", rising=True)
+    held = await _all_skills(gateway, again=not call.query.cursor)
+    page, following = page_of(held, call.query, _place, rising=True)
     return Skills(skills=page, next=following)
 
 
 async def read_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """As `navigator skill info --json`. Only installed skills: a source is looked at by a preview."""
-    name = call.path["name"]
-    held = await asyncio.to_thread(perform, gateway.root, "list", {})
-    if name not in {one["name"] for one in held["skills"]}:
-        found = gateway.kernel.catalogue.suggest(name)
-        raise _unknown(name, found)
-    return await asyncio.to_thread(perform, gateway.root, "info", {"source": name})
+    return await asyncio.to_thread(perform, gateway.root, "info", {"source": call.path["name"], "installed": True})
 
 
 async def verify_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
     """Whether its files are those that were installed."""
     return await asyncio.to_thread(perform, gateway.root, "verify", {"name": call.body.name})
+
+
+async def scan_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
+    """As `navigator skill scan --json`, of an installed skill."""
+    return await asyncio.to_thread(perform, gateway.root, "scan", {"source": call.body.name, "installed": True})
+
+
+async def host_listings(gateway: Gateway, _call: Call) -> HostListings:
+    from navigator_kernel.evals.lint import listings
+
+    def found() -> list[HostListing]:
+        every = [skill for skill in gateway.kernel.catalogue.list_resources() if skill.type == "skill"]
+        return [HostListing(**one._asdict()) for one in listings(every)]
+
+    return HostListings(hosts=await asyncio.to_thread(found))
 
 
 async def preview_install(gateway: Gateway, call: Call) -> StartedJob:
@@ -126,13 +179,20 @@ async def install_skills(gateway: Gateway, call: Call) -> StartedJob:
 
 
 async def update_skills(gateway: Gateway, call: Call) -> StartedJob:
-    """With `check` it says what is outdated, and changes nothing."""
+    """With `check` it lists the outdated skills, and changes nothing."""
     held = asdict(call.body)
     return _started(gateway, call, "update", {**held, "name": held.pop("names")})
 
 
+async def rollback_skills(gateway: Gateway, call: Call) -> StartedJob:
+    """Installed skills become those of an earlier lock, byte for byte."""
+    held = asdict(call.body)
+    return _started(gateway, call, "rollback", {**held, "dry_run": held.pop("check")})
+
+
 async def uninstall_skill(gateway: Gateway, call: Call) -> StartedJob:
-    return _started(gateway, call, "uninstall", {"name": [call.path["name"]]})
+    """With `user` one of those for all projects of the person."""
+    return _started(gateway, call, "uninstall", {"name": [call.path["name"]], "user": call.query.user})
 
 
 async def enable_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
@@ -174,11 +234,20 @@ def _state(job: Job) -> JobState:
     return JobState(**shown)
 
 
-def _unknown(name: str, near: Sequence[str]) -> Exception:
-    from navigator_kernel.errors import SkillNotFound
+async def _all_skills(gateway: Gateway, *, again: bool) -> Sequence[dict[str, Any]]:
+    """All of them by name. The pages behind the first one are of the list that was read for a first page, where that
+    is not older than `KEPT` seconds: reading 10,000 manifests takes a second."""
+    now = time.monotonic()
+    held = gateway.listed
+    if again or held is None or now - held[0] > KEPT:
+        found = await asyncio.to_thread(perform, gateway.root, "list", {})
+        held = now, sorted(found["skills"], key=_place)
+        gateway.listed = held
+    return held[1]
 
-    hint = f"near names: {', '.join(near)}" if near else "GET /api/skills lists them"
-    return SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=list(near))
+
+def _place(one: Mapping[str, Any]) -> str:
+    return f"{one['name']} {one['level']}"
 
 
 def _get(path: str, summary: str, handler: Any, **more: Any) -> Endpoint:
@@ -194,10 +263,13 @@ _JOB: Mapping[str, Any] = {"answer": StartedJob, "status": 202}
 
 ENDPOINTS = (
     _get("/api/skills", "List or search the skills", list_skills, query=Sought, answer=Skills),
-    _change("/api/skills/verify", "Compare a skill with what was installed", verify_skill, Named, role="read"),
+    _get("/api/hosts", "Show what the lists of coding agents cost", host_listings, answer=HostListings),
+    _change("/api/skills/verify", "Compare skills with what was installed", verify_skill, Verified, role="read"),
+    _change("/api/skills/scan", "Scan an installed skill", scan_skill, Named, role="read"),
     _change("/api/skills/preview", "Show what an install would bring", preview_install, Source, **_JOB),
     _change("/api/skills/install", "Install skills", install_skills, Source, **_JOB),
     _change("/api/skills/update", "Update skills", update_skills, Several, **_JOB),
+    _change("/api/skills/rollback", "Return to an earlier lock", rollback_skills, Earlier, **_JOB),
     _change("/api/skills/enable", "Switch a skill on", enable_skill, Named),
     _change("/api/skills/disable", "Switch a skill off", disable_skill, Named),
     _change("/api/skills/trust", "Refused: a skill is trusted at the terminal", trust_skill, Named),
@@ -209,6 +281,7 @@ ENDPOINTS = (
         summary="Uninstall a skill",
         handler=uninstall_skill,
         tag="skills",
+        query=Whose,
         errors=(404,),
         **_JOB,
     ),

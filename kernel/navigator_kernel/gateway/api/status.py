@@ -28,9 +28,8 @@ class Health(Struct, frozen=True, kw_only=True):
     version: str
 
 
-class Access(Struct, frozen=True, kw_only=True):
-    """What the token of the request may do: its role, which may also do what those before it may."""
-
+class OwnToken(Struct, frozen=True, kw_only=True):
+    id: str
     role: Role
 
 
@@ -96,15 +95,16 @@ async def readyz(gateway: Gateway, _call: Call) -> Answer:
     return Answer(value=held, status=200 if ready else 503)
 
 
-async def read_access(_gateway: Gateway, call: Call) -> Access:
-    return Access(role=call.caller.role)
-
-
 async def metrics(gateway: Gateway, _call: Call) -> PlainTextResponse:
     """In the text format of Prometheus."""
     return PlainTextResponse(
         gateway.metrics.text(gateway.runs.ended, len(gateway.runs.under_way())), media_type=METRICS
     )
+
+
+async def own_token(_gateway: Gateway, call: Call) -> OwnToken:
+    """The number and the role of the token that the request is sent with."""
+    return OwnToken(id=call.caller.id, role=call.caller.role)
 
 
 async def doctor(gateway: Gateway, _call: Call) -> Findings:
@@ -191,7 +191,7 @@ ENDPOINTS = (
     _get("/healthz", "Say that the process answers", healthz, role=None, answer=Health),
     _get("/readyz", "Say whether messages are taken", readyz, role=None, answer=Health, errors=(503,)),
     _get("/metrics", "Metrics for Prometheus", metrics, media="text/plain"),
-    _get("/api/access", "Say what the token may do", read_access, answer=Access),
+    _get("/api/token", "Show the role of the token", own_token, answer=OwnToken),
     _get("/api/doctor", "Find missing and damaged parts", doctor, answer=Findings),
     _get("/api/servers", "List MCP servers", list_servers, answer=Servers),
     _get("/api/usage", "Sum up what models took", usage, role="chat", answer=UsageSum),

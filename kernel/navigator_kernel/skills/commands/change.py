@@ -18,13 +18,14 @@ Params = Mapping[str, Any]
 
 
 def _install(ground: Lifecycle, params: Params) -> Answer:
-    """`{source, skill, exclude, ref, all, as, accept, dry_run, offline, auth, user, target, link}`."""
+    """`{source, skill, exclude, ref, commit, all, as, accept, dry_run, offline, auth, user, target, link}`."""
     source, wanted = ground.sourced(params)
     place, doors, options = ground.target(params), _doors(ground, params), ground.options(params)
     refuse_rename(options.rename, wanted)
     from navigator_kernel.skills.source.reading import SourceReader
 
     with open_source_tree(source, doors, options, install=True) as tree:
+        _refuse_other(str(params.get("commit") or ""), tree.commit)
         from navigator_kernel.skills.install.install import (  # imported by now, while git worked
             collect,
             install_prepared,
@@ -32,6 +33,13 @@ def _install(ground: Lifecycle, params: Params) -> Answer:
 
         coming = collect(SourceReader(source, tree), wanted, doors, options)
     return install_prepared(coming, place, doors, options)
+
+
+def _refuse_other(seen: str, commit: str) -> None:
+    """Refused where the person saw another commit than the one that the source has now."""
+    if seen and seen != commit:
+        message = f"the source is at {commit[:12] or 'no commit'} now, and {seen[:12]} was shown"
+        raise Refused(message, hint="look at it again", reason="moved")
 
 
 def _frozen(ground: Lifecycle, params: Params) -> Answer:
@@ -75,12 +83,12 @@ def _outdated(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _update(ground: Lifecycle, params: Params) -> Answer:
-    """`{name, check, accept, force, dry_run, offline, auth, user, target}`."""
+    """`{name, check, diff, accept, force, dry_run, offline, auth, user, target}`."""
     from navigator_kernel.skills.install.update import outdated, update
 
     names, place, options = words(params.get("name")), ground.target(params), ground.options(params)
     if params.get("check"):
-        return outdated(names, place, ground.without_cache(), options)
+        return outdated(names, place, ground.without_cache(), options, diffs=bool(params.get("diff")))
     return update(names, place, _doors(ground, params), options)
 
 

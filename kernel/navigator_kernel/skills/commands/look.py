@@ -28,9 +28,12 @@ def _list(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _info(ground: Lifecycle, params: Params) -> Answer:
-    """`{source, skill, ref}` → an installed skill of that name, else what the source holds."""
+    """`{source, skill, ref, installed}` → an installed skill of that name, else what the source holds; SkillNotFound
+    where `installed` forbids to look at a source."""
     if (held := ground.held(required(params, "source"))) is not None:
         return _known(held)
+    if params.get("installed"):
+        raise ground.unknown(str(params["source"]))
     from navigator_kernel.skills.install.deps import open_source_tree
     from navigator_kernel.skills.source.reading import SourceReader
 
@@ -115,7 +118,7 @@ def _check(ground: Lifecycle, params: Params) -> Answer:
 
 def _known(one: Installed) -> dict[str, Any]:
     """An installed skill: its row, its receipt and what its manifest declares."""
-    from navigator_kernel.skills.install.info import declared
+    from navigator_kernel.skills.install.declared import declared
 
     receipt = one.receipt.to_dict() if one.receipt else None
     files: list[str] = []

@@ -22,9 +22,10 @@ UNSAFE = frozenset({"block", "not_scanned"})  # what ends the command with 1
 
 
 def _scan(ground: Lifecycle, params: Params) -> Answer:
-    """`{source, skill, ref, all, user, target, offline, auth}` → `{count, blocked, skills: [{name, path, verdict,
-    findings}], exit_code}`. `source` is the name of an installed skill, or a source as `install` takes it; `all` stands
-    for every installed skill. Nothing is written but the cache of repositories.
+    """`{source, skill, ref, all, installed, user, target, offline, auth}` → `{count, blocked, skills: [{name, path,
+    verdict, findings}], exit_code}`. `source` is the name of an installed skill, or a source as `install` takes it;
+    `all` stands for every installed skill, and `installed` forbids to look at a source. Nothing is written but the
+    cache of repositories.
     """
     ground.doors.prepare()
     if params.get("all"):
@@ -36,8 +37,8 @@ def _scan(ground: Lifecycle, params: Params) -> Answer:
     elif (held := ground.held(required(params, "source"))) is not None:
         _refuse_choice(params)
         told = list(_of_installed(ground, held))
-    elif _is_name(name := str(params["source"])) and ground.doors.mapping.find(name) is None:
-        raise ground.unknown(name)
+    elif params.get("installed") or _is_unknown(ground, str(params["source"])):
+        raise ground.unknown(str(params["source"]))
     else:
         told = list(_of_source(ground, params))
     unsafe = sum(one["verdict"] in UNSAFE for one in told)
@@ -51,8 +52,9 @@ def _refuse_choice(params: Params) -> None:
         raise UsageProblem("--skill and --ref choose from a source", hint="name the source that it came from")
 
 
-def _is_name(word: str) -> bool:
-    return not any(mark in word for mark in "/:.@")
+def _is_unknown(ground: Lifecycle, word: str) -> bool:
+    """Whether it is a name, and the mapping has no source for it."""
+    return not any(mark in word for mark in "/:.@") and ground.doors.mapping.find(word) is None
 
 
 def _of_installed(ground: Lifecycle, one: Installed) -> Iterator[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.skills.install.declared import declared
 from navigator_kernel.skills.install.install import observe_catalogue
 from navigator_kernel.skills.install.plans import drafts, scanned
 from navigator_kernel.skills.source.discover import REGULAR, select_skills
@@ -77,21 +78,6 @@ def _told(found: Found, manifest: SkillDef | KernelError, sizes: Mapping[str, in
     told |= {"files": list(map(_clean, files)), "scripts": list(map(_clean, scripts))}
     size = sum(sizes.get(entry.oid, 0) for entry in found.entries) if found.folder in judged else None
     return {**told, "size": size, "verdict": verdict, "findings": findings}
-
-
-def declared(manifest: SkillDef | KernelError) -> dict[str, Any]:
-    """The data of a manifest, or why it cannot be used."""
-    if isinstance(manifest, KernelError):
-        return {"description": "", "kind": "", "license": "", "tools": [], "problems": [_clean(manifest.message)]}
-    return {
-        "name": _clean(manifest.name),
-        "description": _clean(manifest.description),
-        "kind": manifest.kind,
-        "license": _clean(manifest.license),
-        "command": _clean(manifest.command),
-        "tools": [_clean(tool) for tool in (*manifest.allowed_tools, *(manifest.tools or ()))],
-        "problems": [_clean(note.message) for note in manifest.diagnostics],
-    }
 
 
 def _finding(one: Diagnostic) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from navigator_kernel.skills.catalog.digest import folder_digest
 from navigator_kernel.skills.formats.confusables import refuse_shape, shapes, skeleton
 from navigator_kernel.skills.formats.names import NAME, refuse_rename
 from navigator_kernel.skills.install.apply import check_changes, commit_changes
+from navigator_kernel.skills.install.declared import declared
 from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
 from navigator_kernel.skills.install.left_out import LeftOut, failed, told_of
 from navigator_kernel.skills.install.links import own_links, refuse_unlinkable, told_links
@@ -95,7 +96,7 @@ def install_prepared(
 ) -> dict[str, Any]:
     """Installs prepared skills and returns the answer of `install`."""
     made, left = list(coming.made), list(coming.left)
-    fresh: set[str] = set()
+    fresh, was = set[str](), dict[str, str]()
     linked, links = own_links(place), list[str]()
 
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
@@ -119,6 +120,7 @@ def install_prepared(
         if coming.named and not made:
             raise _none(left)
         fresh.update(plan.receipt.name for plan in bringing)
+        was.update((name, receipt.digest) for name, receipt in receipts.items() if name in fresh)
         fresh.update(set(links) - linked)
         return bringing, ()
 
@@ -129,6 +131,7 @@ def install_prepared(
         doors.observe(coming.siblings)
     head = {"source": coming.label, "commit": coming.commit, "level": place.level, "target": place.target}
     told = [tell(plan, place, {*linked, *links}, changed=plan.receipt.name in fresh) for plan in made]
+    told = [{**one, "was": was.get(one["name"], "")} for one in told]
     code = 1 if any(one.is_failure for one in left) else 0
     others = [one.to_dict() for one in sorted(left, key=lambda one: (one.path, one.name))]
     done = {"changed": bool(fresh), "dry_run": options.dry_run, "counts": _counts(told, left)}
@@ -231,10 +234,11 @@ def tell(plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, ch
     """The answer about one skill; `linked` are the skills with a link."""
     receipt = plan.receipt
     return {
-        "name": receipt.name,
         "path": place.told(place.skills / receipt.name),
         "links": told_links(place, linked, receipt.name),
-        "kind": plan.skill.kind,
+        **declared(plan.skill),
+        "name": receipt.name,
+        "subpath": clean(receipt.subpath, lines=False),
         "digest": receipt.digest,
         "files": len(receipt.files),
         "verdict": receipt.verdict,

@@ -45,12 +45,21 @@ class OutdatedEntry(Struct, frozen=True, kw_only=True):
         return {**told, "path": self.subpath, "edited": list(self.edited), "problem": self.problem}
 
 
-def outdated(names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
-    """`{level, target, count, skills: [{name, state, from, to, path, edited, problem}]}`. Nothing is written."""
+def outdated(
+    names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions, *, diffs: bool = False
+) -> dict[str, Any]:
+    """`{level, target, count, skills: [{name, state, from, to, path, edited, problem}]}`, with `diffs` the `diff` of
+    each. Nothing is written."""
     news = _news(names, place, doors, options)
     waiting = [one for one in news if one.state != "current"]
     head = {"level": place.level, "target": place.target, "count": len(waiting)}
-    return {**head, "skills": [one.to_dict() for one in news]}
+    if not diffs:
+        return {**head, "skills": [one.to_dict() for one in news]}
+    from navigator_kernel.skills.install.differs import difference
+
+    changes = (difference(place.skills / one.receipt.name, one.plan.contents) if one.plan else "" for one in news)
+    told = [{**one.to_dict(), "diff": diff} for one, diff in zip(news, changes, strict=True)]
+    return {**head, "skills": told}
 
 
 def update(names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:

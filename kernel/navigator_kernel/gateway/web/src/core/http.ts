@@ -5,6 +5,8 @@ export interface Problem {
   code: string
   detail: string
   hint: string
+  /** Facts for programs. */
+  data?: Record<string, unknown>
 }
 
 export class ApiError extends Error implements Problem {
@@ -12,6 +14,7 @@ export class ApiError extends Error implements Problem {
   readonly code: string
   readonly detail: string
   readonly hint: string
+  readonly data: Record<string, unknown>
 
   constructor(problem: Problem) {
     super(problem.detail)
@@ -20,6 +23,7 @@ export class ApiError extends Error implements Problem {
     this.code = problem.code
     this.detail = problem.detail
     this.hint = problem.hint
+    this.data = problem.data ?? {}
   }
 }
 
@@ -107,6 +111,7 @@ async function problemIn(answer: Response): Promise<Problem> {
       code: held.code ?? 'error',
       detail: held.detail ?? held.title ?? answer.statusText,
       hint: held.hint ?? '',
+      data: held.data ?? {},
     }
   } catch {
     return { status: answer.status, code: 'error', detail: answer.statusText, hint: '' }

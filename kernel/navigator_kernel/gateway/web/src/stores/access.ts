@@ -4,6 +4,8 @@ import { defineStore } from 'pinia'
 import { ref } from 'vue'
 import { api, useToken } from '@/core/http'
 
+export type Role = 'read' | 'chat' | 'approve' | 'admin'
+const ROLES: readonly Role[] = ['read', 'chat', 'approve', 'admin'] // each may do what those before it may
 const KEPT = 'navigator.token'
 const FORM = /^nav_[\w-]{10,200}$/
 
@@ -22,7 +24,7 @@ const ROLES: readonly Role[] = ['read', 'chat', 'approve', 'admin']
 export const useAccess = defineStore('access', () => {
   const isIn = ref(false)
   const wasRefused = ref(false)
-  /** The role of the token; empty until the gateway has said it. */
+  /** Of the token; empty until the server has named it. */
   const role = ref<Role | ''>('')
 
   function leave(): void {
@@ -45,15 +47,15 @@ export const useAccess = defineStore('access', () => {
 
   async function readRole(): Promise<void> {
     try {
-      role.value = (await api.get<{ role: Role }>('/api/access')).role
+      role.value = (await api.get<{ role: Role }>('/api/token')).role
     } catch {
-      role.value = '' // what it may not do is said where it is tried
+      setTimeout(() => isIn.value && void readRole(), 3_000)
     }
   }
 
-  /** Whether the token may do what `wanted` may; true until its role is known. */
+  /** Whether the token's role may do what needs `wanted`. */
   function may(wanted: Role): boolean {
-    return role.value === '' || ROLES.indexOf(role.value) >= ROLES.indexOf(wanted)
+    return role.value !== '' && ROLES.indexOf(role.value) >= ROLES.indexOf(wanted)
   }
 
   /** With the token of the address or of this tab; nothing where there is none. */
