@@ -157,9 +157,3 @@ def test_a_workflow_that_was_written_is_still_asked_for(served: Served) -> None:
         run = client.get(f"/api/workflow-runs/{begun['run']}").json()
     assert "ApprovalRequested" in kinds and len(waiting) == 1
     assert run["state"] == "waiting"
-
-
-@pytest.mark.parametrize("role", ["read", "chat", "approve", "admin"])
-def test_a_token_can_ask_what_it_may_do(served: Served, role: str) -> None:
-    with served.client(role) as client:
-        assert client.get("/api/access").json() == {"role": role}

@@ -18,9 +18,6 @@ export function takeFragment(): string {
   return FORM.test(text) ? text : ''
 }
 
-export type Role = 'read' | 'chat' | 'approve' | 'admin'
-const ROLES: readonly Role[] = ['read', 'chat', 'approve', 'admin']
-
 export const useAccess = defineStore('access', () => {
   const isIn = ref(false)
   const wasRefused = ref(false)

@@ -1,1 +1,0 @@
-import{L as e,S as t,T as n,l as r,nt as i,st as a,y as o}from"./index-BJ2EKkqV.js";var s={class:`page`},c=n({__name:`SkillsPage`,setup(n){let{t:c}=r();return(n,r)=>(e(),t(`div`,s,[o(`h1`,null,a(i(c)(`shell.pages.skills`)),1)]))}});export{c as default};

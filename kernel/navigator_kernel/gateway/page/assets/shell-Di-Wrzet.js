@@ -1,0 +1,1 @@
+var e=/^[\w@%+=:,./-]+$/;function t(t){return e.test(t)?t:`'${t.replaceAll(`'`,`'\\''`)}'`}function n(...e){return e.map(t).join(` `)}export{n as t};
