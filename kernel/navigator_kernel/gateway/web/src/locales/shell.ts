@@ -25,7 +25,7 @@ export default {
     download: 'Download',
     dismiss: 'Dismiss',
     theme: 'Theme',
-    themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+    themes: { system: 'System', light: 'Light', dark: 'Dark' },
     language: 'Language',
     leave: 'Sign out',
     live: { off: 'Not connected', connecting: 'Connecting…', open: 'Connected', lost: 'Connection lost. Trying again…' },
