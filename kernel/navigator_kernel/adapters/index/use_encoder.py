@@ -86,7 +86,7 @@ class UseEncoder:
         """A folder that another process made meanwhile is as good."""
         writer, made = self._writer(), held.with_name(f"{held.name}-{os.getpid()}")
         writer.remove(made)
-        writer.write_new(made, {name: (data, 0o644) for name, data in _arrays().arrays(_resources()).items()})
+        writer.write_new(made, {name: (data, 0o644) for name, data in _prepared(_resources()).items()})
         try:
             writer.move(made, held)
         except KernelError:
@@ -140,6 +140,12 @@ def _arrays() -> ModuleType:
         return import_module("navigator_kernel.adapters.index.use_arrays")
     except ImportError as error:
         raise KernelError(f"the sentence encoder cannot be loaded: {error}", hint=REINSTALL) from error
+
+
+def _prepared(resources: Path) -> Mapping[str, bytes]:
+    from navigator_kernel.adapters.index.use_prepare import arrays
+
+    return arrays(resources)
 
 
 def _resources() -> Path:
