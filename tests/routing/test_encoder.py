@@ -99,7 +99,7 @@ def test_languages_meet(encoder: UseEncoder) -> None:
     assert chinese @ english > chinese @ other + 0.3
 
 
-@pytest.mark.parametrize("name", ["table.npy", "dense.npy", "keys.u64", "scores.f32", "meta.json"])
+@pytest.mark.parametrize("name", ["table.u8", "dense.npy", "beginnings.u64", "scores.f32", "meta.json"])
 def test_damaged_arrays_are_prepared_anew(encoder: UseEncoder, encoder_folder: Path, tmp_path: Path, name: str) -> None:
     first = encoder.encode(TEXTS[:2], "query")
     folder = prepared(tmp_path).prepared

