@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.routing.entries import Entry
 
-BATCH = 256  # entries that are encoded and written together
-DEAD_SHARE = 0.25  # of all rows, from which the index is made again
+BATCH = 512  # entries that are encoded and written together
+MANY = 32  # new entries from which it is worth it to open the encoder meanwhile
+DEAD_SHARE, SPARE = 0.25, 256  # of all rows, and rows beside them, from which the index is made again
 PATIENCE = 600.0  # seconds that one process waits for another's indexing
 _COUNTED = tuple(dict.fromkeys((*FIELDS, *INDEXED)))  # fields whose stems are counted
 _MARK = "changing"  # is there while a process writes: one that died left it
@@ -109,17 +110,9 @@ class RoutingIndex:
         passed = [entry.digest for entry in before[start : len(before) - end]] if same else list(held)
         gone = {digest: held[digest] for digest in passed if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]
-        if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
+        if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + SPARE:
             raise Damaged("too much of it is gone", hint="it is made again")
-        words = self._words(head)
-        cut = [_cut(entry, words) for entry in new]
-        base, grown, note = self._worded(head, words, [one.stems for one in cut], gone.values())
-        for at in range(0, len(new), BATCH):
-            batch, pieces = new[at : at + BATCH], cut[at : at + BATCH]
-            files = self._files(grown, batch, [one.stems for one in pieces])
-            if self.encoder is not None:
-                files |= _vectors(self.encoder, batch, pieces, known.words, grown.sizes.get("shots", 0))
-            grown = self._columns.grown(grown, files, len(batch))
+        base, grown, note = self._added(head, new, gone.values(), known.words)
         for digest in gone:
             del held[digest]
         held.update(zip((entry.digest for entry in new), range(head.rows, grown.rows), strict=True))
@@ -127,6 +120,26 @@ class RoutingIndex:
         self.view = self._opened(head, base)
         self._known = _Known(head, held, known.words)
         return len(new) + len(gone)
+
+    def _added(
+        self, head: IndexHead, new: Sequence[Entry], gone: Collection[int], known: set[int]
+    ) -> tuple[WordIndex, IndexHead, dict[str, Any]]:
+        """With rows for `new`. Where they are many, the encoder is opened on another thread while this one cuts texts."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        words = self._words(head)
+        with ThreadPoolExecutor(1) as aside:
+            if len(new) >= MANY and (opened := getattr(self.encoder, "open", None)) is not None:
+                aside.submit(opened)  # what goes wrong there goes wrong again where it encodes
+            cut = [_cut(entry, words) for entry in new]
+            base, grown, note = self._worded(head, words, [one.stems for one in cut], gone)
+        for at in range(0, len(new), BATCH):
+            batch, pieces = new[at : at + BATCH], cut[at : at + BATCH]
+            files = self._files(grown, batch, [one.stems for one in pieces])
+            if self.encoder is not None:
+                files |= _vectors(self.encoder, batch, pieces, known, grown.sizes.get("shots", 0))
+            grown = self._columns.grown(grown, files, len(batch))
+        return base, grown, note
 
     def _words(self, head: IndexHead) -> TextIndex:
         if self.view is not None and self.view.head == head:

@@ -49,25 +49,29 @@ class UseEncoder:
         """float32 (texts, 256), each row of length 1: the 512 numbers of the encoder less what all documents, or all
         questions, have in common, along the directions in which its vocabulary differs (tests/bench/fit_projection.py).
         """
-        if self._backend is None:
-            self._backend = self._opened()
+        backend = self._ready()
         cut = [_shortened(text, kind) for text in texts]
-        if len(cut) <= MANY:
-            return self._backend.projected(cut, kind)
-        return _side_by_side(self._backend, cut, kind)
+        return backend.projected(cut, kind) if len(cut) <= MANY else _side_by_side(backend, cut, kind)
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
         """The row of a question, and those of words, for little more than that of the question alone."""
-        if self._backend is None:
-            self._backend = self._opened()
         cut = [_shortened(word, "word") for word in words]
-        found: tuple[Any, Any] = self._backend.message(_shortened(text, "query"), cut)
+        found: tuple[Any, Any] = self._ready().message(_shortened(text, "query"), cut)
         return found
 
     @property
     def prepared(self) -> Path:
         """The folder of the prepared arrays."""
         return self._folder / self.id
+
+    def open(self) -> None:
+        """Opens the arrays, and prepares them where that has not been done: what the first text would wait for."""
+        self._ready()
+
+    def _ready(self) -> Any:
+        if self._backend is None:
+            self._backend = self._opened()
+        return self._backend
 
     def _opened(self) -> Any:
         opened = _arrays().load_arrays
