@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.routing.entries import Entry
 
-BATCH = 512  # entries that are encoded and written together
+BATCH = 256  # entries that are encoded and written together
 MANY = 32  # new entries from which it is worth it to open the encoder meanwhile
-DEAD_SHARE, SPARE = 0.25, 256  # of all rows, and rows beside them, from which the index is made again
+DEAD_SHARE = 0.25  # of all rows, from which the index is made again
 PATIENCE = 600.0  # seconds that one process waits for another's indexing
 _COUNTED = tuple(dict.fromkeys((*FIELDS, *INDEXED)))  # fields whose stems are counted
 _MARK = "changing"  # is there while a process writes: one that died left it
@@ -110,7 +110,7 @@ class RoutingIndex:
         passed = [entry.digest for entry in before[start : len(before) - end]] if same else list(held)
         gone = {digest: held[digest] for digest in passed if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]
-        if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + SPARE:
+        if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
             raise Damaged("too much of it is gone", hint="it is made again")
         base, grown, note = self._added(head, new, gone.values(), known.words)
         for digest in gone:
