@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +46,7 @@ class UseEncoder:
     def __init__(self, folder: Path, writer: Callable[[], Writer]) -> None:
         self._folder, self._writer = folder, writer
         self._backend: Any = None
+        self._lock = Lock()
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
         """float32 (texts, 256), each row of length 1: the 512 numbers of the encoder less what all documents, or all
@@ -65,12 +68,16 @@ class UseEncoder:
         return self._folder / self.id
 
     def open(self) -> None:
-        """Opens the arrays, and prepares them where that has not been done: what the first text would wait for."""
-        self._ready()
+        """Opens the arrays, and prepares them where that has not been done: what the first text would wait for. What
+        goes wrong is told to that text."""
+        with suppress(KernelError, OSError, ValueError, KeyError):
+            self._ready()
 
     def _ready(self) -> Any:
         if self._backend is None:
-            self._backend = self._opened()
+            with self._lock:
+                if self._backend is None:
+                    self._backend = self._opened()
         return self._backend
 
     def _opened(self) -> Any:
