@@ -78,7 +78,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         held = np.zeros((len(ids) + 1, self._width), np.float32)
 
         def fill(at: int) -> None:
-            self._tell(ids[at : at + _AT_ONCE], held[at : min(at + _AT_ONCE, len(ids))])
+            self._compute(ids[at : at + _AT_ONCE], held[at : min(at + _AT_ONCE, len(ids))])
 
         def vectors(part: slice) -> Floats:
             begin = int(lens[: part.start].sum())
@@ -100,7 +100,7 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         turned /= np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-6)
         return turned
 
-    def _tell(self, ids: Ids, out: Floats) -> None:
+    def _compute(self, ids: Ids, out: Floats) -> None:
         """Of each piece its embedding, its projections, and what it adds at each place of each window."""
         row, chunk = np.divmod(ids, CHUNKS)
         if len(ids) <= _FEW:
@@ -114,8 +114,8 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         np.concatenate([raw, told, *parts], axis=1, out=out)
 
     def _summed(self, lens: Ids, held: Floats, where: Ids) -> tuple[Floats, Floats]:
-        """Of each text the sum over its pieces, and their number; it has `lens` pieces, which are the rows of `held` that
-        `where` tells; its last is of zeros."""
+        """Of each text the sum over its pieces, and their number. `lens` are these numbers, `where` says which row of
+        `held` each piece is; the last row of `held` is of zeros."""
         starts, count = np.cumsum(lens) - lens, len(where)
         window = self._window_index(starts, lens, count)
         near = np.append(where, len(held) - 1)[window]  # what lies beyond a text is the row of zeros

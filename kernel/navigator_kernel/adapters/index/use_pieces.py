@@ -59,9 +59,7 @@ class Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no ty
     """The package's tokenizer, opened from prepared files. No piece reaches over a space, so that each word is cut by
     itself, and the usual ones once."""
 
-    def __init__(
-        self, prefixes: PieceTable, scores: Sequence[float], charsmap: bytes, meta: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, prefixes: PieceTable, scores: Sequence[float], charsmap: bytes, meta: Mapping[str, Any]) -> None:
         self._prefixes, self._scores = prefixes, scores
         self._unk_id, self._bos_id, self._eos_id = 0, 1, 2
         self._unk_score, self._max_len = float(meta["unknown"]), int(meta["longest"])

@@ -84,8 +84,8 @@ def _tables(data: bytes) -> tuple[dict[str, bytes], dict[str, Any]]:
         "charsmap.bin": data[charsmap : charsmap + length],
     }
     meta: dict[str, Any] = {"unknown": float(scores.min()) - _UNLIKELY, "longest": longest, "stops": []}
-    table = PieceTable(memoryview(keys), memoryview(values))
-    tokenizer = Tokenizer(table, memoryview(scores), files["charsmap.bin"], meta)
+    table = PieceTable(keys.data, values.data)
+    tokenizer = Tokenizer(table, scores.data, files["charsmap.bin"], meta)
     return files, {**meta, "stops": tokenizer.stops(STOP, STOP_HAN)}
 
 
