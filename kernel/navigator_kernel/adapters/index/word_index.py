@@ -38,10 +38,10 @@ class WordIndex:
         """Snowball's English stem of each; other languages pass as they are."""
         if len(self._stems) > _STEMS:
             self._stems.clear()
-        new = [word for word in dict.fromkeys(words) if word not in self._stems]
+        new = list(set(words).difference(self._stems))
         if new:
             self._stems |= zip(new, self._stemmer.analyze(" ".join(new)), strict=True)
-        return [self._stems[word] for word in words]
+        return list(map(self._stems.__getitem__, words))
 
     def change(self, add: Iterable[tuple[int, Mapping[str, Sequence[str]]]] = (), remove: Iterable[int] = ()) -> None:
         """Rows with the terms of their fields come, rows go; durable and visible on return. One writer at a time."""

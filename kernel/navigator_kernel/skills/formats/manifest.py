@@ -20,6 +20,7 @@ DESCRIPTION_LIMIT = 1024
 _SECTION = lazy_compile(r"^##[ \t]+(\S.*)$")
 _SYSTEM = {"system prompt", "系统提示词", "系统提示"}
 _USER = {"user prompt template", "用户提示词模板", "用户提示模板"}
+_NAMED = _SYSTEM | _USER
 _VALIDATIONS: Mapping[str, Validation] = {rule: rule for rule in get_args(Validation)}
 _NESTED = 500  # lists and maps in one string
 _ESCAPED_CONTROL = lazy_compile(r"\\u(?:00[0189]|007f|d[89a-f])", re.IGNORECASE)
@@ -160,11 +161,12 @@ def _first_words(parts: Parts, path: str) -> str:
 
 
 def _sections(body: str) -> dict[str, str]:
-    """`## heading` → text below it, fences left alone (FMT-2)."""
+    """`## heading` → text below it, fences left alone (FMT-2); nothing where no text has a name that is asked for."""
     found: dict[str, list[str]] = {}
     held: list[str] | None = None
     fenced = False
-    if "##" not in body:
+    folded = body.lower() if "##" in body else ""
+    if not any(name in folded for name in _NAMED):
         return {}
     for line in body.split("\n"):
         fenced ^= line.lstrip().startswith("```")
