@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -38,8 +38,7 @@ class EventStreamResponse:
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """The first piece follows the head at once, if it is there: no other request comes in between."""
         await send({"type": "http.response.start", "status": 200, "headers": list(self._headers)})
-        task = asyncio.current_task()
-        assert task is not None
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
         gone = asyncio.ensure_future(_cancelled_by_its_client(task, receive))
         try:
             await self._send(send)
