@@ -86,6 +86,14 @@ def open_models(settings: Settings) -> ModelRegistry | None:
     return ModelRegistry(settings.models) if settings.models.default else None
 
 
+async def load_client(models: Models) -> None:
+    """Imports what the default model is asked with, so that the first turn need not: 400 ms. No key is looked for."""
+    from navigator_kernel.adapters.models.chat_model import WireModel
+    from navigator_kernel.adapters.models.providers import Key
+
+    await WireModel(models.default, models, key=Key("none")).load()
+
+
 def open_specialist(
     settings: Settings,
     models: Shelf | None,

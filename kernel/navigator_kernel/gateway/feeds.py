@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +14,7 @@ from navigator_kernel.errors import NotFound
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
+    from navigator_kernel.gateway.page_frames import Frames
     from navigator_kernel.ports import RunLog
 
 
@@ -21,12 +22,14 @@ RECENT = 10_000  # events of all runs that a reader of all may have missed
 
 
 class Feed:
-    """The events of one run, in order. `put` and `end` are called on the turn's thread, all else on the loop's. `told`
-    is called with each event on the loop's thread."""
+    """The events of one run, in order. `put` is called on the turn's thread, all else on the loop's. `told` is called
+    with each event on the loop's thread. `frames` are what readers are sent, by the session's name and the choice of
+    events: many readers share them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, told: Callable[[Event], None] = lambda _event: None) -> None:
         self.events: list[Event] = []
         self.ended = False
+        self.frames: dict[tuple[str, str], Frames] = {}
         self._told, self._passed = told, 0
         self._loop = loop
         self._is_called = False
@@ -48,18 +51,20 @@ class Feed:
             self._passed += 1
         _release(self._waiting)
 
-    async def read(self) -> AsyncIterator[Event | None]:
-        """All events from the first to the last; None from time to time, for a sign of life."""
+    async def read(self) -> AsyncIterator[Sequence[Event]]:
+        """All events from the first to the last, as many at once as there are; none from time to time, for a sign of
+        life."""
         at = 0
         while True:
-            while at < len(self.events):
-                yield self.events[at]
-                at += 1
+            if news := self.events[at:]:
+                at += len(news)
+                yield news
+                continue
             if self.ended:
                 return
             await self.wait()
             if at == len(self.events) and not self.ended:
-                yield None
+                yield ()
 
     async def wait(self) -> None:
         """Until the next `wake`. The caller has looked at everything before it, without an `await` in between."""
@@ -158,24 +163,20 @@ class Feeds:
     def find(self, run: str) -> Feed | None:
         return self._feeds.get(run)
 
-    async def follow(self, run: str, after: int = -1) -> AsyncIterator[Event | None]:
-        """The events of `run` behind the position `after`, to its end; None from time to time, for a sign of life.
-        NotFound where there is no such run."""
+    async def follow(self, run: str, after: int = -1) -> AsyncIterator[Sequence[Event]]:
+        """The events of `run` to its end, as `Feed.read`; all that are behind the position `after`, and some that are
+        before it. NotFound where there is no such run."""
         feed = self._feeds.get(run)
         if feed is None:
-            for event in await asyncio.to_thread(self._log.read, run):
-                if event.seq > after:
-                    yield event
+            yield await asyncio.to_thread(self._log.read, run)
             return
         is_first = True
-        async for held in feed.read():
-            if held is not None and is_first:
+        async for news in feed.read():
+            if news and is_first:
                 is_first = False
-                for older in await asyncio.to_thread(self._before, run, held.seq) if held.seq > after + 1 else ():
-                    if older.seq > after:
-                        yield older
-            if held is None or held.seq > after:
-                yield held
+                if news[0].seq > after + 1:
+                    yield await asyncio.to_thread(self._before, run, news[0].seq)
+            yield news
 
     def _before(self, run: str, seq: int) -> list[Event]:
         """What a process that was killed had logged of the run."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_kernel.bootstrap.models import load_client
 from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
@@ -72,9 +73,11 @@ class Gateway:
         return open_planner(self.root, self.workers.shared.meaning).toolkit()
 
     def warm(self) -> None:
-        """Reads the skills and the index before the first message needs them."""
+        """Reads the skills and the index, and imports the model's client, before the first message needs them."""
         try:
             self.kernel.router.retrieve("which skill is meant", 1)
+            if self.settings.models.default:
+                asyncio.run(load_client(self.settings.models))
         except KernelError as error:
             logging.getLogger("navigator").warning("%s", error.message)
         self.is_warm = True

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+
+from navigator_kernel.gateway.problems import HttpProblem
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -34,23 +36,30 @@ class EventStreamResponse:
         self._pieces, self._headers = pieces, (*HEADERS, *headers)
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """The first piece follows the head at once, if it is there: no other request comes in between."""
         await send({"type": "http.response.start", "status": 200, "headers": list(self._headers)})
-        sending = asyncio.ensure_future(self._send(send))
-        gone = asyncio.ensure_future(disconnected(receive))
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        gone = asyncio.ensure_future(_cancelled_by_its_client(task, receive))
         try:
-            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await self._send(send)
+        except asyncio.CancelledError:
+            if not gone.done() or task.uncancel() > 0:
+                raise  # the server ends it
         finally:
-            for task in (sending, gone):
-                task.cancel()
-            await asyncio.wait({sending, gone})
-        if not sending.cancelled():
-            sending.result()
+            gone.cancel()
 
     async def _send(self, send: Send) -> None:
         async with aclosing(self._pieces) as pieces:  # type: ignore[type-var]  # an asynchronous generator
             async for piece in pieces:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _cancelled_by_its_client(task: asyncio.Task[Any], receive: Receive) -> None:
+    with suppress(HttpProblem):  # its body has no end
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    task.cancel()
 
 
 async def disconnected(receive: Receive) -> None:

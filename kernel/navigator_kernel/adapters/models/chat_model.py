@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import groupby
@@ -37,12 +38,25 @@ _FINISHES: dict[str | None, Finish] = {
 Told = Callable[[str], None]
 
 
+# Modules that import each other are given out half made where two threads import them at once.
+_IMPORTING = threading.Lock()
+
+
 class _Client(NamedTuple):
     """What is open, for the event loop that it belongs to."""
 
     loop: asyncio.AbstractEventLoop
     http: Any
     model: Any
+
+
+def _import() -> None:
+    try:
+        with _IMPORTING:
+            import httpx2  # noqa: F401 - as the next one, for what it imports
+            import pydantic_ai.direct  # noqa: F401
+    except ImportError as error:
+        raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
 
 
 @cache
@@ -85,6 +99,11 @@ class WireModel:
             raise held.ended(self._too_slow(asked.limit, "to_its_end")) from None
         except KernelError as error:
             raise held.ended(error)  # noqa: B904 - the same error
+
+    async def load(self) -> None:
+        """Imports what a request needs, and sends none."""
+        self._opened()
+        await self.close()
 
     async def close(self) -> None:
         """Lets go of its connections."""
@@ -141,10 +160,9 @@ class WireModel:
     def _opened(self) -> _Client:
         loop = asyncio.get_running_loop()
         if self._open is None or self._open.loop is not loop:
-            try:
-                import httpx2
-            except ImportError as error:
-                raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
+            _import()
+            import httpx2
+
             limits = self.models
             http = httpx2.AsyncClient(
                 verify=_trust(),
@@ -154,7 +172,8 @@ class WireModel:
             )
             self._key = self._key or find_key(self.provider, limits)
             try:
-                self._open = _Client(loop, http, wire(self.provider, self.model, limits, self._key, http))
+                with _IMPORTING:
+                    self._open = _Client(loop, http, wire(self.provider, self.model, limits, self._key, http))
             except (TypeError, httpx2.InvalidURL) as error:
                 hint = "check its address and its kind in [models.providers]"
                 raise UsageProblem(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +12,8 @@ from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
 from navigator_kernel.events import Event, RunStarted
 from navigator_kernel.gateway.endpoints import Call, Endpoint
 from navigator_kernel.gateway.feeds import RECENT
-from navigator_kernel.gateway.page_events import LAST, Shown, shown, whole
+from navigator_kernel.gateway.page_events import LAST
+from navigator_kernel.gateway.page_frames import Frames, told_of
 from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.runs import Run, message_in
 from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
@@ -21,6 +22,7 @@ from navigator_kernel.values.request import Message, Session
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.turns import Turns
+    from navigator_kernel.gateway.feeds import Feed
     from navigator_kernel.gateway.gateway import Gateway
 
 EVENT_STREAM = "text/event-stream"
@@ -59,8 +61,8 @@ class Following(Struct, frozen=True, forbid_unknown_fields=True):
 async def chat(gateway: Gateway, call: Call) -> EventStreamResponse:
     """Streams the events of a run. Who goes away ends nothing: the events can be followed later."""
     run = await begin(gateway, call, call.path["session"], call.body)
-    pieces = _pieces(run.feed.read(), call.path["session"], call.query.events)
-    return EventStreamResponse(pieces, ((b"x-run-id", run.id.encode()),))
+    frames = _frames(run.feed, call.path["session"], call.query.events)
+    return EventStreamResponse(_pieces(run.feed.read(), frames), ((b"x-run-id", run.id.encode()),))
 
 
 async def start_run(gateway: Gateway, call: Call) -> StartedRun:
@@ -74,7 +76,8 @@ async def run_events(gateway: Gateway, call: Call) -> EventStreamResponse:
     run = call.path["run"]
     session = gateway.session_of_run(call.caller, run)
     after = _after(run, call)
-    return EventStreamResponse(_pieces(gateway.runs.feeds.follow(run, after), session, call.query.events))
+    frames = _frames(gateway.runs.feeds.find(run), session, call.query.events)
+    return EventStreamResponse(_pieces(gateway.runs.feeds.follow(run, after), frames, after))
 
 
 async def all_events(gateway: Gateway, call: Call) -> EventStreamResponse:
@@ -103,13 +106,9 @@ async def _all_pieces(gateway: Gateway, call: Call, after: int, *, missed: bool)
             language = languages.get(run, "en")
             if isinstance(body, LAST):
                 languages.pop(run, None)
-            told = _told(held.event, session, language, call.query.events)
+            told = told_of(held.event, session, language, call.query.events)
             if told is not None:
                 yield frame(told.data, event=told.event, name=f"{feeds.epoch}:{held.number}")
-
-
-def _told(event: Event, session: str, language: Language, which: Which) -> Shown | None:
-    return whole(event, session) if which == "all" else shown(event, session, language)
 
 
 async def begin(gateway: Gateway, call: Call, session: str, body: ChatMessage) -> Run:
@@ -126,18 +125,20 @@ async def begin(gateway: Gateway, call: Call, session: str, body: ChatMessage) -
     return run
 
 
-async def _pieces(events: AsyncIterator[Event | None], session: str, which: Which) -> AsyncIterator[bytes]:
-    language: Language = "en"
+async def _pieces(events: AsyncIterator[Sequence[Event]], frames: Frames, after: int = -1) -> AsyncIterator[bytes]:
     async with aclosing(events) as held:  # type: ignore[type-var]  # an asynchronous generator
-        async for event in held:
-            if event is None:
+        async for news in held:
+            if not news:
                 yield PING
-                continue
-            if isinstance(event.body, RunStarted) and event.body.language == "zh":
-                language = "zh"
-            told = _told(event, session, language, which)
-            if told is not None:
-                yield frame(told.data, event=told.event, name=f"{event.run}:{event.seq}")
+            for piece in frames.pieces(news, after):
+                yield piece
+
+
+def _frames(feed: Feed | None, session: str, which: Which) -> Frames:
+    """Those that all readers of the run share while it is under way."""
+    if feed is None:
+        return Frames(session, which)
+    return feed.frames.setdefault((session, which), Frames(session, which))
 
 
 def _after(run: str, call: Call) -> int:

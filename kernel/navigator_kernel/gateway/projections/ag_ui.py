@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -99,15 +99,15 @@ def _thread(asked: RunAgentInput, *, is_resumed: bool) -> Thread:
     )
 
 
-async def _pieces(events: AsyncIterator[Event | None], thread: Thread) -> AsyncIterator[bytes]:
+async def _pieces(events: AsyncIterator[Sequence[Event]], thread: Thread) -> AsyncIterator[bytes]:
     run = AgUiRun(thread)
     async with aclosing(events) as held:  # type: ignore[type-var]  # an asynchronous generator
-        async for event in held:
-            if event is None:
+        async for news in held:
+            if not news:
                 yield PING
-                continue
-            if sent := b"".join(frame(one) for one in run.of(event)):
-                yield sent
+            for event in news:
+                if sent := b"".join(frame(one) for one in run.of(event)):
+                    yield sent
     for one in run.cut():
         yield frame(one)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -73,8 +74,10 @@ class OpenAITurn:
     async def pieces(self) -> AsyncIterator[Piece]:
         """Until the turn has ended. TurnFailed."""
         async with aclosing(self.run.feed.read()) as events:  # type: ignore[type-var]  # an asynchronous generator
-            async for event in events:
-                for piece in self._pieces_of(event):
+            async for news in events:
+                if not news:
+                    yield Piece("ping")
+                for piece in chain.from_iterable(map(self._pieces_of, news)):
                     yield piece
         try:
             reply = await self.run.reply
@@ -104,9 +107,7 @@ class OpenAITurn:
             with suppress(NotFound):
                 self._gateway.runs.stop(self.run.id)
 
-    def _pieces_of(self, event: Event | None) -> list[Piece]:
-        if event is None:
-            return [Piece("ping")]
+    def _pieces_of(self, event: Event) -> list[Piece]:
         match event.body:
             case RunStarted(language="zh"):
                 self._language = "zh"

@@ -1,0 +1,56 @@
+"""The server-sent events of one run, as pages are sent them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from navigator_kernel.events import Event, RunStarted
+from navigator_kernel.gateway.page_events import Shown, shown, whole
+from navigator_kernel.gateway.sse import frame
+
+if TYPE_CHECKING:
+    from navigator_kernel.text import Language
+
+PIECE = 64 * 1024  # bytes that are sent at once: what one reader that stops keeps in memory
+
+
+class Frames:
+    """`session` is the run's session as the client calls it; `which` is `page` or `all`. A frame is made once, and kept
+    for the next reader."""
+
+    def __init__(self, session: str, which: str) -> None:
+        self._session, self._which = session, which
+        self._language: Language = "en"
+        self._made: dict[int, bytes] = {}
+
+    def pieces(self, events: Sequence[Event], after: int = -1) -> Iterator[bytes]:
+        """The frames of those events that are behind the position `after`, joined. A run's events are given in their
+        order, from its first: it says the language."""
+        held, size = [], 0
+        for event in events:
+            made = self._frame(event)
+            if event.seq <= after or not made:
+                continue
+            held.append(made)
+            size += len(made)
+            if size >= PIECE:
+                yield b"".join(held)
+                held, size = [], 0
+        if held:
+            yield b"".join(held)
+
+    def _frame(self, event: Event) -> bytes:
+        held = self._made.get(event.seq)
+        if held is None:
+            if isinstance(event.body, RunStarted) and event.body.language == "zh":
+                self._language = "zh"
+            told = told_of(event, self._session, self._language, self._which)
+            held = frame(told.data, event=told.event, name=f"{event.run}:{event.seq}") if told is not None else b""
+            self._made[event.seq] = held
+        return held
+
+
+def told_of(event: Event, session: str, language: Language, which: str) -> Shown | None:
+    """What pages are sent of the event; None for nothing."""
+    return whole(event, session) if which == "all" else shown(event, session, language)
