@@ -23,7 +23,7 @@ from navigator_kernel.values.report import Meta, Report
 # Seconds that an agent has beyond the packet's limit to tell of its own time-out, its processes dead: the MCP SDK
 # takes 4.5 s to end a server that answers to nothing.
 GRACE = 6.0
-KEPT = 1_000  # tasks that have ended and whose reports are remembered
+KEPT = 100  # tasks that have ended and whose reports are remembered: 10 kB each, in every thread that takes turns
 
 
 class _Task(Struct):
