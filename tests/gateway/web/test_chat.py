@@ -304,6 +304,7 @@ def test_an_attached_file_is_named_in_the_message_and_read(open_page: Opener, mo
     assert "row row row your boat" in str(model.requests[-1].body)
 
 
+@pytest.mark.timeout(300)
 def test_an_answer_of_two_megabytes_is_shown(open_page: Opener, served: Served, model: WireServer) -> None:
     paragraph = "Some words of a long answer, which go on for a while. " * 20
     text = "\n\n".join(f"{number} {paragraph}" for number in range(1_900))
@@ -311,7 +312,7 @@ def test_an_answer_of_two_megabytes_is_shown(open_page: Opener, served: Served, 
     says(model, Said(text=text))
     page = open_page(at="/chat/large")
     send(page, "/song-writer everything")
-    expect(last(page).get_by_role("button", name="Copy the answer")).to_be_visible(timeout=120_000)
+    expect(last(page).get_by_role("button", name="Copy the answer")).to_be_visible(timeout=200_000)
     expect(page.get_by_text(f"1899 {paragraph[:40]}")).to_be_visible()
     began = page.evaluate("performance.now()")
     page.get_by_label("Message", exact=True).fill("still quick")
