@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 import navigator_kernel.gateway
 from cli.support import type_a
-from gateway.served import Person, Served
+from gateway.served import Person, Served, serving
 from gateway.web.conftest import LIMIT, Opener
 from models.wire_server import HELLO, Said, WireServer
 from person_state import accept
@@ -357,6 +358,29 @@ def test_nothing_is_wider_than_a_narrow_screen(open_page: Opener, model: WireSer
 def test_a_token_that_only_reads_is_told_so(open_page: Opener) -> None:
     page = open_page(role="read")
     expect(page.get_by_role("alert").first).to_contain_text("role chat")
+
+
+def test_a_killed_server_leaves_nothing_lost_or_doubled(
+    browser: Browser, person: Person, model: WireServer, held: threading.Event
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    with browser.new_context() as context:
+        page = context.new_page()
+        with serving(person, "--port", port) as first:
+            page.goto(f"{first.url}/#token={first.tokens['admin']}")
+            send(page, "/song-writer the moon")
+            expect(last(page)).to_contain_text("Loading song-writer…")
+            first.process.kill()
+            first.process.wait()
+        held.set()
+        with serving(person, "--port", port):
+            expect(last(page)).to_contain_text("This turn was not finished")
+            expect(page.get_by_text("Connected", exact=True)).to_be_visible()
+            send(page, "/song-writer the sun")
+            expect(last(page)).to_contain_text(HELLO.text)
+            expect(page.get_by_role("article")).to_have_count(2)
 
 
 def found_by_axe(page: Page) -> list[str]:
