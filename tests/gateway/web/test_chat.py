@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, expect
 
-import navigator_kernel.gateway
-from cli.support import type_a
-from gateway.served import Person, Served
+from gateway.served import Person, Served, serving
 from gateway.web.conftest import LIMIT, Opener
+from gateway.web.talking import found_by_axe, give_skills, last, send
 from models.wire_server import HELLO, Said, WireServer
-from person_state import accept
-from specialist.turns import says, song
+from specialist.turns import says
 
 pytestmark = pytest.mark.ci
 expect.set_options(timeout=LIMIT)
@@ -28,24 +26,8 @@ CHANGE = {"file_path": "notes.txt", "old_string": "two", "new_string": "2"}
 @pytest.fixture(scope="module", autouse=True)
 def writer(person: Person) -> Person:
     """Their skill may change files."""
-    text = song("allowed-tools: read, write, edit\n")
-    person.here.write({".claude/skills/song-writer/SKILL.md": text, "notes.txt": "one\ntwo\nthree\n"})
-    counter = type_a("letter-count", "import sys\nprint(len(sys.argv[-1]), 'letters')\n")
-    person.here.write({f".claude/skills/letter-count/{path}": text for path, text in counter.items()})
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in person.env.items():
-            patch.setenv(name, value)
-        accept(person.here.root, "song-writer")
+    give_skills(person)
     return person
-
-
-def send(page: Page, text: str) -> None:
-    page.get_by_label("Message", exact=True).fill(text)
-    page.keyboard.press("Enter")
-
-
-def last(page: Page) -> Locator:
-    return page.get_by_role("article").last
 
 
 @pytest.fixture
@@ -254,70 +236,6 @@ def test_a_session_is_deleted_after_a_question(open_page: Opener, model: WireSer
     expect(page).to_have_url(re.compile(r"#/chat$"))
 
 
-def test_a_file_that_came_out_is_opened_and_downloaded(open_page: Opener, model: WireServer) -> None:
-    says(
-        model, Said(calls=[("write", json.dumps({"file_path": "song.md", "content": "# La la\n"}))]), Said(text="Done.")
-    )
-    page = open_page()
-    send(page, "/song-writer a song")
-    page.get_by_role("button", name="Open song.md").click()
-    expect(page.get_by_role("dialog")).to_contain_text("# La la")
-    with page.expect_download() as found:
-        page.get_by_role("dialog").get_by_role("button", name="Download").click()
-    assert found.value.suggested_filename == "song.md"
-    assert found.value.path().read_text() == "# La la\n"
-
-
-def test_skills_and_files_are_completed_from_the_keyboard(open_page: Opener, model: WireServer) -> None:
-    page = open_page()
-    box = page.get_by_label("Message", exact=True)
-    box.press_sequentially("/song")
-    expect(page.get_by_role("option", name="song-writer")).to_have_attribute("aria-selected", "true")
-    box.press("Enter")
-    expect(box).to_have_value("/song-writer ")
-    box.press_sequentially("about @no")
-    expect(page.get_by_role("option", name="notes.txt")).to_be_visible()
-    box.press("Escape")
-    expect(page.get_by_role("listbox")).to_have_count(0)
-    box.press_sequentially("t")
-    box.press("Tab")
-    expect(box).to_have_value("/song-writer about @notes.txt ")
-
-
-def test_a_tools_toast_is_shown_in_its_conversation(open_page: Opener, model: WireServer) -> None:
-    says(model, Said(calls=[("task_create", '{"title": "Buy milk"}')]), Said(text="Done."))
-    page = open_page()
-    send(page, "/task_manager create it")
-    expect(page.get_by_role("status").filter(has_text="task_create")).to_be_visible()
-
-
-def test_an_attached_file_is_named_in_the_message_and_read(open_page: Opener, model: WireServer) -> None:
-    page = open_page()
-    page.locator("input[type=file]").set_input_files(
-        {"name": "my song.txt", "mimeType": "text/plain", "buffer": b"row row row your boat"}
-    )
-    box = page.get_by_label("Message", exact=True)
-    expect(box).to_have_value(re.compile(r"^@mybox/workspace/attached-\w+/my-song\.txt $"))
-    box.press_sequentially("what is it")
-    box.press("Enter")
-    expect(last(page)).to_contain_text(HELLO.text)
-    assert "row row row your boat" in str(model.requests[-1].body)
-
-
-def test_an_answer_of_two_megabytes_is_shown(open_page: Opener, served: Served, model: WireServer) -> None:
-    paragraph = "Some words of a long answer, which go on for a while. " * 20
-    text = "\n\n".join(f"{number} {paragraph}" for number in range(1_900))
-    assert len(text) > 2_000_000
-    says(model, Said(text=text))
-    page = open_page(at="/chat/large")
-    send(page, "/song-writer everything")
-    expect(last(page).get_by_role("button", name="Copy the answer")).to_be_visible(timeout=120_000)
-    expect(page.get_by_text(f"1899 {paragraph[:40]}")).to_be_visible()
-    began = page.evaluate("performance.now()")
-    page.get_by_label("Message", exact=True).fill("still quick")
-    assert page.evaluate("performance.now()") - began < 1_000
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_axe_finds_nothing_in_a_conversation(
@@ -338,19 +256,13 @@ def test_axe_finds_nothing_in_a_conversation(
     assert found_by_axe(page) == []
 
 
-def test_nothing_is_wider_than_a_narrow_screen(open_page: Opener, model: WireServer) -> None:
-    says(model, Said(text=f"{'x' * 500}\n\n| a | b | c |\n|---|---|---|\n| {'y' * 90} | 2 | 3 |\n"))
-    page = open_page(at="/chat/narrow")
-    page.set_viewport_size({"width": 360, "height": 740})
-    send(page, "/song-writer hi")
-    expect(last(page).get_by_role("table")).to_be_visible()
-    wide = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(wide) == 0
-    assert page.get_by_role("log").evaluate("(log) => log.scrollWidth - log.clientWidth") == 0
-    page.get_by_role("button", name="Show conversations").click()
-    expect(page.get_by_role("complementary").get_by_role("link", name="/song-writer hi").first).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("complementary")).to_be_hidden()
+def test_a_token_that_may_not_approve_is_told_so(open_page: Opener, model: WireServer) -> None:
+    page = open_page(role="chat")
+    says(model, Said(calls=[("edit", json.dumps(CHANGE))]), Said(text="Done."))
+    send(page, "/song-writer change @notes.txt")
+    page.get_by_role("button", name="Accept once").click()
+    expect(page.get_by_role("status").filter(has_text="role approve")).to_be_visible()
+    expect(page.get_by_role("button", name="Accept once")).to_be_visible()
 
 
 def test_a_token_that_only_reads_is_told_so(open_page: Opener) -> None:
@@ -358,15 +270,24 @@ def test_a_token_that_only_reads_is_told_so(open_page: Opener) -> None:
     expect(page.get_by_role("alert").first).to_contain_text("role chat")
 
 
-def found_by_axe(page: Page) -> list[str]:
-    """The rules that axe-core says are broken, with the elements. It is put in by the debugger: the policy of the page
-    lets no other script in."""
-    root = Path(navigator_kernel.gateway.__file__).parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
-    session = page.context.new_cdp_session(page)
-    session.send("Runtime.evaluate", {"expression": root.read_text()})
-    answer = session.send(
-        "Runtime.evaluate", {"expression": "axe.run(document)", "awaitPromise": True, "returnByValue": True}
-    )
-    return [
-        f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in answer["result"]["value"]["violations"]
-    ]
+def test_a_killed_server_leaves_nothing_lost_or_doubled(
+    browser: Browser, person: Person, model: WireServer, held: threading.Event
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    with browser.new_context() as context:
+        page = context.new_page()
+        with serving(person, "--port", port) as first:
+            page.goto(f"{first.url}/#token={first.tokens['admin']}")
+            send(page, "/song-writer the moon")
+            expect(last(page)).to_contain_text("Loading song-writer…")
+            first.process.kill()
+            first.process.wait()
+        held.set()
+        with serving(person, "--port", port):
+            expect(last(page)).to_contain_text("This turn was not finished")
+            expect(page.get_by_text("Connected", exact=True)).to_be_visible()
+            send(page, "/song-writer the sun")
+            expect(last(page)).to_contain_text(HELLO.text)
+            expect(page.get_by_role("article")).to_have_count(2)

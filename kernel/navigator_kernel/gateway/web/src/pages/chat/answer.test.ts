@@ -46,9 +46,10 @@ describe('an answer', () => {
   })
 
   it('is parted from the diff within a question', () => {
-    expect(splitDiff('let it change a:\n--- a/a\n+++ b/a\n@@ -1 +1 @@')).toEqual({
+    expect(splitDiff('let it change a:\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n. Go on?')).toEqual({
       head: 'let it change a:',
-      diff: '--- a/a\n+++ b/a\n@@ -1 +1 @@',
+      diff: '--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y',
+      tail: 'Go on?',
     })
     expect(splitDiff('a list:\n--- x').diff).toBe('')
   })

@@ -94,12 +94,15 @@ function quoted(value: string): string {
   return value.includes('"') && !value.includes("'") ? `'${value}'` : `"${value.replace(/"/g, '\\"')}"`
 }
 
-/** What is asked, and the unified diff within it where there is one. */
-export function splitDiff(text: string): { head: string; diff: string } {
+/** What is asked, the unified diff within it where there is one, and what follows that. No line is lost. */
+export function splitDiff(text: string): { head: string; diff: string; tail: string } {
   const lines = text.split('\n')
   const at = lines.findIndex((line, index) => line.startsWith('--- ') && (lines[index + 1] ?? '').startsWith('+++ '))
-  if (at < 0) return { head: text, diff: '' }
-  return { head: lines.slice(0, at).join('\n'), diff: lines.slice(at).join('\n') }
+  if (at < 0) return { head: text, diff: '', tail: '' }
+  const after = lines.findIndex((line, index) => index > at && !/^[ +\-@\\]/.test(line))
+  const end = after < 0 ? lines.length : after
+  const joined = (from: number, to: number) => lines.slice(from, to).join('\n')
+  return { head: joined(0, at), diff: joined(at, end), tail: joined(end, lines.length).replace(/^\. */, '') }
 }
 
 /** Seconds from one time to another, both in ISO 8601. */
