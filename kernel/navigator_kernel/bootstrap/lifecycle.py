@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ from navigator_kernel.skills.install.deps import InstallDeps, SearchSpace
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
     from navigator_kernel.bootstrap.scanners import Scanners
+    from navigator_kernel.ports import Catalogue
+    from navigator_kernel.routing.meaning import SemanticRanker
+    from navigator_kernel.skills.install.deps import Seek
     from navigator_kernel.values.resource import Level
 
 FOUND = 24  # skills that a search asks the router for
@@ -55,7 +59,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
         cache=_cache,
         private=lambda: load_settings(root).private,
         reserved=shipped_digests,
-        seek=partial(_sought, root),
+        seek=partial(_sought, partial(_found, root)),
         consents=lambda: open_consents(open_audit(root)),
         audit=lambda: open_audit(root),
         seen=private_writer(user_state()),
@@ -103,10 +107,15 @@ def _cache() -> RepoCache:
     return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
 
 
-def _sought(root: Path, query: str) -> SearchSpace | None:
+def seek_in(catalogue: Catalogue, meaning: SemanticRanker) -> Seek:
+    """What finds skills with parts that are open already."""
+    return partial(_sought, partial(_space, catalogue, meaning))
+
+
+def _sought(find: Callable[[str], SearchSpace], query: str) -> SearchSpace | None:
     """The names that the router finds, or None if it cannot be used."""
     try:
-        return _found(root, query)
+        return find(query)
     except KernelError as error:
         import logging
 
@@ -115,19 +124,24 @@ def _sought(root: Path, query: str) -> SearchSpace | None:
 
 
 def _found(root: Path, query: str) -> SearchSpace:
+    from navigator_kernel.bootstrap.parts import open_router
+
+    parts = open_router(root, load_settings(root))
+    return _space(parts.catalogue, parts.meaning, query)
+
+
+def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:
     """By the words of the router's index, those of a Chinese query also in English; where they find nothing, by
     meaning."""
-    from navigator_kernel.bootstrap.parts import open_router
     from navigator_kernel.skills.catalog.aliases import other_words
     from navigator_kernel.text import language_of
 
-    parts = open_router(root, load_settings(root))
-    with parts.catalogue.once():
-        skills = parts.catalogue.list_resources(enabled_only=False)
+    with catalogue.once():
+        skills = catalogue.list_resources(enabled_only=False)
     chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)
     more = other_words([query]) if language_of(query) == "zh" else []
-    found = parts.meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
+    found = meaning.by_words(chosen, " ".join([query, *more]), FOUND).candidates
     if not found:
-        found = tuple(one for one in parts.meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
+        found = tuple(one for one in meaning.retrieve(chosen, query, FOUND).candidates if one.confidence >= SURE)
     sure = frozenset(one.name for one in found if one.confidence >= SURE)
     return SearchSpace([one for one in skills if one.type == "skill"], [one.name for one in found], sure)

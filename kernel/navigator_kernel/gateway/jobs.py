@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.ports import Clock, Ids
+    from navigator_kernel.skills.install.deps import Seek
 
 KEPT = 100  # jobs that have ended and can still be asked for
 
@@ -87,10 +88,16 @@ class Jobs:
 
 
 def perform(
-    root: Path, operation: str, params: Mapping[str, Any], progress: Callable[[int, int], object] | None = None
+    root: Path,
+    operation: str,
+    params: Mapping[str, Any],
+    progress: Callable[[int, int], object] | None = None,
+    seek: Seek | None = None,
 ) -> Mapping[str, Any]:
-    """The answer of a skill command. It blocks."""
+    """The answer of a skill command. It blocks. `seek` finds skills for a search, where a router is open already."""
     lifecycle = open_lifecycle(root)
+    if seek is not None:
+        lifecycle.doors = lifecycle.doors._replace(seek=seek)
     if progress is not None:
         lifecycle.doors = lifecycle.doors._replace(progress=progress)
     return lifecycle.perform(operation, params)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
+from navigator_kernel.bootstrap.lifecycle import seek_in
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
 from navigator_kernel.gateway.jobs import Job, perform
@@ -135,7 +136,9 @@ async def list_skills(gateway: Gateway, call: Call) -> Skills:
     """With `q` the router ranks them."""
     if call.query.q:
         params = {"query": call.query.q, "limit": call.query.limit}
-        found = await asyncio.to_thread(perform, gateway.root, "search", params)
+        shared = gateway.workers.shared
+        seek = seek_in(shared.catalogue, shared.meaning)
+        found = await asyncio.to_thread(perform, gateway.root, "search", params, seek=seek)
         return Skills(skills=list(found["skills"]), next="")
     held = await _all_skills(gateway, again=not call.query.cursor)
     page, following = page_of(held, call.query, _place, rising=True)

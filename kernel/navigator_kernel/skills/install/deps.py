@@ -30,6 +30,9 @@ class SearchSpace(NamedTuple):
     sure: Collection[str]
 
 
+Seek: TypeAlias = Callable[[str], "SearchSpace | None"]  # what the router finds for a query
+
+
 class InstallDeps(NamedTuple):
     """What a change of the installed skills may reach.
 
@@ -50,7 +53,7 @@ class InstallDeps(NamedTuple):
     cache: Callable[[], RepoCache | None] = lambda: None
     private: Callable[[], frozenset[str]] = frozenset
     reserved: Callable[[], Iterable[str]] = tuple
-    seek: Callable[[str], SearchSpace | None] = lambda _query: None
+    seek: Seek = lambda _query: None
     consents: Callable[[], Consents | None] = lambda: None
     audit: Callable[[], Audit] = NullAudit
     seen: Writer | None = None
