@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from gateway.served import Person, Served
 from gateway.web.asking import NOTES, accept_over_http, ask_to_edit
-from gateway.web.conftest import Opener
+from gateway.web.conftest import LIMIT, Opener
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import says
 
@@ -32,9 +33,10 @@ def test_a_change_is_shown_as_a_diff_and_done_after_a_yes(
     expect(held.get_by_label("Order 1")).to_contain_text('target: "skill:song-writer"')
     held.get_by_role("button", name="Accept once").click()
     expect(held.get_by_role("status")).to_contain_text("You accepted it once.")
-    assert (person.here.root / "notes.txt").read_text() == NOTES.replace("two", "2")
     held.get_by_role("link", name="Open the run").click()
     expect(page.locator("[data-event=ApprovalResolved]")).to_be_visible()
+    expect(page.locator("[data-event=RunCompleted]")).to_be_visible(timeout=LIMIT)
+    assert (person.here.root / "notes.txt").read_text() == NOTES.replace("two", "2")
 
 
 def test_an_answer_given_elsewhere_is_said(
@@ -62,21 +64,25 @@ def test_what_the_terminal_asks_appears_and_goes_when_the_terminal_answers(
     says(model, Said(calls=[("edit", edit)]), HELLO)
     assert person.json("ask", "--session", "terminal", "/song-writer change notes.txt")["exit_code"] == 9
     held = page.locator('[data-approval^="terminal:"]')
-    expect(held.get_by_label("The change of the file")).to_contain_text("-one\n+1")
+    expect(held.get_by_label("The change of the file")).to_contain_text("-one\n+1", timeout=LIMIT)
     person.json("ask", "--session", "terminal", "no")
-    expect(held.get_by_role("status")).to_contain_text("answered elsewhere")
+    expect(held.get_by_role("status")).to_contain_text("answered elsewhere", timeout=LIMIT)
     assert (person.here.root / "notes.txt").read_text() == NOTES
 
 
 def test_a_reason_to_decline_reaches_the_model(
     open_page: Opener, served: Served, person: Person, model: WireServer
 ) -> None:
-    held = card(open_page("/inbox"), ask_to_edit(served, person, model, "reason"))
+    approval = ask_to_edit(served, person, model, "reason")
+    page = open_page("/inbox")
+    held = card(page, approval)
     held.get_by_role("button", name="Decline…").click()
     held.get_by_label(re.compile("Why not")).fill("write it to poem.txt")
     held.get_by_role("button", name="Decline", exact=True).click()
     expect(held.get_by_role("status")).to_contain_text("You declined it.")
     expect(held.get_by_role("link", name="Open the session")).to_have_attribute("href", "#/chat/reason")
+    held.get_by_role("link", name="Open the run").click()
+    expect(page.locator("[data-event=RunCompleted]")).to_be_visible(timeout=LIMIT)
     assert "write it to poem.txt" in str(model.requests[-1].body)
     assert (person.here.root / "notes.txt").read_text() == NOTES
 
@@ -129,6 +135,24 @@ def test_what_hides_in_a_change_is_written_out(
     assert held.locator("img").count() == 0
     held.get_by_role("button", name="Cancel the run").click()
     expect(held.get_by_role("link", name="Open the run")).to_be_visible()
+
+
+def test_an_approval_that_has_expired_cannot_be_given(
+    open_page: Opener, served: Served, person: Person, model: WireServer
+) -> None:
+    approval = ask_to_edit(served, person, model, "late")
+    page = open_page("/usage")
+    page.clock.set_fixed_time(datetime.now(UTC) + timedelta(days=2))
+    page.get_by_role("link", name="Inbox").click()
+    expect(card(page, approval).get_by_role("status")).to_contain_text("This has expired.")
+    expect(card(page, approval).get_by_role("button", name="Accept once")).to_have_count(0)
+
+
+def test_a_token_that_may_only_read_sees_why_there_is_nothing(open_page: Opener) -> None:
+    page = open_page("/inbox", role="read")
+    expect(page.get_by_role("heading", name="This token may not see approvals")).to_be_visible()
+    page.get_by_role("link", name="Runs").click()
+    expect(page.get_by_role("alert")).to_contain_text("this needs a token with the role chat")
 
 
 def test_the_inbox_is_chinese_and_says_when_it_is_empty(open_page: Opener, served: Served) -> None:

@@ -25,6 +25,8 @@ export const useInbox = defineStore('inbox', () => {
   const waiting = ref<Waiting[]>([])
   const error = ref<unknown>(null)
   const isRead = ref(false)
+  /** Whether the token's role may not see approvals. */
+  const isDenied = ref(false)
   const turns = useTurns()
   const count = computed(() => waiting.value.length)
 
@@ -32,8 +34,10 @@ export const useInbox = defineStore('inbox', () => {
     try {
       waiting.value = (await api.get<{ approvals: Waiting[] }>('/api/approvals')).approvals
       error.value = null
+      isDenied.value = false
     } catch (found) {
-      if (found instanceof ApiError && found.status === 403) waiting.value = []
+      isDenied.value = found instanceof ApiError && found.status === 403
+      if (isDenied.value) waiting.value = []
       else error.value = found
     }
     isRead.value = true
@@ -61,5 +65,5 @@ export const useInbox = defineStore('inbox', () => {
     watch(() => turns.resets, () => void read())
   }
 
-  return { waiting, count, error, isRead, read, answer, follow }
+  return { waiting, count, error, isRead, isDenied, read, answer, follow }
 })
