@@ -39,7 +39,7 @@ def test_words_of_a_person_and_of_a_model_stay_text(served: Served, model: WireS
     page = open_page()
     for at, text in enumerate(TEXTS):
         model.requests.clear()
-        says(model, Said(text=f"{text}\n\nanswer-{at}."))
+        says(model, Said(text=f"answer-{at}.\n\n{text}"))
         said = text[:2_000].replace("\u0000", "")
         served.chat(f"/song-writer say-{at} {said}", f"hostile-{at}")
         page.evaluate("(at) => { window.location.hash = at }", f"/chat/hostile-{at}")
