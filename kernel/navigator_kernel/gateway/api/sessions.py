@@ -18,6 +18,7 @@ from navigator_kernel.gateway.pages import Page, page_of
 from navigator_kernel.stages.resume import expiry_of
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.request import Session
+from navigator_kernel.values.workflow import PLAN, outline
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -179,7 +180,8 @@ def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:
         id=waits.id,
         session=name,
         subject=waits.subject,
-        question=_question(gateway, waits.id, held.packets[0].context.run if held.packets else ""),
+        question=_question(gateway, waits.id, held.packets[0].context.run if held.packets else "")
+        or _asked_by_workflow(gateway, held.workflow, waits.subject),
         asked=held.asked_at,
         expires=expiry_of(held.asked_at),
         packets=[msgspec.to_builtins(gateway.kernel.redact(packet.to_dict()), enc_hook=str) for packet in held.packets],
@@ -194,6 +196,22 @@ def _question(gateway: Gateway, approval: str, run: str) -> str:
         return ""
     asked = (body for body in reversed(bodies) if isinstance(body, ApprovalRequested) and body.id == approval)
     return next((body.detail for body in asked), "")
+
+
+def _asked_by_workflow(gateway: Gateway, token: str, subject: str) -> str:
+    """What a run of a workflow asks about `subject`: its plan, or the words of the step that waits for it."""
+    try:
+        run = gateway.kernel.journal.load(token) if token else None
+    except KernelError:
+        run = None
+    if run is None:
+        return ""
+    if subject == PLAN:
+        text = "\n".join(outline(run.plan, "en"))
+    else:
+        reports = [record.report for record in reversed(run.records) if record.report is not None]
+        text = next((report.summary for report in reports if report.subject == subject), "")
+    return str(gateway.kernel.redact(text))
 
 
 def _gone(name: str) -> NotFound:
