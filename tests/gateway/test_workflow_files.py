@@ -156,4 +156,5 @@ def test_a_workflow_that_was_written_is_still_asked_for(served: Served) -> None:
         waiting = [one for one in client.get("/api/approvals").json()["approvals"] if one["session"] == "asked"]
         run = client.get(f"/api/workflow-runs/{begun['run']}").json()
     assert "ApprovalRequested" in kinds and len(waiting) == 1
+    assert "shout-loud" in waiting[0]["question"] and "hello" in waiting[0]["question"]
     assert run["state"] == "waiting"

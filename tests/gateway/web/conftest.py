@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from gateway.served import Served
 from gateway.web.node import copy_sources
@@ -60,6 +60,7 @@ def web_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "install the package chromium"
+    expect.set_options(timeout=LIMIT)  # the machine may be busy
     with sync_playwright() as held:
         browser = held.chromium.launch(executable_path=program, args=list(ARGUMENTS))
         yield browser

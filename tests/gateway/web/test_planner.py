@@ -16,6 +16,7 @@ from cli.support import SOURCE
 from gateway.served import Person, Served, serving
 from gateway.web.conftest import Opener, Watched
 from models.wire_server import Said, WireServer
+from skill_repositories import skill_text
 
 pytestmark = [pytest.mark.ci, pytest.mark.requirement("TOL-13")]
 
@@ -222,17 +223,18 @@ def test_notes_are_written_found_by_what_they_mean_read_as_markdown_and_linked(
 
 
 def test_a_note_that_a_turn_writes_comes_into_the_open_list(
-    open_page: Opener, served: Served, model: WireServer
+    open_page: Opener, served: Served, person: Person, model: WireServer
 ) -> None:
+    keeper = skill_text("note-keeper", "keeps notes. Use when the user asks for a note.", "tools: note_create\n")
+    person.here.write({".claude/skills/note-keeper/SKILL.md": keeper})
     page = open_page("/planner?tab=notes")
     expect(page.get_by_role("button", name="New note")).to_be_visible()
-    says(
-        model,
-        "note_manager",
-        Said(calls=[("note_create", '{"title": "From the chat", "content": "x"}')]),
-        Said(text="ok"),
-    )
-    served.chat("/note_manager write a note", "notes")
+    call = ("note_create", '{"title": "From the chat", "content": "x"}')
+    says(model, "note-keeper", Said(calls=[call]), Said(text="ok"))
+    served.chat("/note-keeper write a note", "notes")
+    with served.client() as client:
+        waits = next(one for one in client.get("/api/approvals").json()["approvals"] if one["session"] == "notes")
+        client.post(f"/api/approvals/{waits['id']}", json={"answer": "yes"})
     expect(page.get_by_role("list", name="Notes")).to_contain_text("From the chat")
 
 
@@ -246,7 +248,7 @@ def test_hostile_titles_and_texts_are_text(open_page: Opener, served: Served) ->
         page.get_by_role("tab", name=tab).click()
         panel = page.get_by_role("tabpanel", name=tab)
         for text in HOSTILE[:3]:
-            expect(panel.get_by_text(text, exact=True).first).to_be_visible()
+            expect(panel.get_by_role("listitem").filter(has_text=text).first).to_be_visible()
         if at == 1:
             panel.get_by_role("button", name=HOSTILE[0]).first.click()
             expect(page.get_by_role("article")).to_contain_text(HOSTILE[0])

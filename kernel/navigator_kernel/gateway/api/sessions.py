@@ -19,6 +19,7 @@ from navigator_kernel.stages.resume import expiry_of
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.packet import yaml_of
 from navigator_kernel.values.request import Session
+from navigator_kernel.values.workflow import PLAN, outline
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -192,7 +193,8 @@ def _approval(gateway: Gateway, session: Session, name: str) -> WaitingApproval:
         subject=waits.subject,
         question=next(
             (body.detail for body in asked if isinstance(body, ApprovalRequested) and body.id == waits.id), ""
-        ),
+        )
+        or _asked_by_workflow(gateway, held.workflow, waits.subject),
         asked=held.asked_at,
         expires=expiry_of(held.asked_at),
         packets=packets,
@@ -213,6 +215,22 @@ def _bodies(gateway: Gateway, run: str) -> list[Any]:
 
 def _redacted(gateway: Gateway, value: Mapping[str, Any]) -> dict[str, Any]:
     return dict(msgspec.to_builtins(gateway.kernel.redact(dict(value)), enc_hook=str))
+
+
+def _asked_by_workflow(gateway: Gateway, token: str, subject: str) -> str:
+    """What a run of a workflow asks about `subject`: its plan, or the words of the step that waits for it."""
+    try:
+        run = gateway.kernel.journal.load(token) if token else None
+    except KernelError:
+        run = None
+    if run is None:
+        return ""
+    if subject == PLAN:
+        text = "\n".join(outline(run.plan, "en"))
+    else:
+        reports = [record.report for record in reversed(run.records) if record.report is not None]
+        text = next((report.summary for report in reports if report.subject == subject), "")
+    return str(gateway.kernel.redact(text))
 
 
 def _gone(name: str) -> NotFound:

@@ -19,6 +19,8 @@ export interface Waiting {
   facts?: Record<string, unknown>
 }
 
+const LATER = 500 // milliseconds
+
 export type ApprovalAnswer = 'yes' | 'session' | 'no' | 'cancel'
 
 export const useInbox = defineStore('inbox', () => {
@@ -30,12 +32,18 @@ export const useInbox = defineStore('inbox', () => {
   const turns = useTurns()
   const count = computed(() => waiting.value.length)
 
+  let asked = 0
+
   async function read(): Promise<void> {
+    const mine = ++asked
     try {
-      waiting.value = (await api.get<{ approvals: Waiting[] }>('/api/approvals')).approvals
+      const held = (await api.get<{ approvals: Waiting[] }>('/api/approvals')).approvals
+      if (mine !== asked) return
+      waiting.value = held
       error.value = null
       isDenied.value = false
     } catch (found) {
+      if (mine !== asked) return
       isDenied.value = found instanceof ApiError && found.status === 403
       if (isDenied.value) waiting.value = []
       else error.value = found
@@ -53,6 +61,14 @@ export const useInbox = defineStore('inbox', () => {
   }
 
   let isFollowing = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  /** Now and once more: a turn keeps what it waits for only behind its last event. */
+  function readTwice(): void {
+    void read()
+    clearTimeout(timer)
+    timer = setTimeout(() => void read(), LATER)
+  }
 
   /** Keeps the list up to date from now on. */
   function follow(): void {
@@ -60,7 +76,7 @@ export const useInbox = defineStore('inbox', () => {
     if (isFollowing) return
     isFollowing = true
     turns.listen((event) => {
-      if (['ApprovalRequested', 'ApprovalResolved', 'RunCompleted', 'RunError', 'RunCancelled'].includes(event.type)) void read()
+      if (['ApprovalRequested', 'ApprovalResolved', 'RunCompleted', 'RunError', 'RunCancelled'].includes(event.type)) readTwice()
     })
     watch(() => turns.resets, () => void read())
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lineAt, secondsOf, stepsOf, type Run, type Try } from './flows'
+import { lineAt, secondsOf, sessionOf, stepsOf, type Run, type Try } from './flows'
 import { renamed, template } from './template'
 
 function attempt(step: number, state: string, ended = '2026-11-26T04:00:02.500Z'): Try {
@@ -40,4 +40,10 @@ test('a template takes the name that is typed, until the head has another one', 
   const text = template('one', { description: 'd', step: 's' })
   expect(renamed(text, 'one', 'two')).toBe(template('two', { description: 'd', step: 's' }))
   expect(renamed(text, 'other', 'two')).toBe(text)
+})
+
+test('the conversation of a run has a name that the kernel takes', () => {
+  expect(sessionOf('greet_all', 36 ** 7)).toBe('wf-greet_all-10000000')
+  expect(sessionOf('统计词条', 36 ** 7)).toBe('wf-10000000')
+  expect(sessionOf('a'.repeat(80), 36 ** 7)).toMatch(/^[\w-]{1,64}$/)
 })

@@ -90,9 +90,14 @@ export function readRun(token: string): Promise<Run> {
   return api.get(`/api/workflow-runs/${part(token)}`)
 }
 
+/** The name of a conversation: letters, digits, `_` and `-` of ASCII, at most 64. */
+export function sessionOf(name: string, now: number): string {
+  return ['wf', name.replace(/[^\w-]/g, '').slice(0, 40), now.toString(36)].filter(Boolean).join('-')
+}
+
 /** A conversation of its own for each run. */
 export function start(name: string, words: string): Promise<{ run: string; session: string }> {
-  const session = `wf-${Array.from(name).slice(0, 40).join('')}-${Date.now().toString(36)}`
+  const session = sessionOf(name, Date.now())
   return api.post(`/api/workflows/${encodeURIComponent(name)}/runs`, { session, arguments: words })
 }
 
