@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 GROWS = frozenset({"accepts", "always", "words"})  # what an input takes, fields that an answer always has, known words
 SHRINKS = frozenset({"required", "is"})  # what an input must have, types that an answer may be of
+ANYTHING = "anything"
 
 Version = tuple[int, int, int]
 
@@ -22,8 +23,9 @@ class Break(NamedTuple):
 
     def __str__(self) -> str:
         return (
-            f"{self.section} `{self.name}`: {self.what}. Who uses it breaks: keep it, or write a file in docs/changes/ with a "
-            f"line that begins with 'Breaking:' and has `{self.name}` in it; the next release needs a new major version"
+            f"{self.section} `{self.name}`: {self.what}. Programs that use it break. Keep it, or write a file in "
+            f"docs/changes/ with a line that begins with 'Breaking:' and names `{self.name}`; the next release then "
+            "needs a new major version (before 1.0.0 a new minor version)"
         )
 
 
@@ -86,6 +88,8 @@ def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[str]:
 
 def _changed_set(old: list[Any], new: list[Any], path: tuple[str, ...]) -> Iterator[str]:
     name = path[-1]
+    if ANYTHING in (new if name in GROWS else old):
+        return
     if name in GROWS:
         yield from (f"{' '.join(path)} has lost {one}" for one in old if one not in new)
     elif name in SHRINKS:

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from compatibility import ANYTHING
+
 REFERENCE = "#/components/schemas/"
 METHODS = ("get", "post", "put", "patch", "delete")
 
@@ -35,7 +37,7 @@ def operations() -> dict[str, dict[str, Any]]:
 def shape(schema: Mapping[str, Any], *, answer: bool) -> dict[str, Any]:
     """A schema without its words. What is sent may ask less later and take more; an answer may hold more."""
     kinds, words = sorted(_kinds(schema)), sorted(_words(schema))
-    found: dict[str, Any] = {("is" if answer else "accepts"): kinds or ["anything"]}
+    found: dict[str, Any] = {("is" if answer else "accepts"): kinds or [ANYTHING]}
     if words:
         found["words"] = words
     if "properties" in schema:

@@ -4,7 +4,7 @@
 what would break; with `--write` it writes the snapshot, which a release does.
 
 The description is made of maps, lists and words. A name that goes away from a map breaks somebody's program, one that
-comes does not. Lists are sets: those under a name of `compatibility.GROWS` may only grow, those of `SHRINKS` only shrink.
+comes does not. Lists are sets: those under a name of `compatibility.GROWS` may grow, those of `SHRINKS` may shrink.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from typing import Any
 
 import click
 from compatibility import breaks, excused
+from http_surface import operations, shape
 
 TOP = Path(__file__).resolve().parent.parent
 SNAPSHOT = TOP / "docs" / "reference" / "public.json"
+OUTPUTS = TOP / "docs" / "reference" / "outputs.json"
 GUIDE = TOP / "docs" / "guides" / "use-as-a-library.md"
 CHANGES = TOP / "docs" / "changes"
 
@@ -58,8 +60,6 @@ def as_text(held: Mapping[str, Any]) -> str:
 
 def surface() -> dict[str, Any]:
     """Section → name → what is promised of it."""
-    from http_surface import operations
-
     return {
         "command": dict(commands()),
         "error": errors(),
@@ -67,6 +67,7 @@ def surface() -> dict[str, Any]:
         "file format": formats(),
         "hook": dict(hooks()),
         "library": dict(library()),
+        "output": outputs(),
         "setting": settings(),
         **operations(),
     }
@@ -141,6 +142,11 @@ def library() -> Iterator[tuple[str, Any]]:
     yield "hookimpl", {"from": "navigator_kernel.hookspecs"}
 
 
+def outputs() -> dict[str, Any]:
+    """What every command prints with `--json`."""
+    return {command: shape(schema, answer=True) for command, schema in json.loads(OUTPUTS.read_text("utf-8")).items()}
+
+
 def settings() -> dict[str, Any]:
     """Every setting with the words that it takes."""
     from navigator_kernel.config.settings import SCALARS, TABLES
@@ -199,15 +205,10 @@ def _member(owner: type, name: str) -> Any:
         return _signature(held)
     if isinstance(held, property):
         return {"is": [str(held.fget.__annotations__["return"])]}
-    known = [str(_annotations(kind)[name]) for kind in owner.__mro__ if name in _annotations(kind)]
-    if not known and name not in vars(owner)["__init__"].__code__.co_names:
+    known = [inspect.get_annotations(kind).get(name) for kind in owner.__mro__]
+    if not any(known) and name not in vars(owner)["__init__"].__code__.co_names:
         raise AttributeError(f"the guide lists {owner.__name__}.{name}, which is not there")
-    return {"is": known[:1]}
-
-
-def _annotations(kind: type) -> Mapping[str, Any]:
-    held: Mapping[str, Any] = kind.__dict__.get("__annotations__", {})
-    return held
+    return {"is": [str(found) for found in known if found is not None][:1]}
 
 
 def _signature(held: Any) -> dict[str, Any]:
