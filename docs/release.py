@@ -85,7 +85,8 @@ def release(version: str, folder: Path, *, dry: bool) -> None:
 
 
 def check_tree(version: str) -> None:
-    """Stops where something is not committed, or the version is tagged already."""
+    """Stops where the version is none or tagged already, or something is not committed."""
+    version_of(version)
     if run("git", "status", "--porcelain", cwd=TOP).strip():
         raise Stop("the tree has changes that are not committed: commit them first")
     if run("git", "tag", "--list", f"v{version}", cwd=TOP).strip():

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -45,14 +45,23 @@ class Repository:
         return self.git("rev-parse", "HEAD"), self.git("tag"), self.git("status", "--porcelain", "--ignored")
 
 
+@pytest.fixture(scope="module")
+def cloned(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    return Repository(tmp_path_factory.mktemp("release") / "clone")
+
+
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    return Repository(tmp_path / "clone")
+def repository(cloned: Repository) -> Iterator[Repository]:
+    """The clone, which is afterwards as it was."""
+    head = cloned.git("rev-parse", "HEAD").strip()
+    yield cloned
+    cloned.git("reset", "--quiet", "--hard", head)
+    cloned.git("tag", "--delete", *cloned.git("tag", "--list", "v99.*").split())
 
 
 def promised(text: str) -> str:
     """A snapshot that promises an event which there is not."""
-    return text.replace('"event": {', GONE, 1)
+    return text.replace('\n"event": {', f"\n{GONE}", 1)
 
 
 def released(version: str) -> Callable[[str], str]:
