@@ -11,7 +11,7 @@ WEB := kernel/navigator_kernel/gateway/web
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format page docs requirements lock wheel ci clean test-local-llm
+.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format page docs requirements lock wheel release ci clean test-local-llm
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,10 @@ lock: $(STAMP)  ## Update the lock file after a change to pyproject.toml (UPGRAD
 wheel: $(STAMP)  ## Build the source archive and the wheel into dist/
 	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
 	@ls dist/*.whl
+
+release: $(STAMP)  ## Make a release (VERSION=1.4.0, DRY=1 leaves nothing)
+	@test -n "$(VERSION)" || { echo "say which: make release VERSION=1.4.0" >&2; exit 1; }
+	@$(BIN)/python docs/release.py $(VERSION) $(if $(DRY),--dry)
 
 ci:  ## Run what the continuous integration runs
 	@bash .ci/run

@@ -152,6 +152,31 @@ def endpoint_rows() -> Iterator[str]:
         yield f"| `{held.method}` | `{path}` | {held.role or 'no token'} | {held.summary} | {codes} |"
 
 
+def event_rows() -> Iterator[str]:
+    """Every event with its fields and what it says, without the ids of requirements."""
+    import re
+
+    from navigator_kernel.events import BODIES
+
+    yield "| event | fields | meaning |"
+    yield "|---|---|---|"
+    for name, kind in BODIES.items():
+        fields = ", ".join(f"`{field}`" for field in kind.__struct_fields__)
+        meaning = re.sub(r" \([A-Z]+-\d+(, [A-Z]+-\d+)*\)", "", " ".join((kind.__doc__ or "").split()))
+        yield f"| `{name}` | {fields} | {meaning} |"
+
+
+def format_rows() -> Iterator[str]:
+    """Every file that other programs may read, with its version and keys."""
+    from public_surface import formats
+
+    yield "| file | version | keys |"
+    yield "|---|---|---|"
+    for name, held in formats().items():
+        keys = ", ".join(f"`{key}`" for key in held.get("accepts", held.get("fields", ())))
+        yield f"| `{name}` | {held.get('version', '')} | {keys} |"
+
+
 def state_rows() -> Iterator[str]:
     """The five states with their marks and exit codes."""
     from navigator_kernel.language.rendering import ASCII, EMOJI

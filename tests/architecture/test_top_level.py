@@ -7,7 +7,7 @@ from architecture.source import tracked
 ALLOWED = {
     "pyproject.toml", "README.md", "README.zh-CN.md", "CLAUDE.md", "Makefile", "CHANGELOG.md", "LICENSE", "NOTICE",
     "kernel", "agents", "bin", "mybox", "docs", ".claude", "tests",
-    ".gitignore", ".ci", "requirements.lock",
+    ".gitignore", ".ci", ".github", ".pre-commit-config.yaml", "requirements.lock",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pytest
 
+from cli.output_schemas import differences, schemas
 from cli.prepared import (
     Before,
     broken,
@@ -291,8 +292,14 @@ def test_every_command_says_in_a_sentence_what_it_is_for() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_success_is_one_document(here: Place, name: str) -> None:
-    assert "error" not in took(here, name, CASES[name])
+def test_a_success_is_one_document_as_its_schema_says(here: Place, name: str) -> None:
+    document = took(here, name, CASES[name])
+    assert "error" not in document
+    assert differences(name, document) == []
+
+
+def test_every_schema_is_of_a_command() -> None:
+    assert sorted(schemas()) == sorted(name for name, _ in leaves())
 
 
 @pytest.mark.parametrize(("name", "case"), FAILING, ids=[f"{n}-{' '.join(c.words)}-{c.code}" for n, c in FAILING])
