@@ -9,7 +9,7 @@ const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.m
 export default defineConfig({
   base: './',
   plugins: [vue()],
-  resolve: { alias: { '@': source('.'), entities: source('core/entities.ts') } },
+  resolve: { alias: { '@': source('.'), entities: source('core/entities.ts'), 'punycode.js': source('core/hostnames.ts') } },
   define: { __VUE_OPTIONS_API__: 'false', __VUE_PROD_DEVTOOLS__: 'false', __VUE_I18N_LEGACY_API__: 'false' },
   build: {
     outDir: '../page',
