@@ -287,6 +287,7 @@ def test_a_killed_server_leaves_nothing_lost_or_doubled(
         held.set()
         with serving(person, "--port", port):
             expect(last(page)).to_contain_text("This turn was not finished")
+            expect(page.get_by_text("Loading song-writer…")).to_have_count(0)
             expect(page.get_by_text("Connected", exact=True)).to_be_visible()
             send(page, "/song-writer the sun")
             expect(last(page)).to_contain_text(HELLO.text)

@@ -51,6 +51,7 @@ def test_skills_and_files_are_completed_from_the_keyboard(open_page: Opener, mod
     box.press("Escape")
     expect(page.get_by_role("listbox")).to_have_count(0)
     box.press_sequentially("t")
+    expect(page.get_by_role("option", name="notes.txt")).to_be_visible()
     box.press("Tab")
     expect(box).to_have_value("/song-writer about @notes.txt ")
 
