@@ -10,7 +10,7 @@ import statistics
 import pytest
 from playwright.sync_api import sync_playwright
 
-from gateway.conftest import model_server, person, served  # noqa: F401  # fixtures
+from gateway.conftest import model_server, person, served  # noqa: F401 - pytest finds them by their names
 from gateway.served import Served
 from gateway.web.conftest import ARGUMENTS
 
@@ -20,7 +20,7 @@ ROUNDS = 10
 BLANK = "/healthz"  # the smallest answer of the same server
 
 
-def test_seconds_until_the_page_takes_input(served: Served) -> None:  # noqa: F811
+def test_seconds_until_the_page_takes_input(served: Served) -> None:  # noqa: F811 - the fixture of that name
     program = shutil.which("chromium")
     found: dict[str, list[float]] = {"page": [], "blank": []}
     with sync_playwright() as held, held.chromium.launch(executable_path=program, args=list(ARGUMENTS)) as browser:

@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OF_WHY: Mapping[str, tuple[str, str]] = {
+    "ask.needs": (
+        "{name} (needs the MCP server {servers}, which is not set up)",
+        "{name}（需要尚未设置的 MCP 服务器 {servers}）",
+    ),
+    "reason.no_server": (
+        "the nearest skill needs an MCP server that is not set up; confidence {confidence}",
+        "最接近的技能需要尚未设置的 MCP 服务器；置信度 {confidence}",
+    ),
     "why.asked": ("it was asked first: {question}", "先提出了问题：{question}"),
     "why.another": ("{skill} was chosen instead by {tier}", "{tier} 选择了 {skill}"),
     "why.unsure": ("none was sure enough for {tier}", "没有一个技能让 {tier} 足够确定"),

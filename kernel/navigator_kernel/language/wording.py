@@ -57,7 +57,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "reason.nothing_known": ("no skill mentions any word of it", "没有技能与之相关"),
     "reason.unlikely": ("no skill matched clearly; best confidence {confidence}", "没有足够匹配的技能；最高置信度 {confidence}"),
     "reason.example": ("the message is an example of {name}", "消息与 {name} 的示例一致"),
-    "reason.no_server": ("the nearest skill needs an MCP server that is not set up; confidence {confidence}", "最接近的技能需要尚未设置的 MCP 服务器；置信度 {confidence}"),
     "reason.likely": ("these skills may fit; confidence {confidence}", "可能适合的技能；置信度 {confidence}"),
     "reason.unwanted": ("the message asks for nothing that a skill does", "消息不需要技能"),
     "reason.no_skill": ("you chose none of them", "你没有选择任何技能"),
@@ -94,7 +93,6 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     "ask.missing": ("{skill} needs: {what}", "{skill} 需要：{what}"),
     "ask.which": ("Which skill? {options}{more}  (n: none of them)", "使用哪个技能？{options}{more}（n：都不用）"),
     "ask.more": ("  and {count} more", "  另有 {count} 个"),
-    "ask.needs": ("{name} (needs the MCP server {servers}, which is not set up)", "{name}（需要尚未设置的 MCP 服务器 {servers}）"),
     "ask.use": ("Use {name}? (y or n)", "使用 {name} 吗？（y 或 n）"),
     "ask.one_instruction": (
         "one instruction a message, please; which one: {options}?",

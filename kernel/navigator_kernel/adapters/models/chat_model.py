@@ -54,7 +54,7 @@ def _import() -> None:
     try:
         with _IMPORTING:
             import httpx2  # noqa: F401 - as the next one, for what it imports
-            import pydantic_ai.direct  # noqa: F401
+            import pydantic_ai.direct  # noqa: F401 - as the one before
     except ImportError as error:
         raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
 
