@@ -55,6 +55,14 @@ def test_an_approval_is_listed_in_full_and_counts_once(served: Served, model: Wi
         assert client.get("/api/approvals").json()["approvals"] == []
 
 
+def test_what_a_turn_leaves_is_there_when_its_last_event_comes(served: Served, model: WireServer, task: int) -> None:
+    for number in range(10):
+        approval = asks(served, model, task, f"ends-{number}")
+        with served.client() as client:
+            assert approval in {one["id"] for one in client.get("/api/approvals").json()["approvals"]}
+            assert client.post(f"/api/sessions/ends-{number}/runs", json={"message": "no"}).status_code == 202
+
+
 def test_a_no_does_nothing(served: Served, model: WireServer, task: int) -> None:
     approval = asks(served, model, task, "no")
     with served.client("approve") as client, served.client() as admin:

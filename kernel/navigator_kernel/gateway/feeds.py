@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import NotFound
+from navigator_kernel.gateway.page_events import LAST
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
@@ -30,16 +31,24 @@ class Feed:
         self.events: list[Event] = []
         self.ended = False
         self.frames: dict[tuple[str, str], Frames] = {}
+        self._last: Event | None = None
         self._told, self._passed = told, 0
         self._loop = loop
         self._is_called = False
         self._waiting: set[asyncio.Future[None]] = set()
 
     def put(self, event: Event) -> None:
+        """The last event is kept back until `end`: who reads it finds the session as the turn left it."""
+        if isinstance(event.body, LAST):
+            self._last = event
+            return
         self.events.append(event)
         self._call()
 
     def end(self) -> None:
+        """The turn has ended, and what it leaves is written."""
+        if self._last is not None:
+            self.events.append(self._last)
         self.ended = True
         self._call()
 

@@ -1,6 +1,6 @@
 export default {
   en: {
-    text: 'What a run may only do after you agree. Approvals of the terminal, of editors and of MCP clients are here, too.',
+    text: 'Runs that wait for your approval, from the page, the terminal, editors and MCP clients.',
     keys: 'j and k move between the approvals.',
     waiting: '{count} approval waits | {count} approvals wait',
     empty: 'Nothing waits for you',

@@ -60,7 +60,7 @@ export default {
     levelMeanings: {
       error: '1 finding that keeps a skill from being installed | {count} findings that keep a skill from being installed',
       warning: '1 finding to look at | {count} findings to look at',
-      note: '1 finding that is usual | {count} findings that are usual',
+      note: '1 note about usual things | {count} notes about usual things',
     },
     trust: {
       title: 'Trust',

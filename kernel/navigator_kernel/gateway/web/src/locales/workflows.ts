@@ -22,7 +22,7 @@ export default {
     deleteText: 'The file is removed. Runs that it began stay, with their plan.',
     runTitle: 'Run {name}',
     arguments: 'Arguments',
-    argumentsText: 'They stand for $ARGUMENTS, $1, $2 … in the steps. You are asked before a step does what you have not agreed to.',
+    argumentsText: 'They stand for $ARGUMENTS, $1, $2 … in the steps. You are asked before a step does anything that you have not approved.',
     start: 'Start',
     progress: '{done} of {steps} steps done',
     notBegun: 'not begun',
