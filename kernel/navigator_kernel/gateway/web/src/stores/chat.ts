@@ -122,14 +122,7 @@ export const useChat = defineStore('chat', () => {
     try {
       const path = `/api/sessions/${encodeURIComponent(session)}/runs`
       const body = language ? { message, language } : { message }
-      const begin = () => api.post<{ run: string }>(path, body)
-      // The turn before is saved a moment after its last event
-      const { run } = await begin().catch(async (problem: unknown) => {
-        const isBusy = problem instanceof ApiError && problem.status === 409
-        if (!isBusy || turns.running.some((one) => one.session === session)) throw problem
-        await new Promise((resolve) => setTimeout(resolve, 700)) // milliseconds
-        return begin()
-      })
+      const { run } = await api.post<{ run: string }>(path, body)
       held.isRead = true
       sent.set(session, message)
       began(session, run, message)
@@ -157,7 +150,7 @@ export const useChat = defineStore('chat', () => {
         const { message, type } = event.payload.payload
         ui.tell(String(message ?? ''), type === 'error' || type === 'success' ? type : 'info')
       }
-      if (event.type === 'RunStarted' || event.type === 'ApprovalRequested' || ENDS.includes(event.type)) soon()
+      if (event.type === 'RunStarted' || ENDS.includes(event.type)) soon()
     })
     watch(
       () => turns.resets,
@@ -170,7 +163,7 @@ export const useChat = defineStore('chat', () => {
 
   function soon(): void {
     clearTimeout(timer)
-    timer = setTimeout(() => void readSessions(), 250) // milliseconds; the session is saved after the last event
+    timer = setTimeout(() => void readSessions(), 250) // milliseconds; several events come together
   }
 
   return { sessions, talks, next, isRead, error, drafts, sent, current, readSessions, remove, talk, readTalk, began, send, follow }

@@ -19,7 +19,8 @@ export interface Waiting {
   facts?: Record<string, unknown>
 }
 
-const LATER = 500 // milliseconds
+// A turn keeps what it waits for before its last event comes
+const CHANGES = ['ApprovalResolved', 'RunCompleted', 'RunError', 'RunCancelled']
 
 export type ApprovalAnswer = 'yes' | 'session' | 'no' | 'cancel'
 
@@ -61,14 +62,6 @@ export const useInbox = defineStore('inbox', () => {
   }
 
   let isFollowing = false
-  let timer: ReturnType<typeof setTimeout> | undefined
-
-  /** Now and once more: a turn keeps what it waits for only behind its last event. */
-  function readTwice(): void {
-    void read()
-    clearTimeout(timer)
-    timer = setTimeout(() => void read(), LATER)
-  }
 
   /** Keeps the list up to date from now on. */
   function follow(): void {
@@ -76,7 +69,7 @@ export const useInbox = defineStore('inbox', () => {
     if (isFollowing) return
     isFollowing = true
     turns.listen((event) => {
-      if (['ApprovalRequested', 'ApprovalResolved', 'RunCompleted', 'RunError', 'RunCancelled'].includes(event.type)) readTwice()
+      if (CHANGES.includes(event.type)) void read()
     })
     watch(() => turns.resets, () => void read())
   }
