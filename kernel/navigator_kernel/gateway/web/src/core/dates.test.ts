@@ -32,4 +32,6 @@ test('a distance is told in words', () => {
   const now = new Date('2026-11-26T12:00:00Z')
   expect(distance('2026-11-26T11:58:00Z', 'en', now)).toBe('2 minutes ago')
   expect(distance('2026-11-27T13:00:00Z', 'zh-CN', now)).toBe('明天')
+  expect(distance('2026-11-27T11:59:00Z', 'zh-CN', now)).toBe('23小时后')
+  expect(distance('', 'en', now)).toBe('')
 })

@@ -65,11 +65,12 @@ function firstDay(language: string): number {
   return held.getWeekInfo?.().firstDay ?? 1
 }
 
-/** How long ago or how far ahead, in words. */
+/** How long ago or how far ahead, in words and whole units; empty for a broken time. */
 export function distance(time: string, language: string, now: Date = new Date()): string {
   const gone = new Date(time).getTime() - now.getTime()
+  if (Number.isNaN(gone)) return ''
   const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
   const steps: [number, Intl.RelativeTimeFormatUnit][] = [[DAY, 'day'], [3_600_000, 'hour'], [60_000, 'minute']]
   const [size, unit] = steps.find(([length]) => Math.abs(gone) >= length) ?? [1_000, 'second']
-  return format.format(Math.round(gone / size), unit)
+  return format.format(Math.trunc(gone / size), unit)
 }
