@@ -76,7 +76,7 @@ async def read_workflow_run(gateway: Gateway, call: Call) -> dict[str, Any]:
 
 
 async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
-    """Begins a run of a stored workflow: it asks for an approval of its plan first."""
+    """Begins a run of a stored workflow. A step that needs an approval asks for it."""
     session = gateway.session_id(call.caller, call.body.session)
     text = f"#{call.path['name']} {call.body.arguments}".strip()
     run = gateway.runs.start(session, lambda turns: (Message(text=text, attended=False), turns.session(session)))
