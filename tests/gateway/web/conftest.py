@@ -56,6 +56,23 @@ def web_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_sources(tmp_path_factory.mktemp("page") / "web")
 
 
+FoundByAxe = Callable[[Page], list[str]]
+
+
+@pytest.fixture(scope="session")
+def found_by_axe(web_tools: Path) -> FoundByAxe:
+    """The rules of axe-core that a page breaks, with their elements. The debugger puts the program in: the policy of the
+    page lets no other script in."""
+    program = (web_tools / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+    def found(page: Page) -> list[str]:
+        page.evaluate(program)
+        violations = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        return [f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in violations]
+
+    return found
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")

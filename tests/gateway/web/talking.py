@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Locator, Page
 
-import navigator_kernel.gateway
 from cli.support import type_a
 from gateway.served import Person
 from person_state import accept
@@ -35,17 +32,3 @@ def send(page: Page, text: str) -> None:
 
 def last(page: Page) -> Locator:
     return page.get_by_role("article").last
-
-
-def found_by_axe(page: Page) -> list[str]:
-    """The rules that axe-core says are broken, with the elements. It is put in by the debugger: the policy of the page
-    lets no other script in."""
-    root = Path(navigator_kernel.gateway.__file__).parent / "web" / "node_modules" / "axe-core" / "axe.min.js"
-    session = page.context.new_cdp_session(page)
-    session.send("Runtime.evaluate", {"expression": root.read_text()})
-    answer = session.send(
-        "Runtime.evaluate", {"expression": "axe.run(document)", "awaitPromise": True, "returnByValue": True}
-    )
-    return [
-        f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in answer["result"]["value"]["violations"]
-    ]

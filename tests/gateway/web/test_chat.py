@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from gateway.served import Person, Served, serving
-from gateway.web.conftest import LIMIT, Opener
-from gateway.web.talking import found_by_axe, give_skills, last, send
+from gateway.web.conftest import LIMIT, FoundByAxe, Opener
+from gateway.web.talking import give_skills, last, send
 from models.wire_server import HELLO, Said, WireServer
 from specialist.turns import says
 
@@ -239,7 +239,7 @@ def test_a_session_is_deleted_after_a_question(open_page: Opener, model: WireSer
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_axe_finds_nothing_in_a_conversation(
-    open_page: Opener, writer: Person, model: WireServer, scheme: str, language: str
+    open_page: Opener, found_by_axe: FoundByAxe, writer: Person, model: WireServer, scheme: str, language: str
 ) -> None:
     (writer.here.root / "notes.txt").write_text("one\ntwo\nthree\n")
     says(model, Said(text="I look."), Said(calls=[("edit", json.dumps(CHANGE))]), Said(text="Done."))

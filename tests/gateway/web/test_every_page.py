@@ -6,13 +6,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
 from gateway.served import Served
-from gateway.web.conftest import Opener
+from gateway.web.conftest import FoundByAxe, Opener
 from gateway.web.node import run_node
 from gateway.web.sample import fill
 from models.wire_server import WireServer
@@ -23,8 +22,6 @@ PAGES = ("chat/boats", "inbox", "skills", "install", "runs", "workflows", "plann
 PICTURES = Path(__file__).parents[3] / "docs" / "images" / "page"
 LOOKS = [(language, theme) for language in ("en", "zh") for theme in ("light", "dark")]
 WIDTHS = (360, 768, 1280, 2560)
-RULES = "axe.run(document, {resultTypes: ['violations']})"
-TELLS = "(found) => found.violations.map((one) => [one.id, one.help, one.nodes.map((node) => node.html).slice(0, 3)])"
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +42,13 @@ def settled(page: Page, at: str) -> None:
 
 @pytest.mark.parametrize(("language", "theme"), LOOKS)
 def test_axe_finds_nothing_on_any_page(
-    used: Served, open_page: Opener, web_tools: Path, language: str, theme: str
+    used: Served, open_page: Opener, found_by_axe: FoundByAxe, language: str, theme: str
 ) -> None:
-    axe = (web_tools / "node_modules" / "axe-core" / "axe.min.js").read_text()
     page = open_page(language=language, color_scheme=theme)
-    page.evaluate(axe)
-    found: dict[str, Any] = {}
+    found: dict[str, list[str]] = {}
     for at in PAGES:
         settled(page, at)
-        found[at] = page.evaluate(f"{RULES}.then({TELLS})")
+        found[at] = found_by_axe(page)
         if os.environ.get("PICTURES") == "write":
             PICTURES.mkdir(parents=True, exist_ok=True)
             page.screenshot(path=PICTURES / f"{at.partition('/')[0]}-{language}-{theme}.png")
