@@ -1,5 +1,5 @@
-"""Every page, in both languages and themes: it can be used by everybody, fits every width, and shows no text of the
-other language. PICTURES=write makes the pictures of the documentation."""
+"""Every page, in both languages and themes: everybody can use it, and it fits every width. PICTURES=write makes the
+pictures of the documentation."""
 
 from __future__ import annotations
 
