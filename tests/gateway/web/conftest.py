@@ -73,8 +73,9 @@ def found_by_axe(web_tools: Path) -> FoundByAxe:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Playwright runs an event loop until it is stopped: other files of the same process could not run their own."""
     program = shutil.which("chromium")
     assert program, "install the package chromium"
     expect.set_options(timeout=LIMIT)  # the machine may be busy
