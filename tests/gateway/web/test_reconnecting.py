@@ -33,7 +33,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def enter(page: Page, served: Served, session: str) -> None:
     page.goto(f"{served.url}/#token={served.tokens['admin']}")
-    page.get_by_role("navigation").first.wait_for()
+    page.locator("main > *").first.wait_for()  # before its first page is there, the router takes no other address
     page.goto(f"{served.url}/#/chat/{session}")
     live(page, "Connected")
 
