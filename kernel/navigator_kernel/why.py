@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.resource import SkillDef
 
 
-def told(event: Event) -> list[str]:
+def lines_of(event: Event) -> list[str]:
     """What one event says, in a line or a few; nothing for those that only help others."""
     data = event.to_dict()["data"]
     if event.type == "SkillsShortlisted":

@@ -64,7 +64,7 @@ def test_a_check_shows_the_difference_and_a_rollback_takes_an_update_back(served
 
 
 def test_a_large_difference_is_cut(tmp_path: Path) -> None:
-    from navigator_kernel.skills.install.differs import LONGEST, difference
+    from navigator_kernel.skills.catalog.difference import LONGEST, difference
 
     folder = tmp_path / "skill"
     folder.mkdir()

@@ -243,9 +243,3 @@ def test_the_encoder_is_opened_once_before_many_entries_are_cut(
     assert opened.done.wait(10)
     index.begin()
     assert opened.times == 1
-
-
-def test_an_index_is_there_once_anything_was_indexed(index_at: Index) -> None:
-    assert not index_at().is_there()
-    index_at().sync(entries())
-    assert index_at().is_there()

@@ -251,8 +251,6 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
     sources = plugins.sources(root) if plugins else ()
     catalogue = open_catalogue(root, sources)
     meaning = open_meaning(root, settings, plugins.plugins if plugins else None)
-    if not meaning.index.is_there():
-        meaning.index.begin()
     own = CascadeRouter(
         catalogue=catalogue,
         mapping=open_mapping(root),

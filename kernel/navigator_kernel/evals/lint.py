@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from navigator_kernel.evals.cases import EvalCase, Problem
 from navigator_kernel.routing.terms import content_terms
 from navigator_kernel.text import fold, lazy_compile
@@ -45,9 +47,10 @@ _PERSON = lazy_compile(
 )
 
 
-class Listing(NamedTuple):
-    """What a host shows its model of all skills. `beyond` have no room, counted in the order of names, and `names` are
-    the first of these."""
+class Listing(Struct, frozen=True, kw_only=True):
+    """What a host's list of skills costs in every request, if all skills that are switched on lie in its folder.
+    `beyond` have no room, counted in the order of names, and `names` are the first of these; a token has four
+    characters."""
 
     host: str
     skills: int

@@ -13,8 +13,8 @@ from msgspec import Struct
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
 from navigator_kernel.events import RunStarted
-from navigator_kernel.gateway.feeds import Feed, Feeds
 from navigator_kernel.gateway.problems import HttpProblem
+from navigator_kernel.gateway.streams.feeds import Feed, Feeds
 from navigator_kernel.stages.resume import resume
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from navigator_kernel.text import shorten
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.route import NeedClarification
-from navigator_kernel.why import told
+from navigator_kernel.why import lines_of
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Executor, Kernel
@@ -111,7 +111,7 @@ class KernelTools(Struct, kw_only=True):
         if not run and not known:
             raise NotFound("there is no run yet", hint="run_skill makes one")
         events = self.kernel.run_log.read(run or known[0])
-        return {"run": run or known[0], "lines": [line.strip() for event in events for line in told(event)]}
+        return {"run": run or known[0], "lines": [line.strip() for event in events for line in lines_of(event)]}
 
     def _model_may(self, name: str) -> SkillDef | None:
         """The skill called so, unless its author keeps it from models."""

@@ -49,7 +49,7 @@ class RoutingIndex:
         self._is_begun = False
 
     def begin(self) -> None:
-        """Opens the encoder on a thread of its own, once: skills are read and cut into words meanwhile."""
+        """Opens the encoder on a thread of its own, once, while entries are cut into words."""
         opened = getattr(self.encoder, "open", None)
         if opened is None or self._is_begun:
             return
@@ -57,10 +57,6 @@ class RoutingIndex:
 
         self._is_begun = True
         Thread(target=opened).start()  # no daemon: what it writes is written to its end
-
-    def is_there(self) -> bool:
-        """Whether anything was indexed, by a look."""
-        return (self._folder / HEAD).is_file()
 
     def sync(self, entries: Sequence[Entry]) -> int:
         """Makes it the index of `entries`. How many rows came or went. Busy where another process is at it too long."""

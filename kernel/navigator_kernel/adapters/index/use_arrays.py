@@ -109,9 +109,9 @@ class _Backend(NumpyBackend):  # type: ignore[misc] # the package has no types
         else:
             rows = self.table[chunk, row]
         raw = rows * self.scale[chunk, None] + self.lo[chunk, None]
-        told = self._normed(times(raw, self.proj_W) + self.proj_b) * self.ln_g_all + self.ln_b_all
-        parts = [times(told[:, at * CONV : (at + 1) * CONV], weights) for at, weights in enumerate(self.w1)]
-        np.concatenate([raw, told, *parts], axis=1, out=out)
+        normed = self._normed(times(raw, self.proj_W) + self.proj_b) * self.ln_g_all + self.ln_b_all
+        parts = [times(normed[:, at * CONV : (at + 1) * CONV], weights) for at, weights in enumerate(self.w1)]
+        np.concatenate([raw, normed, *parts], axis=1, out=out)
 
     def _summed(self, lens: Ids, held: Floats, where: Ids) -> tuple[Floats, Floats]:
         """Of each text the sum over its pieces, and their number. `lens` are these numbers, `where` says which row of

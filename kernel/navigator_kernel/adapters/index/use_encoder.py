@@ -68,8 +68,8 @@ class UseEncoder:
         return self._folder / self.id
 
     def open(self) -> None:
-        """Opens the arrays, and prepares them where that has not been done: what the first text would wait for. What
-        goes wrong is told to that text."""
+        """Opens the arrays, and prepares them where that has not been done: what the first text would wait for. An
+        error is raised for that text, not here."""
         with suppress(KernelError, OSError, ValueError, KeyError):
             self._ready()
 

@@ -39,7 +39,7 @@ class PieceTable:
 
 
 class Word(str):
-    """A single word, told from a text of one word."""
+    """A single word, which is cut into other pieces than a text of one word."""
 
     __slots__ = ()
 
@@ -51,8 +51,8 @@ class _Plain(_Normalizer):  # type: ignore[misc] # the package has no types
     def normalize(self, text: str) -> str:
         if text.isascii() and text.isprintable():
             return "".join(_SPACE + word for word in text.split(" ") if word)
-        told: str = super().normalize(text)
-        return told
+        plain: str = super().normalize(text)
+        return plain
 
 
 class Tokenizer(UsePureTokenizer):  # type: ignore[misc] # the package has no types

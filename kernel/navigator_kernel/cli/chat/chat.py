@@ -159,10 +159,10 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
         case "/skills":
             lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
         case "/why" if replies:
-            from navigator_kernel.why import told
+            from navigator_kernel.why import lines_of
 
             events = app.kernel.run_log.read(replies[-1].run)
-            lines([line for event in events for line in told(event)])
+            lines([line for event in events for line in lines_of(event)])
         case _:
             note("nothing yet")
 

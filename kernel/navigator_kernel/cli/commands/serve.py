@@ -101,7 +101,7 @@ def _serve(
 ) -> None:
     tokens = _tokens(app)
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.gateway.opening import PageOpener
+    from navigator_kernel.gateway.page_opening import PageOpener
     from navigator_kernel.gateway.server import serve
 
     def ready(url: str) -> None:

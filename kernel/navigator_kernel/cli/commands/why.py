@@ -12,7 +12,7 @@ from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
-from navigator_kernel.why import missed, skill_named, told
+from navigator_kernel.why import lines_of, missed, skill_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def command(app: App, *, run: str | None, skill: str | None, as_json: bool) -> N
     elif as_json:
         document({"run": name, "events": [event.to_dict() for event in events]})
     else:
-        lines([f"run {name}", *(line for event in events for line in told(event))])
+        lines([f"run {name}", *(line for event in events for line in lines_of(event))])
 
 
 def _tell_missed(app: App, run: str, events: Sequence[Event], skill: str, *, as_json: bool) -> None:

@@ -11,19 +11,19 @@ from msgspec import Meta, Struct
 from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
 from navigator_kernel.events import Event, RunStarted
 from navigator_kernel.gateway.endpoints import Call, Endpoint
-from navigator_kernel.gateway.feeds import RECENT
-from navigator_kernel.gateway.page_events import LAST
-from navigator_kernel.gateway.page_frames import Frames, told_of
 from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.runs import Run, message_in
-from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
+from navigator_kernel.gateway.streams.feeds import RECENT
+from navigator_kernel.gateway.streams.page_events import LAST
+from navigator_kernel.gateway.streams.page_frames import Frames, as_sent
+from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
 from navigator_kernel.text import Language, lazy_compile
 from navigator_kernel.values.request import Message, Session
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.turns import Turns
-    from navigator_kernel.gateway.feeds import Feed
     from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.streams.feeds import Feed
 
 EVENT_STREAM = "text/event-stream"
 _POSITION = lazy_compile(r"([a-z0-9-]{1,80}):(\d{1,9})")
@@ -106,9 +106,9 @@ async def _all_pieces(gateway: Gateway, call: Call, after: int, *, missed: bool)
             language = languages.get(run, "en")
             if isinstance(body, LAST):
                 languages.pop(run, None)
-            told = told_of(held.event, session, language, call.query.events)
-            if told is not None:
-                yield frame(told.data, event=told.event, name=f"{feeds.epoch}:{held.number}")
+            sent = as_sent(held.event, session, language, call.query.events)
+            if sent is not None:
+                yield frame(sent.data, event=sent.event, name=f"{feeds.epoch}:{held.number}")
 
 
 async def begin(gateway: Gateway, call: Call, session: str, body: ChatMessage) -> Run:

@@ -12,7 +12,7 @@ from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.gateway.endpoints import Call, Endpoint
 from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language
-from navigator_kernel.why import Missed, missed, skill_named, told
+from navigator_kernel.why import Missed, lines_of, missed, skill_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ def _explained(gateway: Gateway, run: str, query: ToExplain) -> Explanation:
     name, language = query.skill.strip(), query.language
     return Explanation(
         run=run,
-        lines=[line.strip() for event in events for line in told(event)],
+        lines=[line.strip() for event in events for line in lines_of(event)],
         shortlisted=_because(shortlist.reason, _best(shortlist), language) if shortlist else "",
         decided=_because(decided["reason"], decided, language) if decided else "",
         missed=_missed(gateway, events, name, language) if name else None,

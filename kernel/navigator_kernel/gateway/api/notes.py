@@ -25,8 +25,8 @@ from navigator_kernel.gateway.api.planner_calls import (
     worked,
 )
 from navigator_kernel.gateway.conditions import IF_NONE_MATCH, tag_of, tagged
+from navigator_kernel.gateway.cursors import Page
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.pages import Page
 from navigator_kernel.planner import schemas
 
 if TYPE_CHECKING:

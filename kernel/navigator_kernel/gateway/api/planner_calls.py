@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from navigator_kernel.errors import KernelError, NotLoadable
 from navigator_kernel.gateway.conditions import IF_MATCH, another_state, tag_of
+from navigator_kernel.gateway.cursors import cursor_of, place_of
 from navigator_kernel.gateway.endpoints import Answer
-from navigator_kernel.gateway.pages import cursor_of, place_of
 from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
 

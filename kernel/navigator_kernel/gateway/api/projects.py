@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from navigator_kernel.gateway.api.planner_answers import KeptProject, Number, Projects
 from navigator_kernel.gateway.api.planner_calls import ERRORS, created, in_session, numbered, place_in
 from navigator_kernel.gateway.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tagged
+from navigator_kernel.gateway.cursors import Page
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.pages import Page
 from navigator_kernel.planner import schemas
 from navigator_kernel.tools.factory import plain
 

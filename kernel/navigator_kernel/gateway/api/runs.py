@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, RunCancelled, RunCompleted, RunError, RunStarted, SkillActivated, Usage
+from navigator_kernel.gateway.cursors import Page, cursor_of, place_of
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.page_events import LAST, whole
-from navigator_kernel.gateway.pages import Page, cursor_of, place_of
+from navigator_kernel.gateway.streams.page_events import LAST, whole
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway

@@ -13,8 +13,8 @@ from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
 from navigator_kernel.events import ApprovalRequested, StepCompleted
 from navigator_kernel.gateway.api.chat import StartedRun
+from navigator_kernel.gateway.cursors import Page, page_of
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.pages import Page, page_of
 from navigator_kernel.stages.resume import expiry_of
 from navigator_kernel.values.approval import waiting_approval
 from navigator_kernel.values.packet import yaml_of
@@ -72,9 +72,9 @@ class Last(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WaitingApproval(Struct, frozen=True, kw_only=True):
-    """`subject` is what a yes covers, with the digest of its bytes or arguments; `packets` are what would be done, and
-    `orders` the same as YAML. `facts` are those of the report that asks: of a tool its name, its path, and the change
-    of a file as a diff."""
+    """`subject` is what the approval covers, with the digest of its bytes or arguments; `packets` are what would be
+    done, and `orders` the same as YAML. `facts` come from the report that asks: for a tool its name, its path, and the
+    change of a file as a diff."""
 
     id: str
     session: str

@@ -12,9 +12,10 @@ from msgspec.structs import asdict
 
 from navigator_kernel.bootstrap.lifecycle import seek_in
 from navigator_kernel.errors import Refused, UsageProblem
+from navigator_kernel.evals.lint import Listing, listings
+from navigator_kernel.gateway.cursors import Page, page_of
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
 from navigator_kernel.gateway.jobs import Job, perform
-from navigator_kernel.gateway.pages import Page, page_of
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -86,23 +87,8 @@ class Whose(Struct, frozen=True, forbid_unknown_fields=True):
     user: bool = False
 
 
-class HostListing(Struct, frozen=True, kw_only=True):
-    """What a host's list of skills costs in every request, if all skills that are switched on lie in its folder.
-    `beyond` have no room, counted in the order of names, and `names` are the first of these; a token has four
-    characters."""
-
-    host: str
-    skills: int
-    characters: int
-    tokens: int
-    limit: int
-    limit_tokens: int
-    beyond: int
-    names: list[str]
-
-
 class HostListings(Struct, frozen=True, kw_only=True):
-    hosts: list[HostListing]
+    hosts: list[Listing]
 
 
 class StartedJob(Struct, frozen=True, kw_only=True):
@@ -161,11 +147,8 @@ async def scan_skill(gateway: Gateway, call: Call) -> Mapping[str, Any]:
 
 
 async def host_listings(gateway: Gateway, _call: Call) -> HostListings:
-    from navigator_kernel.evals.lint import listings
-
-    def found() -> list[HostListing]:
-        every = [skill for skill in gateway.kernel.catalogue.list_resources() if skill.type == "skill"]
-        return [HostListing(**one._asdict()) for one in listings(every)]
+    def found() -> list[Listing]:
+        return listings([skill for skill in gateway.kernel.catalogue.list_resources() if skill.type == "skill"])
 
     return HostListings(hosts=await asyncio.to_thread(found))
 

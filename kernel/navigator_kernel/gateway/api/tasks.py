@@ -11,8 +11,8 @@ from msgspec import Meta
 from navigator_kernel.gateway.api.planner_answers import KeptTask, Number, TaskFilter, Tasks
 from navigator_kernel.gateway.api.planner_calls import ERRORS, arguments, created, in_session, place_in, worked
 from navigator_kernel.gateway.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tag_of, tagged
+from navigator_kernel.gateway.cursors import cursor_of
 from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.pages import cursor_of
 from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.planner import schemas
 from navigator_kernel.tools.factory import plain

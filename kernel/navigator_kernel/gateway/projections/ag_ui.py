@@ -20,7 +20,7 @@ from navigator_kernel.gateway.projections.ag_ui_input import (
     message_of,
     unanswered_call,
 )
-from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
+from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import language_of
 

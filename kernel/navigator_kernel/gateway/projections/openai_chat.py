@@ -28,7 +28,7 @@ from navigator_kernel.gateway.projections.openai_turn import (
     WholeAnswer,
     begin,
 )
-from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
+from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from navigator_kernel.gateway.projections.openai_input import (
 from navigator_kernel.gateway.projections.openai_items import OutputItems
 from navigator_kernel.gateway.projections.openai_sessions import named_session
 from navigator_kernel.gateway.projections.openai_turn import OpenAITurn, TurnFailed, TurnResponse, WholeAnswer, begin
-from navigator_kernel.gateway.sse import PING, EventStreamResponse, frame
+from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
 from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:

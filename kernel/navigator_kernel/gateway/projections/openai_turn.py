@@ -23,7 +23,7 @@ from navigator_kernel.gateway.projections.openai_models import skill_of
 from navigator_kernel.gateway.projections.openai_notes import note_of
 from navigator_kernel.gateway.projections.openai_sessions import Conversation, find_session, keep_end, open_session
 from navigator_kernel.gateway.runs import Run, message_in
-from navigator_kernel.gateway.sse import disconnected
+from navigator_kernel.gateway.streams.sse import disconnected
 from navigator_kernel.stages.resume import resume
 from navigator_kernel.text import Language, clean
 from navigator_kernel.values.chat import Spent, spent_by

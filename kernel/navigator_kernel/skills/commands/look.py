@@ -118,7 +118,7 @@ def _check(ground: Lifecycle, params: Params) -> Answer:
 
 def _known(one: Installed) -> dict[str, Any]:
     """An installed skill: its row, its receipt and what its manifest declares."""
-    from navigator_kernel.skills.install.declared import declared
+    from navigator_kernel.skills.formats.declared import declared
 
     receipt = one.receipt.to_dict() if one.receipt else None
     files: list[str] = []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import KernelError, Refused
-from navigator_kernel.skills.install.declared import declared
+from navigator_kernel.skills.formats.declared import declared
 from navigator_kernel.skills.install.install import observe_catalogue
 from navigator_kernel.skills.install.plans import drafts, scanned
 from navigator_kernel.skills.source.discover import REGULAR, select_skills

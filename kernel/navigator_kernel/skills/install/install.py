@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
 from navigator_kernel.skills.catalog.digest import folder_digest
 from navigator_kernel.skills.formats.confusables import refuse_shape, shapes, skeleton
+from navigator_kernel.skills.formats.declared import declared
 from navigator_kernel.skills.formats.names import NAME, refuse_rename
 from navigator_kernel.skills.install.apply import check_changes, commit_changes
-from navigator_kernel.skills.install.declared import declared
 from navigator_kernel.skills.install.deps import InstallDeps, open_source_tree
 from navigator_kernel.skills.install.left_out import LeftOut, failed, told_of
 from navigator_kernel.skills.install.links import own_links, refuse_unlinkable, told_links

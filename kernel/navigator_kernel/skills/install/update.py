@@ -55,7 +55,7 @@ def outdated(
     head = {"level": place.level, "target": place.target, "count": len(waiting)}
     if not diffs:
         return {**head, "skills": [one.to_dict() for one in news]}
-    from navigator_kernel.skills.install.differs import difference
+    from navigator_kernel.skills.catalog.difference import difference
 
     changes = (difference(place.skills / one.receipt.name, one.plan.contents) if one.plan else "" for one in news)
     told = [{**one.to_dict(), "diff": diff} for one, diff in zip(news, changes, strict=True)]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from navigator_kernel.events import Event, RunStarted
-from navigator_kernel.gateway.page_events import Shown, shown, whole
-from navigator_kernel.gateway.sse import frame
+from navigator_kernel.gateway.streams.page_events import Shown, shown, whole
+from navigator_kernel.gateway.streams.sse import frame
 
 if TYPE_CHECKING:
     from navigator_kernel.text import Language
@@ -45,12 +45,12 @@ class Frames:
         if held is None:
             if isinstance(event.body, RunStarted) and event.body.language == "zh":
                 self._language = "zh"
-            told = told_of(event, self._session, self._language, self._which)
-            held = frame(told.data, event=told.event, name=f"{event.run}:{event.seq}") if told is not None else b""
+            sent = as_sent(event, self._session, self._language, self._which)
+            held = frame(sent.data, event=sent.event, name=f"{event.run}:{event.seq}") if sent is not None else b""
             self._made[event.seq] = held
         return held
 
 
-def told_of(event: Event, session: str, language: Language, which: str) -> Shown | None:
+def as_sent(event: Event, session: str, language: Language, which: str) -> Shown | None:
     """What pages are sent of the event; None for nothing."""
     return whole(event, session) if which == "all" else shown(event, session, language)

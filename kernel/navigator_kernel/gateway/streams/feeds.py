@@ -11,11 +11,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import NotFound
-from navigator_kernel.gateway.page_events import LAST
+from navigator_kernel.gateway.streams.page_events import LAST
 
 if TYPE_CHECKING:
     from navigator_kernel.events import Event
-    from navigator_kernel.gateway.page_frames import Frames
+    from navigator_kernel.gateway.streams.page_frames import Frames
     from navigator_kernel.ports import RunLog
 
 
