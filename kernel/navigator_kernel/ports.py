@@ -73,6 +73,9 @@ class Writer(Protocol):
     def append(self, path: Path, data: bytes) -> None:
         """Appends a record with one system call."""
 
+    def appending(self, path: Path) -> AbstractContextManager[Callable[[bytes], None]]:
+        """As `append` for many records of one file, which is checked and opened once."""
+
     def overwrite(self, path: Path, data: bytes) -> None: ...
     def create(self, path: Path, data: bytes, *, mode: int) -> bool: ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -93,16 +93,28 @@ class FolderWriter:
 
     def append(self, path: Path, data: bytes) -> None:
         """One record in one system call; makes the folders above it."""
+        with self.appending(path) as add:
+            add(data)
+
+    @contextmanager
+    def appending(self, path: Path) -> Iterator[Callable[[bytes], None]]:
+        """One system call a record; makes the folders above it. A file that takes the path's place meanwhile gets
+        nothing."""
         path = self._checked(path)
+
+        def add(data: bytes) -> None:
+            with _named("append to", path):
+                if os.write(handle, data) != len(data):
+                    raise OSError(errno.ENOSPC, "only a part was written")
+
         with _named("append to", path):
             path.parent.mkdir(self._mode, parents=True, exist_ok=True)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             handle = os.open(path, flags, 0o644)
-            try:
-                if os.write(handle, data) != len(data):
-                    raise OSError(errno.ENOSPC, "only a part was written")
-            finally:
-                os.close(handle)
+        try:
+            yield add
+        finally:
+            os.close(handle)
 
     def overwrite(self, path: Path, data: bytes) -> None:
         """Replaces the beginning of a short file in one system call, without waiting for the disk: a killed process

@@ -129,24 +129,20 @@ class WireModel:
         raise AssertionError("the last try returns or raises")
 
     async def _once(self, asked: Asked, held: _Request) -> Completion:
-        opened, stream, self._last = self._opened(), None, ""
-        from pydantic_ai.direct import model_request, model_request_stream
+        opened, held.stream, self._last = self._opened(), None, ""
+        from pydantic_ai.direct import model_request
 
         try:
-            settings, parameters = _settings(asked, self.models), _parameters(asked)
+            settings, parameters = _settings(asked), _parameters(asked)
             messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
             given: Any = {"model_settings": settings, "model_request_parameters": parameters}
             if held.told is None:
                 response = await model_request(opened.model, messages, **given)
             else:
-                async with model_request_stream(opened.model, messages, **given) as stream:
-                    async for event in stream:
-                        if text := _text_of(event):
-                            held.tell(text)
-                    response = stream.get()
+                response = await self._streamed(opened.model, messages, given, held)
         except Exception as error:  # noqa: BLE001 - forty libraries may raise anything, and their words may hold the key
             failure = self._failure(error, held)
-            held.lost += Spent() if failure.data["kind"] == "web_page" else taken(error, stream)
+            held.lost += Spent() if failure.data["kind"] == "web_page" else taken(error, held.stream)
             raise failure from None
         said_why = (response.provider_details or {}).get("finish_reason") or response.finish_reason == "content_filter"
         if held.told is not None and not said_why:
@@ -156,6 +152,20 @@ class WireModel:
             held.lost += spent_on(response)
             raise self._failed("filtered")
         return self._completion(response, held)
+
+    async def _streamed(self, model: Any, messages: list[Any], given: Any, held: _Request) -> Any:
+        """The response, whose text was told piece by piece. TimeoutError where nothing of it came in time: pydantic-ai's
+        `first_event_timeout` does the same with a scope for each event, half a millisecond an answer."""
+        from pydantic_ai.direct import model_request_stream
+
+        async with asyncio.timeout(self.models.first) as until_first:
+            async with model_request_stream(model, messages, **given) as held.stream:
+                async for event in held.stream:
+                    if until_first.when() is not None:
+                        until_first.reschedule(None)
+                    if text := _text_of(event):
+                        held.tell(text)
+                return held.stream.get()
 
     def _opened(self) -> _Client:
         loop = asyncio.get_running_loop()
@@ -206,8 +216,8 @@ class WireModel:
     def _failure(self, error: Exception, held: _Request) -> KernelError:
         from pydantic_ai import exceptions as wrong
 
-        if isinstance(error, wrong.ModelRequestTimeout):
-            return self._too_slow(error.timeout, "to_its_first_word")
+        if isinstance(error, TimeoutError):
+            return self._too_slow(self.models.first, "to_its_first_word")
         if isinstance(error, wrong.ModelTimeoutError):
             if error.phase == "connect":
                 return self._too_slow(self.models.connect, "to_be_reached")
@@ -246,6 +256,7 @@ class _Request:
 
     def __init__(self, told: Told | None) -> None:
         self.told, self.begun, self.lost = told, "", Spent()
+        self.stream: Any = None  # of the last request
 
     def tell(self, text: str) -> None:
         self.begun += text
@@ -266,8 +277,8 @@ _CACHED = dict.fromkeys(
 )
 
 
-def _settings(asked: Asked, models: Models) -> Any:
-    held: dict[str, Any] = {"max_retries": 0, "first_event_timeout": min(models.first, asked.limit)}
+def _settings(asked: Asked) -> Any:
+    held: dict[str, Any] = {"max_retries": 0}
     held |= _CACHED if asked.tools else {}  # what is asked once would cost a quarter more, and is never read again
     held |= {"temperature": asked.temperature} if asked.temperature is not None else {}
     return {**held, "max_tokens": asked.tokens} if asked.tokens else held

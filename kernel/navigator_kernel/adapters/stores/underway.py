@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LARGEST = 64 * 1024 * 1024  # bytes of one file
 PATIENCE = 1.0  # seconds that another process may look at a new file
+_FORM = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 class Left(Struct, frozen=True, kw_only=True):
@@ -41,8 +42,8 @@ class _Run(Struct, kw_only=True):
     head: dict[str, Any]
     expected: int | None
     count: int = 0
-    lock: ExitStack = field(default_factory=ExitStack)
-    is_open: bool = False
+    open: ExitStack = field(default_factory=ExitStack)  # the file and its lock
+    add: Callable[[bytes], None] | None = None  # None before it is open
 
 
 class Underway:
@@ -69,10 +70,10 @@ class Underway:
     def leave(self, run: str) -> None:
         """Nothing more of the run is kept, and what was is removed."""
         held = self._runs.pop(run, None)
-        if held is not None and held.is_open:
+        if held is not None and held.add is not None:
             self._remove(run)
         if held is not None:
-            held.lock.close()
+            held.open.close()
 
     def start(self, packet: Packet, count: int) -> None:
         """A model begins to work on an order, or goes on with it after `count` messages. Busy where another process has
@@ -81,24 +82,24 @@ class Underway:
         held = self._runs.get(run)
         if held is None:
             return
-        first = () if held.is_open else (self._open(run, held),)
+        add, first = (held.add, ()) if held.add else (self._open(run, held), (held.head,))
         held.count = count
-        self._add(run, *first, {"packet": packet.to_dict()})
+        _write(add, *first, {"packet": packet.to_dict()})
 
     def note(self, run: str, progress: AgentState) -> None:
         """How far it has come, before and after each call."""
         held = self._runs.get(run)
-        if held is None or not held.is_open:
+        if held is None or held.add is None:
             return
         more = redacted(replace(progress, messages=progress.messages[held.count :]), self._redact)
-        self._add(run, {"from": held.count, "kept": more.kept()})
+        _write(held.add, {"from": held.count, "kept": more.kept()})
         held.count = len(progress.messages)
 
     def intend(self, run: str, before: str, after: str) -> None:
         """The call that is under way changes a file with the digest `before`, "" for none, to one with `after`."""
         held = self._runs.get(run)
-        if held is not None and held.is_open:
-            self._add(run, {"intent": [before, after]})
+        if held is not None and held.add is not None:
+            _write(held.add, {"intent": [before, after]})
 
     def left(self) -> list[Left]:
         """What processes that have ended left, oldest first; a file that cannot be read is left out."""
@@ -116,23 +117,21 @@ class Underway:
                 with suppress(KernelError), self._locked(run):
                     self._remove(run)
 
-    def _open(self, run: str, held: _Run) -> dict[str, Any]:
-        """The first line of the file, which is locked now."""
-        file = self._file(run)
+    def _open(self, run: str, held: _Run) -> Callable[[bytes], None]:
+        """What appends to the file, which is locked now."""
+        file, enter = self._file(run), held.open.enter_context
         if held.expected is None:
-            self._writer.append(file, b"")
-        elif not file.is_file():
-            raise _gone_on()
-        held.lock.enter_context(own_lock(file, PATIENCE))
-        if held.expected is not None and file.stat().st_size != held.expected:
-            raise _gone_on()
-        held.is_open = True
-        return held.head
-
-    def _add(self, run: str, *lines: dict[str, Any]) -> None:
-        form = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
-        text = "".join(f"{form.encode(line)}\n" for line in lines)
-        self._writer.append(self._file(run), text.encode("utf-8", "backslashreplace"))
+            add = enter(self._writer.appending(file))
+            enter(own_lock(file, PATIENCE))
+        else:
+            if not file.is_file():
+                raise _gone_on()
+            enter(own_lock(file, PATIENCE))
+            if file.stat().st_size != held.expected:
+                raise _gone_on()
+            add = enter(self._writer.appending(file))
+        held.add = add
+        return add
 
     def _remove(self, run: str) -> None:
         self._writer.remove(self._file(run), durable=False)
@@ -142,6 +141,11 @@ class Underway:
 
     def _file(self, run: str) -> Path:
         return self._folder / f"{run}.jsonl"
+
+
+def _write(add: Callable[[bytes], None], *lines: dict[str, Any]) -> None:
+    text = "".join(f"{_FORM.encode(line)}\n" for line in lines)
+    add(text.encode("utf-8", "backslashreplace"))
 
 
 def _gone_on() -> Busy:
