@@ -24,9 +24,11 @@ _CONDITION = lazy_compile(
     r"|against|instead of"
     r"|rather than|ensure|confirm|verify|check|make sure|only|wait|ask(?:s|ed|ing)?|e\.g\.|such as|like|example"
     r"|says?|said|says|claims?"
-    r"|attempts?|tries|detect\w*|flag|treat\w*)\b[^.!?\n]{0,90}$|(?:如果|除非|之前|之后|等到|是否|直到|当|切勿|禁止|避免)[^。！？\n]{0,30}$",
+    r"|attempts?|tries|detect\w*|flag|treat\w*)\b[^.!?\n]{0,90}$|(?:如果|除非|只有|仅当|之前|之后|等到|是否|直到|当|切勿|禁止|避免)[^。！？\n]{0,30}$",
     re.IGNORECASE,
 )
+_SEARCHES = lazy_compile(r"\b(?:[ef]?grep|rg|ag|ack|findstr|select-string)\b[^\n|;&]{0,200}$", re.IGNORECASE)
+_IMAGE = lazy_compile(r"(?:^|/)(?:Dockerfile|Containerfile)(?:\.[\w.-]+)?$|\.(?:dockerfile|containerfile)$", re.IGNORECASE)
 FAR = 2_000  # characters of a long line, before and after a place, that stand for it
 _OPENING = "\"'“‘«`「『"
 _CLOSING = "\"'”’»`」』"
@@ -60,9 +62,16 @@ def is_aside(path: str) -> bool:
     return bool(_ASIDE.search(path))
 
 
+def is_image(path: str) -> bool:
+    """Whether the file builds the image of a container: what it changes is not this machine."""
+    return bool(_IMAGE.search(path))
+
+
 def excused(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
     """Whether what stands around it makes it something else than a deed; with `strings` a string is one."""
-    return is_aside(passage.path) or warned_of(passage, hit.start()) or _is_said(passage, hit, strings=strings)
+    if is_aside(passage.path) or warned_of(passage, hit.start()) or _is_searched(passage, hit):
+        return True
+    return _is_said(passage, hit, strings=strings)
 
 
 def is_conditional(passage: Passage, at: int) -> bool:
@@ -87,6 +96,12 @@ def names_nobody(passage: Passage, hit: re.Match[str]) -> bool:
     begin, _ = _line(passage.body, hit.start())
     _, end = _line(passage.body, hit.end())
     return bool(_NOBODY.search(passage.body, max(begin, hit.start() - 200), min(end, hit.end() + 300)))
+
+
+def _is_searched(passage: Passage, hit: re.Match[str]) -> bool:
+    """Whether it is what a command for searching looks for."""
+    begin, _ = _line(passage.body, hit.start())
+    return is_quoted(passage, hit) and bool(_SEARCHES.search(passage.body, begin, hit.start()))
 
 
 def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from navigator_kernel.skills.scan.context import excused, is_conditional, is_quoted, names_nobody
+from navigator_kernel.skills.scan.context import excused, is_conditional, is_image, is_quoted, names_nobody
 from navigator_kernel.skills.scan.finding import Level, lowered
 from navigator_kernel.skills.scan.passages import Kind, Passage
 from navigator_kernel.text import lazy_compile
@@ -51,6 +51,7 @@ class Rule(NamedTuple):
     malice: Sequence[str] = ()
     guarded: bool = False
     strangers: bool = False
+    here: bool = False
     strings: bool = False
     within: int = 0
 
@@ -93,7 +94,8 @@ class Rule(NamedTuple):
         ):
             return "note"
         level: Level = "note" if passage.kind in self.notes else "warning"
-        if passage.kind in self.blocks and self._is_malice(passage, hit):
+        elsewhere = self.here and is_image(passage.path)
+        if passage.kind in self.blocks and not elsewhere and self._is_malice(passage, hit):
             level = "error"
         if level == "error" and self.strangers and names_nobody(passage, hit):
             level = "warning"

@@ -12,6 +12,8 @@ from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import lazy_compile
 
 KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
+# What is no program by its name's ending, and only mentioned
+_DATA = r"(?:p8|p12|pem|key|pub|cer|crt|der|pfx|jks|keystore|mobileprovision|plist|json|ya?ml|toml|csv|txt|md|pdf|png|jpe?g|gif|svg)"
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _FILE = r"[\"']?(?P<file>[\w./~][\w./~@:-]{1,200}|\$[({]?\w{1,40}[)}]?(?:/[\w./-]{1,80})?)"
 _SAVED = lazy_compile(
@@ -28,7 +30,7 @@ _DECODED = lazy_compile(
 _RUNNERS = r"(?:(?:ba|z|da|k)?sh|python[\d.]*|node|perl|ruby|source|start-process|chmod\s+[+\w,=]{1,20})"
 _RUN = lazy_compile(
     rf"(?:(?<!\.)\b{_RUNNERS}\s+(?:-\w+\s+){{0,4}}|(?:^|[;&|({{@])[ \t]{{0,40}}[@-]{{0,2}}(?:\.\s+)?(?!{_RUNNERS}\s)"
-    rf"|[\s\"'`](?=\./|/tmp/|~/|\$\{{?\w+\}}?/)){_FILE}",
+    rf"|[\s\"'`](?=\./|/tmp/|~/|\$\{{?\w+\}}?/)(?!\S{{1,200}}\.{_DATA}\b)){_FILE}",
     _FLAGS,
 )
 _DEEDS = (

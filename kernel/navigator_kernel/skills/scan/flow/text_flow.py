@@ -51,6 +51,7 @@ _CALL = lazy_compile(r"(?<![.\w])([A-Za-z_]\w*)\s*\(")
 _WRITTEN = lazy_compile(r"\b([A-Za-z_]\w*)\.(?:write|end|send)\s*\(")
 _NAME = lazy_compile(r"[A-Za-z_]\w*")
 _DEEP = lazy_compile(r"[{(\[]|[})\]]")
+_UNREAD = lazy_compile(r"\b(?:touch|mkdir|chmod|chown|rm)\s[^\n|;&]{0,120}$")  # it makes, changes or removes a file
 _KEY_OPTION = lazy_compile(r"(?:\s-i\s*|IdentityFile[ =]|--key[ =]|--cert[ =]|--netrc-file[ =])[\"']?\S{0,20}$")
 
 
@@ -127,7 +128,7 @@ def _is_code(run: str) -> bool:
 
 def _secret(text: str) -> tuple[bool, bool]:
     """Whether it reads a secret, and whether that is only the key that it signs in with."""
-    found = list(SHELL_STORE.finditer(text))
+    found = [hit for hit in SHELL_STORE.finditer(text) if not _UNREAD.search(text, max(hit.start() - 160, 0), hit.start())]
     keys = [hit for hit in found if _KEY_OPTION.search(text, max(hit.start() - 80, 0), hit.start())]
     if found:
         return True, len(keys) == len(found)
