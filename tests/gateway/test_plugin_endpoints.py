@@ -32,7 +32,7 @@ def test_an_endpoint_of_a_package_has_roles_tags_and_a_place_in_the_document(per
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: boats\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[navigator]\nboats = boats\n")
     env = {**person.env, "PYTHONPATH": f"{tmp_path}:{SOURCE / 'kernel'}"}
-    with serving(person._replace(env=env)) as served, served.client("chat") as client:
+    with serving(person._replace(env=env), roles=("chat", "read")) as served, served.client("chat") as client:
         answer = client.get("/api/boats")
         assert answer.json() == {"boats": ["Ada", "Ida"]}
         assert client.get("/api/boats", headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
