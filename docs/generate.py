@@ -141,12 +141,13 @@ def setting_rows() -> Iterator[str]:
 
 def endpoint_rows() -> Iterator[str]:
     """Every endpoint of the HTTP API: method, path, role, what it does, and its statuses."""
+    from http_surface import endpoints
+
     from navigator_kernel.gateway.openapi import statuses, template_of
-    from navigator_kernel.gateway.server import ENDPOINTS
 
     yield "| method | path | role | what it does | statuses |"
     yield "|---|---|---|---|---|"
-    for held in ENDPOINTS:
+    for held in endpoints():
         codes = ", ".join(map(str, sorted({held.status, *statuses(held)})))
         path = template_of(held.path)
         yield f"| `{held.method}` | `{path}` | {held.role or 'no token'} | {held.summary} | {codes} |"

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from compatibility import ANYTHING
+
+if TYPE_CHECKING:
+    from navigator_kernel.values.http.endpoint import Endpoint
+
+TOP = Path(__file__).resolve().parent.parent
 
 REFERENCE = "#/components/schemas/"
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -15,9 +21,8 @@ METHODS = ("get", "post", "put", "patch", "delete")
 def operations() -> dict[str, dict[str, Any]]:
     """The sections "HTTP", "HTTP body" and "HTTP answer"."""
     from navigator_kernel.gateway.openapi import document
-    from navigator_kernel.gateway.server import ENDPOINTS
 
-    whole = document(ENDPOINTS)
+    whole = document(endpoints())
     schemas, sent, answered = whole["components"]["schemas"], set[str](), set[str]()
     found: dict[str, Any] = {}
     for path, methods in whole["paths"].items():
@@ -32,6 +37,15 @@ def operations() -> dict[str, dict[str, Any]]:
         "HTTP body": {name: shape(schemas[name], answer=False) for name in sorted(sent)},
         "HTTP answer": {name: shape(schemas[name], answer=True) for name in sorted(answered)},
     }
+
+
+def endpoints() -> Sequence[Endpoint]:
+    """All endpoints of the HTTP API, those of the shipped plugins too."""
+    from navigator_kernel.config.settings import load_settings
+    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.gateway.server import endpoints_of
+
+    return endpoints_of(Gateway(TOP, load_settings(TOP)))
 
 
 def shape(schema: Mapping[str, Any], *, answer: bool) -> dict[str, Any]:

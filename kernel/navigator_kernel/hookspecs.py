@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from navigator_kernel.model_ports import Encoder, Tool
-    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, Router
+    from navigator_kernel.ports import Agent, AgentPorts, Catalogue, Dispatcher, ProjectPorts, Router
+    from navigator_kernel.values.http.endpoint import Endpoint
     from navigator_kernel.values.reply import Notice, Reply
     from navigator_kernel.values.resource import Diagnostic
 
@@ -41,6 +42,15 @@ def kernel_register_sources(root: Path) -> Iterable[Path]:
 def kernel_register_tools(root: Path) -> Iterable[Tool]:
     """Returns tools for the project at `root`, which models may call for skills that declare them. All are used; if two
     have the same name, the first registered wins."""
+    return ()
+
+
+@hookspec
+def kernel_register_tools_and_endpoints(project: ProjectPorts) -> Iterable[Tool | Endpoint]:
+    """Returns tools for models, and endpoints for `navigator serve` (`values.http.endpoint`), that keep files of their
+    own or encode texts. An endpoint has a path below `/api/`, a role and a `service`, its handler's first argument.
+    All are used, tools after those of `kernel_register_tools`, endpoints after the kernel's; if two have the same name,
+    or two endpoints the same method and path, the first registered wins."""
     return ()
 
 

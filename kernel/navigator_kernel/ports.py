@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # for start-up time: modules that only name types are not imp
 
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.events import Event
-    from navigator_kernel.model_ports import Judge, ModelRegistry, Specialist, Tools, Underway
+    from navigator_kernel.model_ports import Encoder, Judge, ModelRegistry, Specialist, Tools, Underway
     from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.context import Memory
     from navigator_kernel.values.job import Job, Outcome, Want
@@ -338,6 +338,16 @@ class AgentPorts(Struct, frozen=True, kw_only=True):
     workspace: Callable[[str], Path]
     release: Path | None = None
     answers: Mapping[str, Callable[[Sequence[str]], tuple[int, str]]] = field(default_factory=dict)
+
+
+class ProjectPorts(Struct, frozen=True, kw_only=True):
+    """What a plugin is given of a project. Its own files lie in the folder `state` and are written with `writer`.
+    `encoder` returns the encoder that messages are matched with, or None."""
+
+    root: Path
+    state: Path
+    writer: Writer
+    encoder: Callable[[], Encoder | None]
 
 
 class Dispatcher(Protocol):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from gateway.served import Served
+from navigator_kernel.config.settings import load_settings
+from navigator_kernel.gateway.gateway import Gateway
 from navigator_kernel.gateway.openapi import document, statuses, template_of
-from navigator_kernel.gateway.server import ENDPOINTS
+from navigator_kernel.gateway.server import endpoints_of
 from navigator_kernel.planner.toolkit import registry
+from navigator_kernel.values.http.endpoint import Endpoint
 
 BODIES = {
     ("/api/tasks", "post"): "task_create",
@@ -21,9 +26,15 @@ BODIES = {
 PARTS = {("/api/tasks/{task}", "patch"): "task_update", ("/api/tasks/{task}/snooze", "post"): "task_snooze"}
 
 
-@pytest.fixture(scope="module")
-def spec() -> dict[str, Any]:
-    held: dict[str, Any] = json.loads(json.dumps(document(ENDPOINTS)))
+@pytest.fixture
+def endpoints(tmp_path: Path) -> Sequence[Endpoint]:
+    """The kernel's, and those of the planner's plugin."""
+    return endpoints_of(Gateway(tmp_path, load_settings(tmp_path)))
+
+
+@pytest.fixture
+def spec(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(json.dumps(document(endpoints)))
     return held
 
 
@@ -32,12 +43,14 @@ def test_the_document_is_valid_openapi(spec: dict[str, Any]) -> None:
     assert [error.message for error in OpenAPIV31SpecValidator(spec).iter_errors()] == []
 
 
-def test_every_endpoint_is_in_it_with_its_role_and_statuses(spec: dict[str, Any]) -> None:
-    for endpoint in ENDPOINTS:
+def test_every_endpoint_is_in_it_with_its_role_and_statuses(
+    spec: dict[str, Any], endpoints: Sequence[Endpoint]
+) -> None:
+    for endpoint in endpoints:
         held = spec["paths"][template_of(endpoint.path)][endpoint.method.lower()]
         assert (held["operationId"], held["x-role"]) == (endpoint.name, endpoint.role)
         assert sorted(held["responses"]) == sorted(map(str, (endpoint.status, *statuses(endpoint))))
-    names = [endpoint.name for endpoint in ENDPOINTS]
+    names = [endpoint.name for endpoint in endpoints]
     assert len(names) == len(set(names)) == sum(len(held) for held in spec["paths"].values())
 
 
@@ -71,9 +84,9 @@ def test_a_body_is_the_schema_of_the_tool_of_chat(spec: dict[str, Any], place: t
 
 
 @pytest.mark.requirement("TOL-13")
-def test_every_tool_of_the_planner_has_an_endpoint(spec: dict[str, Any]) -> None:
+def test_every_tool_of_the_planner_has_an_endpoint(endpoints: Sequence[Endpoint]) -> None:
     verbs = {"get": "read"}
-    names = {endpoint.name for endpoint in ENDPOINTS}
+    names = {endpoint.name for endpoint in endpoints}
     for tool in registry():
         thing, _, verb = tool.partition("_")
         verb = verbs.get(verb, verb)

@@ -15,16 +15,20 @@ from click.testing import CliRunner
 
 from models.wire_server import Said, serving
 from navigator_kernel import hookspecs
-from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.bootstrap.extensions import open_plugins
+from navigator_kernel.bootstrap.kernel import assemble, project_ports, share
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.bootstrap.models import tools_of
 from navigator_kernel.cli.main import run
 from navigator_kernel.cli.registry import navigator
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.dispatch.stream import EventStream
+from navigator_kernel.gateway.gateway import Gateway
+from navigator_kernel.gateway.server import endpoints_of
 from navigator_kernel.turn import run_turn
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
-from person_state import accept
+from person_state import accept, state_of
 
 AGENT = """
 class Echo:
@@ -107,6 +111,23 @@ def greet(name: str) -> str:
 def kernel_register_tools(root):
     return [ToolFactory().from_crud(greet, "greet", "Greets"), object()]
 """
+KEEPING = """
+from navigator_kernel.tools.factory import ToolFactory
+from navigator_kernel.values.http.endpoint import Endpoint
+
+async def list_boats(names, call):
+    return {"boats": names}
+
+@hookimpl
+def kernel_register_tools_and_endpoints(project):
+    def boat_add(name: str) -> str:
+        project.writer.write(project.state / "boats.txt", name.encode())
+        return f"{project.root.name} has {name}, encoded by {project.encoder().id}"
+
+    yield ToolFactory().from_crud(boat_add, "boat_add", "Adds a boat")
+    for path in ("/api/boats", "/api/boats", "/api/skills", "/boats"):
+        yield Endpoint(method="GET", path=path, role="read", summary="List boats", handler=list_boats, tag="boats", service=["Ida"])
+"""
 FINISH = """
 told = []
 
@@ -169,6 +190,32 @@ def test_kernel_register_tools_adds_a_tool_that_a_skill_may_declare(
         assert turn(kernel, "/greeter Ann").report.state == "success"
         assert server.requests[1].body["messages"][-1]["content"] == "Hello Ann"
     assert [(one["plugin"], one["hook"]) for one in kernel.failures()] == [(name, "kernel_register_tools")]
+
+
+def test_kernel_register_tools_and_endpoints_adds_a_tool_that_keeps_a_file_and_encodes(
+    root: Path, install: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NAVIGATOR_ENCODER", "auto")
+    install(ENCODER)
+    install(KEEPING)
+    project = project_ports(root, share(root, load_settings(root)).meaning)
+    (tool,) = [one for one in tools_of(open_plugins(root).plugins, project) if one.name == "boat_add"]
+    assert asyncio.run(tool.run({"name": "Ida"})).value == "project has Ida, encoded by plugin-mine"
+    assert (state_of(root) / "boats.txt").read_text() == "Ida"
+
+
+def test_kernel_register_tools_and_endpoints_cannot_replace_an_endpoint_of_the_kernel(
+    root: Path, install: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(KEEPING)
+    endpoints = endpoints_of(Gateway(root, load_settings(root)))
+    assert [one.path for one in endpoints if one.name == "list_boats"] == ["/api/boats"]
+    warned = [record.getMessage() for record in caplog.records]
+    assert [text.partition("ValueError: ")[2] for text in warned] == [
+        "GET /api/boats (list_boats) is there already",
+        "GET /api/skills (list_boats) is there already",
+        "GET /boats needs a path below /api/, a role and a service",
+    ]
 
 
 @pytest.mark.requirement("TOL-11")

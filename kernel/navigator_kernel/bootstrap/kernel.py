@@ -45,9 +45,7 @@ from navigator_kernel.bootstrap.servers import open_pins, open_servers
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import NotFound
-from navigator_kernel.model_ports import Encoder
-from navigator_kernel.planner.toolkit import PlannerPlugin
-from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel
+from navigator_kernel.ports import Agent, AgentPorts, Clock, Kernel, ProjectPorts
 from navigator_kernel.replay.proxies import ReplayableClock, ReplayableModels, ReplayableTools, taped
 from navigator_kernel.routing.cascade import CascadeRouter
 from navigator_kernel.sandbox.guard import ConsentGate
@@ -90,8 +88,7 @@ def assemble(
     allowed, kept, servers = scripts(root), _kept(root, redact), tuple(sorted(settings.servers))
     ports = _ports(root, settings, catalogue, consents, audit, clock, unsafe=unsafe)
     agents, own = _agents(extensions, ports), CascadeRouter(catalogue, mapping, allowed, servers, shared.meaning)
-    plugins.add(open_planner(root, shared.meaning), "planner")
-    desk = _desk(root, plugins, consents, audit, settings, ports, kept["underway"])
+    desk = _desk(project_ports(root, shared.meaning), plugins, consents, audit, settings, ports, kept["underway"])
     kernel = Kernel(
         root=root,
         settings=settings,
@@ -155,18 +152,16 @@ def _hooks(extensions: LoadedPlugins) -> dict[str, Any]:
     }
 
 
-def open_planner(root: Path, meaning: SemanticRanker) -> PlannerPlugin:
-    """Tasks and notes of the project; notes are found with the encoder of `meaning`."""
+def project_ports(root: Path, meaning: SemanticRanker) -> ProjectPorts:
+    """What plugins are given of the project, with the encoder of `meaning`; nothing is opened yet."""
     state = project_state(root)
-    return PlannerPlugin(state.folder, state_writer(state), partial(_encoder, meaning))
-
-
-def _encoder(meaning: SemanticRanker) -> Encoder | None:
-    return meaning.index.encoder
+    return ProjectPorts(
+        root=root, state=state.folder, writer=state_writer(state), encoder=lambda: meaning.index.encoder
+    )
 
 
 def _desk(
-    root: Path,
+    project: ProjectPorts,
     plugins: Plugins,
     consents: ConsentStore,
     audit: AuditLog,
@@ -177,9 +172,9 @@ def _desk(
     """A factory for the tools of skills, given the tools of every skill."""
     more = partial(_of_servers, settings, consents, ports)
     hosts = settings.policy.fetch
-    open_built = partial(open_built_in, root, ports.catalogue, ports.sandbox, consents, audit, hosts)
+    open_built = partial(open_built_in, project.root, ports.catalogue, ports.sandbox, consents, audit, hosts)
     built_in = partial(open_built, underway.intend)
-    return partial(open_desk, root, plugins, consents, audit, settings, more, built_in)
+    return partial(open_desk, project, plugins, consents, audit, settings, more, built_in)
 
 
 def _of_servers(settings: Settings, consents: ConsentStore, ports: AgentPorts) -> Sequence[Tool]:

@@ -11,13 +11,13 @@ from msgspec import Struct, field
 from navigator_kernel.config.settings import user_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from navigator_kernel.config.settings import Models, Settings
     from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools, Underway
     from navigator_kernel.model_ports import ModelRegistry as Shelf
     from navigator_kernel.plugins import Plugins
-    from navigator_kernel.ports import Audit, Catalogue, Clock, Consents
+    from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, ProjectPorts
     from navigator_kernel.values.chat import Spent, Tooling
     from navigator_kernel.values.redact import Redact
     from navigator_kernel.values.request import Session
@@ -156,7 +156,7 @@ def open_tools(desk: Callable[[Tools], Tools], catalogue: Catalogue) -> Tools:
 
 
 def open_desk(
-    root: Path,
+    project: ProjectPorts,
     plugins: Plugins,
     consents: Consents,
     audit: Audit,
@@ -166,21 +166,13 @@ def open_desk(
     always: Tools,
 ) -> Tools:
     """The built-in tools, those of plugins, and `more`, behind the fence; anything else is named as a failure."""
-    from navigator_kernel.model_ports import Tool as ToolPort
     from navigator_kernel.tools.guarded import GuardedTools
 
     @cache
     def tools() -> Mapping[str, Tool]:
         found: dict[str, Tool] = {}
-        for plugin, brought in plugins.all("kernel_register_tools", root):
-            for tool in brought:
-                try:
-                    if not isinstance(tool, ToolPort) or not tool.spec.schema:  # which may fail to say what it is
-                        raise TypeError(f"{type(tool).__name__} is not a tool")
-                except Exception as error:  # noqa: BLE001 - named and left out, the others stay
-                    plugins.fail(plugin, "kernel_register_tools", error)
-                    continue
-                found.setdefault(tool.name, tool)
+        for tool in tools_of(plugins, project):
+            found.setdefault(tool.name, tool)
         for own in more():
             found.setdefault(own.name, own)
         return found
@@ -200,3 +192,22 @@ def open_desk(
         audit=audit,
         policy=settings.policy,
     )
+
+
+def tools_of(plugins: Plugins, project: ProjectPorts) -> Iterator[Tool]:
+    """The tools of plugins; what is not a tool is named as a failure."""
+    from navigator_kernel.model_ports import Tool as ToolPort
+    from navigator_kernel.values.http.endpoint import Endpoint
+
+    for hook, given in (("kernel_register_tools", project.root), ("kernel_register_tools_and_endpoints", project)):
+        for plugin, brought in plugins.all(hook, given):
+            for tool in brought:
+                if isinstance(tool, Endpoint):  # which `navigator serve` uses
+                    continue
+                try:
+                    if not isinstance(tool, ToolPort) or not tool.spec.schema:  # which may fail to say what it is
+                        raise TypeError(f"{type(tool).__name__} is not a tool")
+                except Exception as error:  # noqa: BLE001 - named and left out, the others stay
+                    plugins.fail(plugin, hook, error)
+                    continue
+                yield tool

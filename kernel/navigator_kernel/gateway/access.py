@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from navigator_kernel.gateway.problems import HttpProblem, ProblemResponse
+from navigator_kernel.gateway.problems import ProblemResponse
+from navigator_kernel.values.http.endpoint import HttpProblem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from navigator_kernel.gateway.tokens import Caller
+    from navigator_kernel.values.http.endpoint import Caller
 
 BODY = 4 * 1024 * 1024  # bytes of a request
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})

@@ -1,4 +1,4 @@
-"""Declares an endpoint in one place: its path, role, body, answer and errors; the OpenAPI document is made of it."""
+"""Makes routes of endpoints: reads what was sent, checks the role, and answers every failure with a problem."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from navigator_kernel.gateway.logs import log_answer
-from navigator_kernel.gateway.problems import HttpProblem, ProblemResponse, problem_of
-from navigator_kernel.gateway.tokens import Caller, Role
+from navigator_kernel.gateway.problems import ProblemResponse, problem_of
+from navigator_kernel.values.http.endpoint import JSON, Answer, Call, Caller, Endpoint, HttpProblem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -23,59 +23,6 @@ if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
 
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
-JSON = "application/json"
-
-
-class Nothing(Struct, frozen=True):
-    """The query of an endpoint without one."""
-
-
-class Call(Struct, frozen=True, kw_only=True):
-    """A request that was let in. `path` holds the parts of the path, `query` and `body` what was read of the rest."""
-
-    caller: Caller
-    path: Mapping[str, Any]
-    query: Any
-    body: Any
-    headers: Mapping[str, str]
-
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """An answer with a status or headers of its own."""
-
-    value: Any = None
-    status: int = 200
-    headers: Mapping[str, str] = {}
-
-
-Handler = Callable[["Gateway", Call], Awaitable[Any]]
-
-
-class Endpoint(Struct, frozen=True, kw_only=True):
-    """`body`, `query` and `answer` are types that msgspec reads, or models of pydantic; `media` is what a stream is
-    sent as. `parts` are the types of the path's parts that are not any text; `headers` are those that the handler
-    reads, `sends` those of its answer. `errors` are statuses beside those that every endpoint may have."""
-
-    method: str
-    path: str
-    role: Role | None
-    summary: str
-    handler: Handler
-    tag: str
-    body: Any = None
-    query: type[Struct] = Nothing
-    parts: Mapping[str, Any] = {}
-    headers: Sequence[str] = ()
-    sends: Sequence[str] = ()
-    answer: Any = None
-    status: int = 200
-    media: str = JSON
-    errors: Sequence[int] = ()
-
-    @property
-    def name(self) -> str:
-        """The operation's id."""
-        return self.handler.__name__.lstrip("_")
 
 
 def routes_of(endpoints: Sequence[Endpoint], gateway: Gateway) -> list[Route]:
@@ -90,7 +37,8 @@ def _dispatcher(endpoints: Mapping[str, Endpoint], gateway: Gateway) -> Callable
     async def dispatch(request: Request) -> Any:
         endpoint, began = endpoints["GET" if request.method == "HEAD" else request.method], time.perf_counter()
         try:
-            answer = _response(endpoint, await endpoint.handler(gateway, await _call(endpoint, request)))
+            service = gateway if endpoint.service is None else endpoint.service
+            answer = _response(endpoint, await endpoint.handler(service, await _call(endpoint, request)))
         except Exception as error:  # noqa: BLE001 - every failure is a problem document
             answer = problem_of(error)
         status = getattr(answer, "status_code", 200)

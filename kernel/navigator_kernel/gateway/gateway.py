@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.config.settings import Settings
-    from navigator_kernel.gateway.tokens import Caller
-    from navigator_kernel.planner.toolkit import Toolkit
     from navigator_kernel.ports import Kernel
+    from navigator_kernel.values.http.endpoint import Caller
 
 PING = 15.0  # seconds between two signs of life of a stream that has nothing to say
 _NAME = lazy_compile(r"[A-Za-z0-9][\w.-]{0,63}")
@@ -64,13 +63,6 @@ class Gateway:
         from navigator_kernel.bootstrap.kernel import assemble
 
         return assemble(self.root, self.settings, here=self.root, shared=self.workers.shared)
-
-    @cached_property
-    def planner(self) -> Toolkit:
-        """The tools that chat has, too. ImportError without the packages that they need."""
-        from navigator_kernel.bootstrap.kernel import open_planner
-
-        return open_planner(self.root, self.workers.shared.meaning).toolkit()
 
     def warm(self) -> None:
         """Reads the skills and the index, and imports the model's client, before the first message needs them."""

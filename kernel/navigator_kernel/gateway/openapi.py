@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from navigator_kernel import __version__
-from navigator_kernel.gateway.endpoints import BODY_METHODS, JSON, Answer, Call, Endpoint, is_pydantic
+from navigator_kernel.gateway.endpoints import BODY_METHODS, is_pydantic
 from navigator_kernel.gateway.problems import MEDIA_TYPE, Problem
 from navigator_kernel.gateway.projections.openai_errors import PREFIX, OpenAIError
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.http.endpoint import JSON, Answer, Call, Endpoint
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway

@@ -29,6 +29,7 @@ from navigator_kernel.errors import (
     UsageProblem,
 )
 from navigator_kernel.text import clean, escape_controls
+from navigator_kernel.values.http.endpoint import HttpProblem
 
 MEDIA_TYPE = "application/problem+json"
 URN = "urn:navigator:problem:"
@@ -48,17 +49,6 @@ STATUSES: Mapping[type[KernelError], int] = {
     NoSandbox: 503,
     TimedOut: 504,
 }
-
-
-class HttpProblem(Exception):
-    """A request that cannot be answered; `code` is a stable word for programs."""
-
-    def __init__(
-        self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(detail)
-        self.status, self.code, self.detail, self.hint = status, code, detail, hint
-        self.headers = headers or {}
 
 
 class Problem(Struct, frozen=True, kw_only=True):

@@ -13,18 +13,18 @@ from msgspec import Struct
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.errors import Busy, KernelError, NotFound, Refused
 from navigator_kernel.events import RunStarted
-from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.streams.feeds import Feed, Feeds
 from navigator_kernel.stages.resume import resume
+from navigator_kernel.values.http.endpoint import HttpProblem
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.events import Listener
-    from navigator_kernel.gateway.tokens import Caller
     from navigator_kernel.gateway.workers import TurnWorkers
     from navigator_kernel.ports import Ids, RunLog
+    from navigator_kernel.values.http.endpoint import Caller
     from navigator_kernel.values.reply import Reply
     from navigator_kernel.values.request import Message, Session
 

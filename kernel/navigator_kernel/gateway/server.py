@@ -20,23 +20,22 @@ from navigator_kernel.gateway.api import (
     chat,
     choices,
     files,
-    notes,
-    projects,
     run_work,
     runs,
     sessions,
     skills,
     status,
-    tasks,
     workflow_files,
     workflows,
 )
-from navigator_kernel.gateway.endpoints import Endpoint, not_found, routes_of
+from navigator_kernel.gateway.endpoints import not_found, routes_of
 from navigator_kernel.gateway.openapi import described
 from navigator_kernel.gateway.page_files import page_files, page_routes
+from navigator_kernel.gateway.plugin_endpoints import plugin_endpoints
 from navigator_kernel.gateway.problems import ProblemResponse
 from navigator_kernel.gateway.projections import ag_ui, openai
 from navigator_kernel.gateway.projections.openai_errors import OpenAIErrors
+from navigator_kernel.values.http.endpoint import Endpoint
 
 if TYPE_CHECKING:
     import socket
@@ -53,24 +52,19 @@ BACKLOG = 2_048
 GARBAGE = 200_000
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
-ENDPOINTS: Sequence[Endpoint] = described(
-    (
-        *chat.ENDPOINTS,
-        *runs.ENDPOINTS,
-        *files.ENDPOINTS,
-        *choices.ENDPOINTS,
-        *run_work.ENDPOINTS,
-        *sessions.ENDPOINTS,
-        *skills.ENDPOINTS,
-        *workflows.ENDPOINTS,
-        *workflow_files.ENDPOINTS,
-        *status.ENDPOINTS,
-        *tasks.ENDPOINTS,
-        *notes.ENDPOINTS,
-        *projects.ENDPOINTS,
-        *ag_ui.ENDPOINTS,
-        *openai.ENDPOINTS,
-    )
+ENDPOINTS: Sequence[Endpoint] = (
+    *chat.ENDPOINTS,
+    *runs.ENDPOINTS,
+    *files.ENDPOINTS,
+    *choices.ENDPOINTS,
+    *run_work.ENDPOINTS,
+    *sessions.ENDPOINTS,
+    *skills.ENDPOINTS,
+    *workflows.ENDPOINTS,
+    *workflow_files.ENDPOINTS,
+    *status.ENDPOINTS,
+    *ag_ui.ENDPOINTS,
+    *openai.ENDPOINTS,
 )
 
 
@@ -92,6 +86,11 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
+def endpoints_of(gateway: Gateway) -> Sequence[Endpoint]:
+    """The kernel's endpoints, those of plugins, and the one that describes all of them."""
+    return described((*ENDPOINTS, *plugin_endpoints(gateway, ENDPOINTS)))
+
+
 def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None = None) -> Starlette:
     """`places` are the hosts, with their ports, that requests may name."""
 
@@ -111,7 +110,7 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
         open_paths={*OPEN, *page_files()},
     )
     return Starlette(
-        routes=[*page_routes(), *routes_of(ENDPOINTS, gateway)],
+        routes=[*page_routes(), *routes_of(endpoints_of(gateway), gateway)],
         middleware=[Middleware(OpenAIErrors), access],
         lifespan=lifespan,
         exception_handlers={HTTPException: _http_error},

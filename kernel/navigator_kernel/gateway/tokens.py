@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -16,26 +16,14 @@ from msgspec import Struct
 from navigator_kernel.adapters.files.database import file_lock, read_rows, table_bytes
 from navigator_kernel.adapters.files.writer import Stamp, stamp
 from navigator_kernel.errors import NotFound, UsageProblem
+from navigator_kernel.values.http.endpoint import Caller, Role
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Clock, Writer
 
-Role = Literal["read", "chat", "approve", "admin"]
-ROLES: Sequence[Role] = get_args(Role)
 PREFIX = "nav"
 LIFE = timedelta(days=90)
 LONGEST = 366 * 24 * 3600  # seconds
-
-
-class Caller(Struct, frozen=True, kw_only=True):
-    """Who sends a request. `id` names the token, and is not secret."""
-
-    id: str
-    role: Role
-
-    def may(self, role: Role) -> bool:
-        """Each role may do what those before it may."""
-        return ROLES.index(self.role) >= ROLES.index(role)
 
 
 class KeptToken(Struct, frozen=True, kw_only=True):

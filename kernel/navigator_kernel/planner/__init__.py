@@ -1,1 +1,1 @@
-"""A person's tasks, notes and links: a toolkit for models, shipped as a plugin with the skill `task_manager`."""
+"""A person's tasks, notes and links. Only the plugin `agents/planner` imports it, and it imports what a plugin may."""

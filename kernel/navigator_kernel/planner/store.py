@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from navigator_kernel.adapters.stores.sqlite import write_ahead
 from navigator_kernel.errors import KernelError, NotLoadable
-from navigator_kernel.text import lazy_compile
 
 URL = "NAVIGATOR_DATABASE_URL"
 ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(6022140)"}
-_DRIVEN = lazy_compile(r"^postgres(?:ql)?://")
+WAIT = 30.0  # seconds that a session waits for another
 
 
 def open_sessions(file: Path, prepare: Callable[[], None]) -> Callable[[], Any]:
@@ -48,7 +48,7 @@ def _engine(url: str, file: Path, prepare: Callable[[], None]) -> Any:
     from sqlalchemy.pool import NullPool
 
     if url:
-        engine = create_engine(_DRIVEN.sub("postgresql+psycopg://", url), poolclass=NullPool)
+        engine = create_engine(re.sub("^postgres(?:ql)?://", "postgresql+psycopg://", url), poolclass=NullPool)
     else:
         prepare()
         engine = create_engine("sqlite://", creator=lambda: _connected(file), poolclass=NullPool)
@@ -80,9 +80,23 @@ def _connected(file: Path) -> Any:
 
     if file.is_symlink():  # a stranger's repository may bring one
         raise sqlite3.OperationalError("it is a link")
-    return sqlite3.connect(file, timeout=30.0, check_same_thread=False)
+    return sqlite3.connect(file, timeout=WAIT, check_same_thread=False)
 
 
 def _prepared(connection: Any, _record: Any) -> None:
-    write_ahead(connection)
+    _write_ahead(connection)
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _write_ahead(connection: Any) -> None:
+    """Sets WAL. Changing the mode needs the file for a moment alone, and SQLite does not wait for that."""
+    import sqlite3
+
+    deadline = time.monotonic() + WAIT
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

@@ -1,21 +1,18 @@
-"""The planner's tools as a registry, and the plugin that brings them (TOL-7, TOL-12)."""
+"""The planner's tools as a registry (TOL-7, TOL-12)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.hookspecs import hookimpl
 from navigator_kernel.planner.store import open_sessions
 from navigator_kernel.tools.factory import FunctionTool, Sessions, ToolFactory
 from navigator_kernel.values.tool import ToolDef
 
 if TYPE_CHECKING:
-    from navigator_kernel.model_ports import Tool
-    from navigator_kernel.ports import Writer
+    from navigator_kernel.ports import ProjectPorts
 
 
 class Toolkit(Struct, frozen=True):
@@ -25,27 +22,15 @@ class Toolkit(Struct, frozen=True):
     sessions: Sessions
 
 
-class PlannerPlugin(Struct, frozen=True):
-    """Registered by the kernel itself. `state` is the person's state of the project; `encoder` gives the one of
-    routing, or None."""
+OpenToolkit = Callable[[], Toolkit]
 
-    state: Path
-    writer: Writer
-    encoder: Callable[[], Any]
 
-    @hookimpl
-    def kernel_register_tools(self, root: Path) -> Sequence[Tool]:  # noqa: ARG002 - the hook's own signature
-        try:
-            return tuple(self.toolkit().tools.values())
-        except ImportError:  # SQLAlchemy or pydantic is not installed: no tools, and `doctor` says why
-            return ()
-
-    def toolkit(self) -> Toolkit:
-        """ImportError without SQLAlchemy or pydantic; the database is opened with the first session."""
-        file = self.state / "planner.sqlite"
-        sessions = open_sessions(file, lambda: self.writer.make_folder(file.parent))
-        held = ToolFactory(sessions).registry(registry(self.encoder))
-        return Toolkit({tool.name: tool for tool in held}, sessions)
+def open_toolkit(project: ProjectPorts) -> Toolkit:
+    """ImportError without SQLAlchemy or pydantic; the database is opened with the first session."""
+    file = project.state / "planner.sqlite"
+    sessions = open_sessions(file, lambda: project.writer.make_folder(file.parent))
+    held = ToolFactory(sessions).registry(registry(project.encoder))
+    return Toolkit({tool.name: tool for tool in held}, sessions)
 
 
 def registry(encoder: Callable[[], Any] = lambda: None) -> Mapping[str, ToolDef]:

@@ -17,7 +17,8 @@ from navigator_kernel.text import lazy_compile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from navigator_kernel.gateway.tokens import KeptToken, Role, TokenStore
+    from navigator_kernel.gateway.tokens import KeptToken, TokenStore
+    from navigator_kernel.values.http.endpoint import Role
 
 _TIME = lazy_compile(r"(\d{1,5})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}

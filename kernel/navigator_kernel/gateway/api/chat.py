@@ -10,14 +10,13 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.bootstrap.turns import LONGEST, refuse_message
 from navigator_kernel.events import Event, RunStarted
-from navigator_kernel.gateway.endpoints import Call, Endpoint
-from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.runs import Run, message_in
 from navigator_kernel.gateway.streams.feeds import RECENT
 from navigator_kernel.gateway.streams.page_events import LAST
 from navigator_kernel.gateway.streams.page_frames import Frames, as_sent
 from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
 from navigator_kernel.text import Language, lazy_compile
+from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
 from navigator_kernel.values.request import Message, Session
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
-from navigator_kernel.gateway.endpoints import Call, Endpoint
 from navigator_kernel.language.wording import because_of
 from navigator_kernel.text import Language
+from navigator_kernel.values.http.endpoint import Call, Endpoint
 from navigator_kernel.why import Missed, lines_of, missed, skill_named
 
 if TYPE_CHECKING:

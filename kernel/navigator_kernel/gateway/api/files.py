@@ -17,9 +17,9 @@ from navigator_kernel.adapters.files.project_files import FILE_LIMIT, holds_secr
 from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.bootstrap.places import box_of
 from navigator_kernel.errors import KernelError, NotFound, Refused
-from navigator_kernel.gateway.endpoints import Call, Endpoint
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.tools.places import CLOSED
+from navigator_kernel.values.http.endpoint import Call, Endpoint
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.files.changes import FileChange

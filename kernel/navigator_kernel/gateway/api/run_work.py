@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.errors import NotFound
 from navigator_kernel.events import StepCompleted, StepStarted
-from navigator_kernel.gateway.endpoints import Call, Endpoint
+from navigator_kernel.values.http.endpoint import Call, Endpoint
 from navigator_kernel.values.packet import yaml_of
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, RunCancelled, RunCompleted, RunError, RunStarted, SkillActivated, Usage
-from navigator_kernel.gateway.cursors import Page, cursor_of, place_of
-from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
 from navigator_kernel.gateway.streams.page_events import LAST, whole
+from navigator_kernel.values.http.cursors import Page, cursor_of, place_of
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.gateway.tokens import Caller
+    from navigator_kernel.values.http.endpoint import Caller
 
 LOOKED_AT = 2_000  # runs that one request for a page looks at
 

@@ -13,9 +13,9 @@ from msgspec.structs import asdict
 from navigator_kernel.bootstrap.lifecycle import seek_in
 from navigator_kernel.errors import Refused, UsageProblem
 from navigator_kernel.evals.lint import Listing, listings
-from navigator_kernel.gateway.cursors import Page, page_of
-from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
 from navigator_kernel.gateway.jobs import Job, perform
+from navigator_kernel.values.http.cursors import Page, page_of
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway

@@ -12,12 +12,11 @@ from starlette.responses import PlainTextResponse
 from navigator_kernel import __version__
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import RunStarted, Usage
-from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.tokens import Role
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, Role
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.gateway.tokens import Caller
+    from navigator_kernel.values.http.endpoint import Caller
 
 LOOKED_AT = 5_000  # runs that usage is summed over, the newest
 METRICS = "text/plain; version=0.0.4; charset=utf-8"

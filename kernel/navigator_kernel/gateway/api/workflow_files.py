@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError, NotFound, NotLoadable
-from navigator_kernel.gateway.conditions import (
+from navigator_kernel.values.http.conditions import (
     IF_MATCH,
     IF_NONE_MATCH,
     another_state,
@@ -16,7 +16,7 @@ from navigator_kernel.gateway.conditions import (
     tag_of,
     tagged,
 )
-from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 from navigator_kernel.workflows.store import check_text, named_in, remove_stored, store_text, stored_text
 
 if TYPE_CHECKING:

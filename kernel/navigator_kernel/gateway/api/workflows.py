@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.gateway.api.chat import StartedRun
-from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import plan_to_dict
 

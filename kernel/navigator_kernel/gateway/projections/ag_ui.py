@@ -11,8 +11,6 @@ from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.events import ApprovalRequested, Event, RunStarted
 from navigator_kernel.gateway.api.chat import EVENT_STREAM, ChatMessage, begin
 from navigator_kernel.gateway.api.sessions import WaitingApproval, begin_answer, waiting_in
-from navigator_kernel.gateway.endpoints import Call, Endpoint
-from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.projections.ag_ui_events import AgUiRun, Sent, Thread, answered_alone
 from navigator_kernel.gateway.projections.ag_ui_input import (
     RunAgentInput,
@@ -23,11 +21,12 @@ from navigator_kernel.gateway.projections.ag_ui_input import (
 from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
 from navigator_kernel.language.wording import say
 from navigator_kernel.text import language_of
+from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.runs import Run
-    from navigator_kernel.gateway.tokens import Caller
+    from navigator_kernel.values.http.endpoint import Caller
 
 RECALLED = 200  # entries of a thread's history
 LOOKED_AT = 200  # runs that the last one of a thread is sought in

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from navigator_kernel.bootstrap.turns import LONGEST
-from navigator_kernel.gateway.problems import HttpProblem
+from navigator_kernel.values.http.endpoint import HttpProblem
 
 ASIDE = frozenset({"developer", "system", "activity", "reasoning"})  # roles that are not part of the conversation
 

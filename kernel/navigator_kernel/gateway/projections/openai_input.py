@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.projections.openai_sessions import Conversation
+from navigator_kernel.values.http.endpoint import HttpProblem
 from navigator_kernel.values.request import Said
 
 TEXTS = frozenset({"text", "input_text", "output_text", "refusal", "summary_text"})

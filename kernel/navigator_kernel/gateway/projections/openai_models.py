@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from navigator_kernel.gateway.endpoints import Call, Endpoint
-from navigator_kernel.gateway.problems import HttpProblem
+from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from navigator_kernel.gateway.endpoints import Call, Endpoint
-from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.gateway.projections.openai_input import (
     Part,
     conversation_of,
@@ -23,6 +21,7 @@ from navigator_kernel.gateway.projections.openai_sessions import named_session
 from navigator_kernel.gateway.projections.openai_turn import OpenAITurn, TurnFailed, TurnResponse, WholeAnswer, begin
 from navigator_kernel.gateway.streams.sse import PING, EventStreamResponse, frame
 from navigator_kernel.values.chat import Spent
+from navigator_kernel.values.http.endpoint import Call, Endpoint, HttpProblem
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway

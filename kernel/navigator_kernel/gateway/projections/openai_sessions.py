@@ -23,7 +23,7 @@ from navigator_kernel.values.request import Said, Session
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.gateway.tokens import Caller
+    from navigator_kernel.values.http.endpoint import Caller
 
 HEADER, FIELD = "x-session-id", "session_id"
 NEW = "openai-"  # with which the names of sessions begin that nobody named

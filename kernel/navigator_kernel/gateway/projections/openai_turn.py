@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from navigator_kernel.bootstrap.turns import Turns
-    from navigator_kernel.gateway.endpoints import Call
     from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.values.http.endpoint import Call
     from navigator_kernel.values.reply import Reply
 
 FAILED = (

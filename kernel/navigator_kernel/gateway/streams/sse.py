@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from navigator_kernel.gateway.problems import HttpProblem
+from navigator_kernel.values.http.endpoint import HttpProblem
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

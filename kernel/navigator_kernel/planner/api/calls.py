@@ -10,31 +10,29 @@ import msgspec
 from pydantic import ValidationError
 
 from navigator_kernel.errors import KernelError, NotLoadable
-from navigator_kernel.gateway.conditions import IF_MATCH, another_state, tag_of
-from navigator_kernel.gateway.cursors import cursor_of, place_of
-from navigator_kernel.gateway.endpoints import Answer
-from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.planner.errors import ChangedMeanwhile, DefaultProject, NoSuchEntry
+from navigator_kernel.values.http.conditions import IF_MATCH, another_state, tag_of
+from navigator_kernel.values.http.cursors import cursor_of, place_of
+from navigator_kernel.values.http.endpoint import Answer, HttpProblem
 
 if TYPE_CHECKING:
-    from navigator_kernel.gateway.gateway import Gateway
-    from navigator_kernel.planner.toolkit import Toolkit
+    from navigator_kernel.planner.toolkit import OpenToolkit, Toolkit
 
 T = TypeVar("T")
 HINT = "pip install 'navigator-kernel[gateway]'"
 ERRORS = (501, 503)  # no package for it; no database
 
 
-async def worked(gateway: Gateway, work: Callable[[Toolkit], T], headers: Mapping[str, str] | None = None) -> T:
-    """The result of `work`. `headers` are those of a conditional write."""
+async def worked(planner: OpenToolkit, work: Callable[[Toolkit], T], headers: Mapping[str, str] | None = None) -> T:
+    """The result of `work`, which is given the tools. `headers` are those of a conditional write."""
     try:
-        return await asyncio.to_thread(lambda: work(gateway.planner))
+        return await asyncio.to_thread(lambda: work(planner()))
     except Exception as error:
         raise _problem(error, headers or {}) from error
 
 
 async def in_session(
-    gateway: Gateway, work: Callable[[Any], T], headers: Mapping[str, str] | None = None, *, writes: bool = False
+    planner: OpenToolkit, work: Callable[[Any], T], headers: Mapping[str, str] | None = None, *, writes: bool = False
 ) -> T:
     """The result of `work`, which is given a session; committed where it `writes`."""
 
@@ -45,7 +43,7 @@ async def in_session(
                 db.commit()
             return value
 
-    return await worked(gateway, within, headers)
+    return await worked(planner, within, headers)
 
 
 def arguments(kind: type[T], **given: Any) -> T:

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 from msgspec import Meta, Struct
 
-from navigator_kernel.gateway.problems import HttpProblem
+from navigator_kernel.values.http.endpoint import HttpProblem
 
 T = TypeVar("T")
 

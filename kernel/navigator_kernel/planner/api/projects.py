@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.gateway.api.planner_answers import KeptProject, Number, Projects
-from navigator_kernel.gateway.api.planner_calls import ERRORS, created, in_session, numbered, place_in
-from navigator_kernel.gateway.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tagged
-from navigator_kernel.gateway.cursors import Page
-from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
 from navigator_kernel.planner import schemas
+from navigator_kernel.planner.api.answers import KeptProject, Number, Projects
+from navigator_kernel.planner.api.calls import ERRORS, created, in_session, numbered, place_in
 from navigator_kernel.tools.factory import plain
+from navigator_kernel.values.http.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tagged
+from navigator_kernel.values.http.cursors import Page
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 
 if TYPE_CHECKING:
-    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.planner.toolkit import OpenToolkit
 
 
-async def list_projects(gateway: Gateway, call: Call) -> Answer:
+async def list_projects(planner: OpenToolkit, call: Call) -> Answer:
     """The default project first."""
     after, limit = place_in(call.query.cursor, Number) or 0, call.query.limit
 
@@ -25,29 +25,29 @@ async def list_projects(gateway: Gateway, call: Call) -> Answer:
 
         return numbered("projects", plain(project_list(db, after, limit + 1)), limit)
 
-    return tagged(await in_session(gateway, listed), call.headers)
+    return tagged(await in_session(planner, listed), call.headers)
 
 
-async def read_project(gateway: Gateway, call: Call) -> Answer:
+async def read_project(planner: OpenToolkit, call: Call) -> Answer:
     def read(db: Any) -> Any:
         from navigator_kernel.planner.service import project_get
 
         return plain(project_get(db, call.path["project"]))
 
-    return tagged(await in_session(gateway, read), call.headers)
+    return tagged(await in_session(planner, read), call.headers)
 
 
-async def create_project(gateway: Gateway, call: Call) -> Answer:
+async def create_project(planner: OpenToolkit, call: Call) -> Answer:
     def create(db: Any) -> Any:
         from navigator_kernel.planner.service import project_create
 
         return plain(project_create(db, call.body.name))
 
-    made = await in_session(gateway, create, writes=True)
+    made = await in_session(planner, create, writes=True)
     return created(made, f"/api/projects/{made['id']}")
 
 
-async def delete_project(gateway: Gateway, call: Call) -> Answer:
+async def delete_project(planner: OpenToolkit, call: Call) -> Answer:
     """Its tasks go to project 1, which itself cannot be deleted."""
     number = call.path["project"]
 
@@ -58,7 +58,7 @@ async def delete_project(gateway: Gateway, call: Call) -> Answer:
         refuse_another(plain(seen), call.headers)
         project_delete(db, number)
 
-    await in_session(gateway, delete, call.headers, writes=True)
+    await in_session(planner, delete, call.headers, writes=True)
     return Answer(status=204)
 
 

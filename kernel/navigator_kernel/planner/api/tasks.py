@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from navigator_kernel.gateway.api.planner_answers import KeptTask, Number, TaskFilter, Tasks
-from navigator_kernel.gateway.api.planner_calls import ERRORS, arguments, created, in_session, place_in, worked
-from navigator_kernel.gateway.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tag_of, tagged
-from navigator_kernel.gateway.cursors import cursor_of
-from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.planner import schemas
+from navigator_kernel.planner.api.answers import KeptTask, Number, TaskFilter, Tasks
+from navigator_kernel.planner.api.calls import ERRORS, arguments, created, in_session, place_in, worked
 from navigator_kernel.tools.factory import plain
+from navigator_kernel.values.http.conditions import IF_MATCH, IF_NONE_MATCH, refuse_another, tag_of, tagged
+from navigator_kernel.values.http.cursors import cursor_of
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem
 
 if TYPE_CHECKING:
-    from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.planner.service import TaskPlace
-    from navigator_kernel.planner.toolkit import Toolkit
+    from navigator_kernel.planner.toolkit import OpenToolkit, Toolkit
 
 _PLACE = tuple[Annotated[datetime, Meta(tz=True)] | None, Number, Number]
 
 
-async def list_tasks(gateway: Gateway, call: Call) -> Answer:
+async def list_tasks(planner: OpenToolkit, call: Call) -> Answer:
     """By their time, those without one last."""
     asked = msgspec.structs.asdict(call.query)
     after = _place(asked.pop("cursor"))
@@ -37,38 +35,38 @@ async def list_tasks(gateway: Gateway, call: Call) -> Answer:
         found, last = task_page(db, wanted, after)
         return {"tasks": plain(found), "next": _cursor(last) if last else ""}
 
-    return tagged(await in_session(gateway, listed), call.headers)
+    return tagged(await in_session(planner, listed), call.headers)
 
 
-async def read_task(gateway: Gateway, call: Call) -> Answer:
+async def read_task(planner: OpenToolkit, call: Call) -> Answer:
     wanted = schemas.TaskId(task_id=call.path["task"])
-    return tagged(await worked(gateway, lambda kit: kit.tools["task_get"].call(wanted)), call.headers)
+    return tagged(await worked(planner, lambda kit: kit.tools["task_get"].call(wanted)), call.headers)
 
 
-async def create_task(gateway: Gateway, call: Call) -> Answer:
-    made = await worked(gateway, lambda kit: kit.tools["task_create"].call(call.body))
+async def create_task(planner: OpenToolkit, call: Call) -> Answer:
+    made = await worked(planner, lambda kit: kit.tools["task_create"].call(call.body))
     return created(made, f"/api/tasks/{made['id']}")
 
 
-async def update_task(gateway: Gateway, call: Call) -> Answer:
+async def update_task(planner: OpenToolkit, call: Call) -> Answer:
     """Only the fields that `changes` names."""
     given = schemas.TaskUpdate(task_id=call.path["task"], changes=call.body.changes)
-    return await _changed(gateway, call, "task_update", given)
+    return await _changed(planner, call, "task_update", given)
 
 
-async def snooze_task(gateway: Gateway, call: Call) -> Answer:
+async def snooze_task(planner: OpenToolkit, call: Call) -> Answer:
     """It begins at `until`, and takes as long as before."""
     given = schemas.TaskSnooze(task_id=call.path["task"], until=call.body.until)
-    return await _changed(gateway, call, "task_snooze", given)
+    return await _changed(planner, call, "task_snooze", given)
 
 
-async def delete_task(gateway: Gateway, call: Call) -> Answer:
+async def delete_task(planner: OpenToolkit, call: Call) -> Answer:
     """At once: a client asks its person itself."""
-    await _changed(gateway, call, "task_delete", schemas.TaskId(task_id=call.path["task"]))
+    await _changed(planner, call, "task_delete", schemas.TaskId(task_id=call.path["task"]))
     return Answer(status=204)
 
 
-async def _changed(gateway: Gateway, call: Call, tool: str, given: Any) -> Answer:
+async def _changed(planner: OpenToolkit, call: Call, tool: str, given: Any) -> Answer:
     """A change of one task, if it is in the state that `If-Match` names."""
     wanted = schemas.TaskId(task_id=call.path["task"])
 
@@ -81,7 +79,7 @@ async def _changed(gateway: Gateway, call: Call, tool: str, given: Any) -> Answe
 
         return kit.tools[tool].call(given, check)
 
-    value = await worked(gateway, change, call.headers)
+    value = await worked(planner, change, call.headers)
     return Answer(value=value, headers={"etag": tag_of(value)})
 
 

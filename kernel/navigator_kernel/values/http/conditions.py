@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from navigator_kernel.gateway.endpoints import Answer
-from navigator_kernel.gateway.problems import HttpProblem
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.http.endpoint import Answer, HttpProblem
 
 IF_MATCH, IF_NONE_MATCH = "If-Match", "If-None-Match"
 _TAG = lazy_compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from navigator_kernel.gateway.api.planner_answers import (
+from navigator_kernel.planner import schemas
+from navigator_kernel.planner.api.answers import (
     FoundNotes,
     KeptLink,
     KeptNote,
@@ -15,7 +16,7 @@ from navigator_kernel.gateway.api.planner_answers import (
     Notes,
     Number,
 )
-from navigator_kernel.gateway.api.planner_calls import (
+from navigator_kernel.planner.api.calls import (
     ERRORS,
     arguments,
     created,
@@ -24,16 +25,15 @@ from navigator_kernel.gateway.api.planner_calls import (
     place_in,
     worked,
 )
-from navigator_kernel.gateway.conditions import IF_NONE_MATCH, tag_of, tagged
-from navigator_kernel.gateway.cursors import Page
-from navigator_kernel.gateway.endpoints import Answer, Call, Endpoint
-from navigator_kernel.planner import schemas
+from navigator_kernel.values.http.conditions import IF_NONE_MATCH, tag_of, tagged
+from navigator_kernel.values.http.cursors import Page
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 
 if TYPE_CHECKING:
-    from navigator_kernel.gateway.gateway import Gateway
+    from navigator_kernel.planner.toolkit import OpenToolkit
 
 
-async def list_notes(gateway: Gateway, call: Call) -> Answer:
+async def list_notes(planner: OpenToolkit, call: Call) -> Answer:
     """Newest first."""
     before, limit = place_in(call.query.cursor, Number), call.query.limit
 
@@ -42,19 +42,19 @@ async def list_notes(gateway: Gateway, call: Call) -> Answer:
 
         return numbered("notes", note_list(db, before, limit + 1), limit)
 
-    return tagged(await in_session(gateway, listed), call.headers)
+    return tagged(await in_session(planner, listed), call.headers)
 
 
-async def read_note(gateway: Gateway, call: Call) -> Answer:
+async def read_note(planner: OpenToolkit, call: Call) -> Answer:
     def read(db: Any) -> dict[str, Any]:
         from navigator_kernel.planner.service import note_get
 
         return note_get(db, call.path["note"])
 
-    return tagged(await in_session(gateway, read), call.headers)
+    return tagged(await in_session(planner, read), call.headers)
 
 
-async def list_links(gateway: Gateway, call: Call) -> Answer:
+async def list_links(planner: OpenToolkit, call: Call) -> Answer:
     """The notes that one is linked with, in both directions."""
 
     def listed(db: Any) -> dict[str, Any]:
@@ -62,23 +62,23 @@ async def list_links(gateway: Gateway, call: Call) -> Answer:
 
         return {"links": note_links(db, call.path["note"])}
 
-    return tagged(await in_session(gateway, listed), call.headers)
+    return tagged(await in_session(planner, listed), call.headers)
 
 
-async def create_note(gateway: Gateway, call: Call) -> Answer:
-    made = await worked(gateway, lambda kit: kit.tools["note_create"].call(call.body))
+async def create_note(planner: OpenToolkit, call: Call) -> Answer:
+    made = await worked(planner, lambda kit: kit.tools["note_create"].call(call.body))
     return created(made, f"/api/notes/{made['id']}")
 
 
-async def search_notes(gateway: Gateway, call: Call) -> Answer:
+async def search_notes(planner: OpenToolkit, call: Call) -> Answer:
     """By what they mean, best first; without an encoder by their words."""
     wanted = arguments(schemas.NoteSearch, **msgspec.structs.asdict(call.query))
-    found = await worked(gateway, lambda kit: kit.tools["note_search"].call(wanted))
+    found = await worked(planner, lambda kit: kit.tools["note_search"].call(wanted))
     return tagged({"notes": found}, call.headers)
 
 
-async def create_link(gateway: Gateway, call: Call) -> Answer:
-    made = await worked(gateway, lambda kit: kit.tools["link_create"].call(call.body))
+async def create_link(planner: OpenToolkit, call: Call) -> Answer:
+    made = await worked(planner, lambda kit: kit.tools["link_create"].call(call.body))
     return Answer(value=made, status=201, headers={"etag": tag_of(made)})
 
 

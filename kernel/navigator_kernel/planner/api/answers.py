@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from navigator_kernel.gateway.cursors import Page
+from navigator_kernel.values.http.cursors import Page
 
 Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, description="ISO 8601, in UTC")]
 Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]

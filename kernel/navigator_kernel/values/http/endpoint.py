@@ -1,0 +1,88 @@
+"""Declares an endpoint in one place: its path, role, body, answer and errors; the OpenAPI document is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from msgspec import Struct
+
+Role = Literal["read", "chat", "approve", "admin"]
+ROLES: Sequence[Role] = get_args(Role)
+JSON = "application/json"
+
+
+class HttpProblem(Exception):
+    """A request that cannot be answered; `code` is a stable word for programs."""
+
+    def __init__(
+        self, status: int, code: str, detail: str, *, hint: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.detail, self.hint = status, code, detail, hint
+        self.headers = headers or {}
+
+
+class Caller(Struct, frozen=True, kw_only=True):
+    """Who sends a request. `id` names the token, and is not secret."""
+
+    id: str
+    role: Role
+
+    def may(self, role: Role) -> bool:
+        """Each role may do what those before it may."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+class Nothing(Struct, frozen=True):
+    """The query of an endpoint without one."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A request that was let in. `path` holds the parts of the path, `query` and `body` what was read of the rest."""
+
+    caller: Caller
+    path: Mapping[str, Any]
+    query: Any
+    body: Any
+    headers: Mapping[str, str]
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """An answer with a status or headers of its own."""
+
+    value: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+Handler = Callable[[Any, Call], Awaitable[Any]]
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """`body`, `query` and `answer` are types that msgspec reads, or models of pydantic; `media` is what a stream is
+    sent as. `parts` are the types of the path's parts that are not any text; `headers` are those that the handler
+    reads, `sends` those of its answer. `errors` are statuses beside those that every endpoint may have. The handler's
+    first argument is `service`, or the gateway without one."""
+
+    method: str
+    path: str
+    role: Role | None
+    summary: str
+    handler: Handler
+    tag: str
+    body: Any = None
+    query: type[Struct] = Nothing
+    parts: Mapping[str, Any] = {}
+    headers: Sequence[str] = ()
+    sends: Sequence[str] = ()
+    answer: Any = None
+    status: int = 200
+    media: str = JSON
+    errors: Sequence[int] = ()
+    service: Any = None
+
+    @property
+    def name(self) -> str:
+        """The operation's id."""
+        return self.handler.__name__.lstrip("_")
