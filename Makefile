@@ -31,9 +31,9 @@ test-wide: $(STAMP)  ## Run the tests without lint, with every case (the marks w
 	@$(BIN)/python -m compileall -q kernel agents
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" $(OPTIONS)
 
-coverage: $(STAMP)  ## Measure which lines and branches of the kernel the tests run in their own process (OPTIONS="tests/routing")
+coverage: $(STAMP)  ## Measure which lines and branches of the kernel `make test-wide` runs (OPTIONS="tests/routing")
 	@mkdir -p build
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(FAST)" --cov --cov-report=term $(OPTIONS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" --cov --cov-report=term $(OPTIONS)
 
 test-slow: $(STAMP)  ## Run the long soaks
 	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600

@@ -29,7 +29,7 @@ def main(words: list[str]) -> int:
     if not set(words) <= set(WORDS):
         print(f"usage: build_page.py [{'|'.join(WORDS)}]", file=sys.stderr)
         return 2
-    wanted = [WORDS[word] for word in words or ("check", "build")]
+    wanted: list[tuple[str, ...]] = [WORDS[word] for word in words or ("check", "build")]
     lock, made = WEB / "package-lock.json", WEB / "node_modules" / ".package-lock.json"
     if not made.exists() or made.stat().st_mtime < lock.stat().st_mtime:
         wanted.insert(0, ("ci",))

@@ -84,7 +84,7 @@ def command_rows() -> Iterator[str]:
     yield "|---|---|---|"
     for name, (_, text) in sorted(COMMANDS.items()):
         held = navigator.get_command(click.Context(navigator), name)
-        if name == "skill":
+        if name == "skill" or held is None:
             continue
         if isinstance(held, click.Group):
             yield from list(_rows(f"navigator {name}", held))[2:]

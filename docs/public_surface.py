@@ -85,7 +85,8 @@ def errors() -> dict[str, Any]:
     from navigator_kernel.errors import KernelError
     from navigator_kernel.values.report import STATES, Meta, Report
 
-    kinds, found = [KernelError], {}
+    kinds: list[type[KernelError]] = [KernelError]
+    found: dict[str, Any] = {}
     while kinds:
         kind = kinds.pop()
         kinds += [one for one in kind.__subclasses__() if one.__module__ == KernelError.__module__]
@@ -99,7 +100,8 @@ def events() -> Iterator[tuple[str, Any]]:
     """Every event with its fields, and the envelope of all."""
     from navigator_kernel.events import BODIES, Event
 
-    for name, kind in {"envelope": Event, **BODIES}.items():
+    kinds: dict[str, Any] = {"envelope": Event, **BODIES}
+    for name, kind in kinds.items():
         fields = {field: str(kind.__annotations__[field]) for field in kind.__struct_fields__ if field != "body"}
         yield name, fields
 
@@ -192,7 +194,7 @@ def _taken(item: click.Parameter) -> dict[str, Any]:
     return {"accepts": sorted(words) + many}
 
 
-def _kind(type_: click.ParamType) -> str:
+def _kind(type_: click.ParamType[Any]) -> str:
     """Any text is a text, a path too."""
     number = isinstance(type_, (click.types.IntParamType, click.types.FloatParamType))
     return type_.name.removesuffix(" range") if number else "text"

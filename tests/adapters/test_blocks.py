@@ -17,7 +17,7 @@ def test_a_product_with_blocks_is_that_with_the_whole(each: int, count: int, mon
     held = blocks.blocked(weights)
     assert held.shape == (768 // each, 512, each)
     found = blocks.times(rows, held)
-    assert (found.shape, found.dtype) == ((count, 768), np.float32)
+    assert (found.shape, found.dtype) == ((count, 768), np.dtype(np.float32))
     assert np.allclose(found, rows @ weights, atol=1e-3)
 
 

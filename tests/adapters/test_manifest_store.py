@@ -14,6 +14,7 @@ from navigator_kernel.adapters.stores import manifest_store
 from navigator_kernel.adapters.stores.manifest_store import ManifestStore
 from navigator_kernel.skills.catalog import catalogue as reading
 from navigator_kernel.skills.catalog.catalogue import MANY, ResourceCatalogue
+from navigator_kernel.skills.catalog.listing import Stamp
 from navigator_kernel.skills.catalog.roots import Root
 from navigator_kernel.values.resource import SkillDef
 
@@ -57,7 +58,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     real = reading._read
 
-    def watched(root: Root, path: Path, stamp: reading.Stamp) -> object:
+    def watched(root: Root, path: Path, stamp: Stamp) -> object:
         seen.append(path.parent.name)
         return real(root, path, stamp)
 
@@ -128,7 +129,7 @@ def test_skills_of_another_root_are_not_taken_for_this_ones(opened: Opened, tmp_
 def test_what_json_has_no_word_for_is_left_out(tmp_path: Path) -> None:
     store = ManifestStore(tmp_path / "one.json", lambda: FolderWriter([tmp_path]))
     plain = SkillDef(name="a", description="", path=tmp_path / "a", folder=None)
-    odd = SkillDef(name="b", description="", path=tmp_path / "b", folder=None, extra={1: "x"})
+    odd = SkillDef(name="b", description="", path=tmp_path / "b", folder=None, extra={1: "x"})  # type: ignore[dict-item]  # YAML has keys that are numbers
     stamp = (1, 2, 3, 4)
     store.save([(str(plain.path), stamp, plain), (str(odd.path), stamp, odd)])
     assert store.load() == {str(plain.path): (stamp, plain)}

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -152,15 +152,20 @@ def test_offline_a_file_that_was_never_fetched_is_an_error_with_a_way_out(repo: 
     assert fetched(repo, cache, offline=True)
 
 
-def flipped(pack: Path) -> None:
+def flipped(pack: Path) -> int:
     data = bytearray(pack.read_bytes())
     data[len(data) // 2] ^= 0x40
-    written(pack, bytes(data))
+    return written(pack, bytes(data))
 
 
-def written(path: Path, data: bytes) -> None:
+def written(path: Path, data: bytes) -> int:
     path.chmod(0o644)
-    path.write_bytes(data)
+    return path.write_bytes(data)
+
+
+def removed(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink()
 
 
 Damage = Callable[[Path], object]
@@ -171,7 +176,7 @@ DAMAGES: dict[str, Damage] = {
     "packs emptied": lambda top: [written(pack, b"") for pack in top.glob(f"{PACK}/*.pack")],
     "bits flipped": lambda top: [flipped(pack) for pack in top.glob(f"{PACK}/*.pack")],
     "bits flipped in the index": lambda top: [flipped(index) for index in top.glob(f"{PACK}/*.idx")],
-    "indexes gone": lambda top: [index.unlink() for index in top.glob(f"{PACK}/*.idx")],
+    "indexes gone": lambda top: removed(top.glob(f"{PACK}/*.idx")),
     "no objects": lambda top: (top / ".git" / "objects").rename(top / ".git" / "refs" / "objects"),
     "no head": lambda top: (top / ".git" / "HEAD").unlink(),
     "a false head": lambda top: (top / ".git" / "HEAD").write_text("ref: ../../x"),

@@ -27,7 +27,7 @@ def test_what_was_emitted_is_read_back_in_order(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
-@given(text=st.text(st.characters(exclude_categories=("Cs",))))
+@given(text=st.text(st.characters(codec="utf-8")))
 def test_any_text_survives_the_log(tmp_path: Path, text: str) -> None:
     run = TimedIds(StillClock()).new()
     event = stream(tmp_path, run)(RunContent(text=text))

@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def answered(method: str, params: dict[str, Any], mode: str) -> dict[str, Any]:
     """The result, or the error."""
     match method:
         case "initialize":
-            able = {"resources": {}, "tools": {}}
+            able: dict[str, Any] = {"resources": {}, "tools": {}}
             server = {"name": "files", "version": "1"}
             return {
                 "result": {"protocolVersion": params["protocolVersion"], "capabilities": able, "serverInfo": server}
@@ -78,7 +79,11 @@ def added(numbers: dict[str, int], mode: str) -> dict[str, Any]:
 
 def peek(outside: Path) -> None:
     """Tells in its own folder what else it can do."""
-    tries = {"read": outside.read_text, "write": lambda: outside.write_text("mine"), "socket": socket.socket}
+    tries: dict[str, Callable[[], object]] = {
+        "read": outside.read_text,
+        "write": lambda: outside.write_text("mine"),
+        "socket": socket.socket,
+    }
     told = {}
     for name, attempt in tries.items():
         try:

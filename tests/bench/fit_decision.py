@@ -101,7 +101,8 @@ def logistic_fit(numbers: Array, answers: Array, weights: Array, ridge: float) -
 
 
 def chances(found: Array, numbers: Array) -> Array:
-    return 1 / (1 + np.exp(-np.clip(numbers @ found[:-1] + found[-1], -30, 30)))
+    found_chances: Array = 1 / (1 + np.exp(-np.clip(numbers @ found[:-1] + found[-1], -30, 30)))
+    return found_chances
 
 
 def rows_of(sample: Sample, asked: Sequence[Asked], model: Model, texts: Sequence[str]) -> Iterator[Row]:

@@ -103,8 +103,9 @@ def fit_order(samples: Sequence[Sample], names: Sequence[str]) -> dict[str, floa
         if (weights >= 0).all():
             break
         free = free[weights > 0]
-    scale = [SCALE.get(names[at].split("_")[0], 4.0) for at in free]
-    return {names[at]: float(weight * by) for at, weight, by in zip(free, weights, scale, strict=True)}
+    kept = [names[int(at)] for at in free]
+    scale = [SCALE.get(name.split("_")[0], 4.0) for name in kept]
+    return {name: float(weight * by) for name, weight, by in zip(kept, weights, scale, strict=True)}
 
 
 def _slope(parts: Sequence[tuple[Array, Array, Array, float]], free: Array) -> Slope:

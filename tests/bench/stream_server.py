@@ -61,7 +61,12 @@ def main(kind: str) -> None:
     app = Starlette(routes=routes)
     with socket.create_server(("127.0.0.1", 0), backlog=2_048) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", backlog=2_048))
-        threading.Thread(target=lambda: (sys.stdin.read(), setattr(server, "should_exit", True)), daemon=True).start()
+
+        def end_with_input() -> None:
+            sys.stdin.read()
+            server.should_exit = True
+
+        threading.Thread(target=end_with_input, daemon=True).start()
         path = "/v1" if kind == "model" else "/events"
         print(f"http://127.0.0.1:{listener.getsockname()[1]}{path}", flush=True)
         server.run(sockets=[listener])

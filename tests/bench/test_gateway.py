@@ -46,8 +46,8 @@ class Read(NamedTuple):
 @contextmanager
 def child(kind: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     file = Path(__file__).with_name("stream_server.py")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, str(file), kind], text=True, **pipes) as process:
+    argv, pipe = [sys.executable, str(file), kind], subprocess.PIPE
+    with subprocess.Popen(argv, text=True, stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None and process.stdin is not None
         yield process.stdout.readline().strip(), process
         process.stdin.close()

@@ -74,7 +74,7 @@ def _peers(client: AsyncOpenAI) -> Ways:
     async def node(_state: MessagesState) -> dict[str, Any]:
         return {"messages": [("assistant", await sdk())]}
 
-    plain = StateGraph(MessagesState)
+    plain: Any = StateGraph(MessagesState)
     plain.add_node("node", node)
     plain.add_edge(START, "node")
     plain.add_edge("node", END)

@@ -53,7 +53,8 @@ def test_a_route_among_10000_skills_takes_under_50_ms(
         first = time.perf_counter() - began
         for number in range(ROUNDS):
             await timed(routes, called(client, "route", message=f"{MESSAGES[number % len(MESSAGES)]} {number}"))
-        count, cursor = 0, {}
+        count = 0
+        cursor: dict[str, Any] | None = {}
         while cursor is not None:
             page = await timed(pages, asked(client, "skills/list", **cursor))
             count += len(page["skills"])

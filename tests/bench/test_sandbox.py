@@ -14,7 +14,7 @@ import pytest
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.processes.process import Contained, ProcessRunner
 from navigator_kernel.sandbox import contain
-from navigator_kernel.sandbox.backends import launch, rungs
+from navigator_kernel.sandbox.backends import SandboxBackend, launch, rungs
 from navigator_kernel.sandbox.contain import ContainedRunner
 from navigator_kernel.values.job import Job
 
@@ -26,7 +26,7 @@ OVER_LAUNCHER, OVER_START = 0.015, 0.030  # seconds; the second where root needs
 
 @pytest.mark.parametrize("rung", rungs(), ids=lambda rung: rung.name)
 def test_a_sandbox_costs_at_most_15_ms(
-    rung: contain.Rung, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    rung: SandboxBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(contain, "rungs", lambda: (rung,))
     kept = tmp_path / "kept"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import quantiles
 
@@ -61,8 +62,8 @@ def test_a_session_adds_under_3_ms_to_a_turn(
 
     without, within = [], []
     for number in range(ROUNDS + WARM):
-        without.append(timed(lambda number=number: turn(number, None)))
-        within.append(timed(lambda number=number: turn(number, "bench")))
+        without.append(timed(partial(turn, number, None)))
+        within.append(timed(partial(turn, number, "bench")))
     assert open_sessions(app.root).load("bench").turn == ROUNDS + WARM
     alone = told("turn without a session, 200 skills", without[WARM:], capsys)
     kept = told("the same turn in a session", within[WARM:], capsys)
@@ -92,6 +93,6 @@ def test_the_entries_of_a_step_cost_under_50_ms(tmp_path: Path, capsys: pytest.C
         journal.begin("run", 1, attempt, f"sha256:{attempt:064d}")
         journal.end("run", 1, attempt, report)
 
-    seconds = [timed(lambda attempt=attempt: entries(attempt)) for attempt in range(ROUNDS + WARM)][WARM:]
+    seconds = [timed(partial(entries, attempt)) for attempt in range(ROUNDS + WARM)][WARM:]
     assert len(journal.load("run").records) == ROUNDS + WARM
     assert told("begin and end of one step in the journal", seconds, capsys) < OPEN_BUDGET

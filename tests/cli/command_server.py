@@ -34,7 +34,7 @@ def preload(more: Sequence[str]) -> None:
     import navigator_kernel
 
     left_out = LEFT_OUT - {name.partition(".")[0] for name in more}
-    sys.modules.update(dict.fromkeys(left_out))  # from now on an import of these fails
+    sys.modules.update(dict.fromkeys(left_out))  # type: ignore[arg-type]  # from now on an import of these fails
     for found in pkgutil.walk_packages(navigator_kernel.__path__, "navigator_kernel.", onerror=bool):
         if found.name != MAIN:
             with suppress(ImportError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def here(tmp_path: Path, server: WireServer) -> Place:
     accept(place.root, "echo-user")
     server.requests.clear()
 
-    def worker(messages: list[dict[str, Any]], _number: int) -> Said:
+    def worker(messages: Sequence[Mapping[str, Any]], _number: int) -> Said:
         if messages[-1]["role"] == "user":
             return Said(calls=[("there__echo", '{"words": "from afar"}')])
         return Said(text=f"It said: {messages[-1]['content']}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ def with_model(server: WireServer) -> None:
         f'[models]\ndefault = "there:worker"\nretries = 0\n[models.providers.there]\nurl = "{server.url}"\n'
     )
 
-    def worker(messages: list[dict[str, Any]], number: int) -> Said:
+    def worker(messages: Sequence[Mapping[str, Any]], number: int) -> Said:
         if messages[-1]["role"] == "user" and "longer" not in str(messages[-1]["content"]):
             return Said(text="Let me look. ", calls=[("skill", '{"name": "song-writer"}')])
         return Said(text=f"La la la, {number} times. 啦啦啦")

@@ -7,7 +7,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from acp import PROTOCOL_VERSION, connect_to_agent, run_agent, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
@@ -86,8 +86,10 @@ async def connected(editor: Editor) -> AsyncIterator[Editor]:
     """The editor with an agent of its own at the other end of a socket."""
     near, far = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=near)
-    serving = asyncio.ensure_future(run_agent(KernelAgent(), Lines(*await asyncio.open_connection(sock=far))))
-    editor.agent = connect_to_agent(editor, writer, reader)
+    serving = asyncio.ensure_future(
+        run_agent(cast("Any", KernelAgent()), Lines(*await asyncio.open_connection(sock=far)))
+    )
+    editor.agent = connect_to_agent(cast("Any", editor), writer, reader)
     try:
         yield editor
     finally:

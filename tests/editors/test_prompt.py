@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pytest
 from acp.helpers import embedded_text_resource, resource_block, resource_link_block, text_block
+from acp.schema import ResourceContentBlock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from navigator_kernel.values.request import Message
 ROOT = Path("/home/me/project")
 
 
-def link(path: str, name: str = "x") -> object:
+def link(path: str, name: str = "x") -> ResourceContentBlock:
     return resource_link_block(name, f"file://{quote(path)}")
 
 

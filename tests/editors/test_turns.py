@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from acp import RequestError
@@ -15,7 +16,7 @@ from library.test_kernel import all_gone, begun
 from models.wire_server import Said, WireServer
 from navigator_kernel import Event, Kernel
 from navigator_kernel.acp.updates import Updates
-from navigator_kernel.events import Progress, UICommand
+from navigator_kernel.events import Body, Progress, UICommand
 from specialist.turns import says, settings
 
 WRITE = Said(text="I will write. ", calls=[("write", '{"file_path": "notes.txt", "content": "row, row\\n"}')])
@@ -262,9 +263,10 @@ def test_a_prompt_that_waits_for_another_session_of_its_folder_can_be_cancelled(
 def test_what_a_tool_wants_to_be_seen_is_a_thought(tmp_path: Path) -> None:
     toast = UICommand(type="toast", payload={"message": "task\x1b[31m deleted"})
     refresh = UICommand(type="refresh", payload={"what": "tasks"})
-    shown = [
+    bodies: list[Body] = [toast, refresh, Progress(text="half way")]
+    shown: list[Any] = [
         update
-        for seq, body in enumerate([toast, refresh, Progress(text="half way")])
+        for seq, body in enumerate(bodies)
         for update in Updates(tmp_path, "s").of(Event(run="r", turn=0, step=0, seq=seq, ts="", parent=None, body=body))
     ]
     assert [update.content.text for update in shown] == ["task deleted\n", "half way\n"]

@@ -75,6 +75,11 @@ def many(skills: Path) -> None:
     write_distractors(skills)
 
 
+def share_trigger(skills: Path) -> None:
+    for name in ("word-count", "todo-scan"):
+        page(skills, name, r"^name:", "triggers: [count it all]\nname:")
+
+
 def wrong(name: str, query: str) -> dict[str, Any]:
     return {"query": query, "should_trigger": True, "expected_skill": name}
 
@@ -84,7 +89,7 @@ FALSE = [{"query": f"word count of essay number {at} please", "should_trigger": 
 FAULTS: dict[str, tuple[str, Fault, tuple[str, ...]]] = {
     "two descriptions that are the same": ("overlap", twin, ()),
     "a trigger that two skills declare": (
-        "trigger-shared", lambda skills: [page(skills, n, r"^name:", "triggers: [count it all]\nname:") for n in ("word-count", "todo-scan")], (),
+        "trigger-shared", share_trigger, (),
     ),
     "an alias that is another skill's name": ("trigger-shared", lambda skills: page(skills, "todo-scan", r"^name:", "aliases: [word-count]\nname:"), ()),
     "no trigger hint": ("trigger-missing", described("link-check", "Finds dead links in pages and in folders of pages."), ()),

@@ -92,7 +92,7 @@ def test_a_client_that_aborts_ends_the_run(
     ask: Ask, served: Served, model: WireServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del model.scripts["worker"]
-    monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])  # type: ignore[arg-type]  # it is a dict
+    monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])
     assert "abort" in ask("abort", SONG, conversation("one who leaves"))["parts"]
 
     def is_cancelled() -> bool:

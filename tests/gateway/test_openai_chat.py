@@ -137,7 +137,7 @@ def test_a_turn_that_fails_is_an_error_and_not_repeated(served: Served, model: W
 def slow(model: WireServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model says a few words, and then nothing."""
     del model.scripts["worker"]
-    monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])  # type: ignore[arg-type]  # it is a dict
+    monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])
 
 
 @pytest.mark.usefixtures("slow")

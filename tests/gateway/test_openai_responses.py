@@ -132,7 +132,7 @@ def test_closing_the_stream_ends_the_run(
     served: Served, client: OpenAI, model: WireServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del model.scripts["worker"]
-    monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])  # type: ignore[arg-type]  # it is a dict
+    monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])
     with client.responses.create(model=SONG, input="the moon", stream=True) as stream:
         first = next(iter(stream))
         assert first.type == "response.created"

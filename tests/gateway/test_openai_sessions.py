@@ -68,7 +68,7 @@ def test_a_message_sent_again_branches_off(client: OpenAI, model: WireServer) ->
 def test_what_a_program_says_comes_first_and_does_not_count(client: OpenAI, model: WireServer) -> None:
     def sent(system: str, *said: str) -> str:
         messages = [{"role": "system", "content": system}, *conversation(*said)]
-        answer = client.chat.completions.with_raw_response.create(model="navigator", messages=messages)  # type: ignore[arg-type]  # plain dicts
+        answer = client.chat.completions.with_raw_response.create(model="navigator", messages=messages)
         return str(answer.headers["x-session-id"])
 
     first = sent("It is noon.", "tell me of the fog")
@@ -109,7 +109,7 @@ def test_a_second_turn_at_once_in_a_session_is_a_conflict(
     client: OpenAI, model: WireServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del model.scripts["worker"]
-    monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])  # type: ignore[arg-type]  # it is a dict
+    monkeypatch.setitem(MODES, "worker", MODES["hangs-between-words"])
     named: Any = {"extra_headers": {"X-Session-Id": "busy"}, "model": SONG}
     with asked(client, "the moon", stream=True, **named) as stream:
         next(iter(stream))

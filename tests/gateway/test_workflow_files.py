@@ -91,8 +91,8 @@ def test_a_write_over_a_state_that_was_not_seen_is_refused(person: Person, serve
             ("PUT", {"If-None-Match": "*"}),
             ("DELETE", {"If-Match": tag}),
         ):
-            body = {"json": {"text": text(steps=2)}} if method == "PUT" else {}
-            answer = client.request(method, PLACE, headers=headers, **body)
+            body = {"text": text(steps=2)} if method == "PUT" else None
+            answer = client.request(method, PLACE, headers=headers, json=body)
             assert (answer.status_code, answer.json()["code"]) == (412, "precondition")
         assert file_of(person).read_text() == text(steps=3)
         client.delete(PLACE)
@@ -111,8 +111,8 @@ def test_a_name_that_is_none_writes_no_file(person: Person, served: Served, name
 def test_a_path_is_no_name(served: Served, path: str) -> None:
     with served.client() as client:
         for method in ("GET", "PUT", "DELETE"):
-            body = {"json": {"text": text()}} if method == "PUT" else {}
-            assert client.request(method, f"/api/workflows/{path}", **body).status_code == 404
+            body = {"text": text()} if method == "PUT" else None
+            assert client.request(method, f"/api/workflows/{path}", json=body).status_code == 404
 
 
 def test_a_link_is_not_followed(person: Person, served: Served, tmp_path: Path) -> None:

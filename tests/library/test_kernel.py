@@ -89,7 +89,7 @@ def test_the_model_that_is_named_is_asked(with_model: Kernel, server: WireServer
 
 
 def test_turns_that_are_asked_for_at_once_are_taken_one_after_another(kernel: Kernel) -> None:
-    async def several() -> list[str | None]:
+    async def several() -> list[str]:
         replies = await asyncio.gather(*(kernel.ask(f"/shout word{number}", session="s") for number in range(3)))
         return sorted(str(reply.report.raw) for reply in replies)
 

@@ -48,9 +48,9 @@ class Failing(FolderWriter):
         self.fail()
         super().link(path, text)
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: Path, *, durable: bool = True) -> None:
         self.fail()
-        super().remove(path)
+        super().remove(path, durable=durable)
 
 
 # Each command: its parameters, given the repository of alpha and beta.

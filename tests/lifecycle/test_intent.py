@@ -151,6 +151,7 @@ def test_an_intent_that_was_not_sealed_here_moves_nothing(
     assert kept(held, before)
 
 
+NO_FOLDERS: list[Any] = [["alpha"], "alpha", {"alpha": True}, {"alpha": []}, None]
 HOSTILE: list[dict[str, Any]] = [
     *({"folders": {name: [False, ""]}} for name in ["..", ".", "", "a/b", "../alpha", "/etc", ".navigator", "a\0b"]),
     *({"folders": {"alpha": [False, keep]}} for keep in ["../../out", "/tmp/out", "a/b", "..", "."]),
@@ -164,7 +165,7 @@ HOSTILE: list[dict[str, Any]] = [
     ),
     *({"scratch": name} for name in ["..", ".", "../change-0123456789abcdef", "alpha", "/tmp", ""]),
     *({"v": version} for version in [0, 1, 3, None, "2"]),
-    *({"folders": folders} for folders in [["alpha"], "alpha", {"alpha": True}, {"alpha": []}, None]),
+    *({"folders": folders} for folders in NO_FOLDERS),
     *({"files": files} for files in [7, None, ["lock"], {"lock": None}, {"lock": ["x"]}, {"lock": [7, 7]}]),
 ]
 

@@ -248,10 +248,10 @@ class Ending(FolderWriter):
         self.ended = True
         raise KernelError(f"no link {text!r} at {str(path)!r}")
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: Path, *, durable: bool = True) -> None:
         if self.ended:
             raise KernelError("it has ended")
-        super().remove(path)
+        super().remove(path, durable=durable)
 
 
 #

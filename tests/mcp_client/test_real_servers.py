@@ -225,7 +225,8 @@ def test_fifty_calls_side_by_side(everything: Place) -> None:
 
     async def all_of_them() -> list[Any]:
         calls = ({"tool": "echo", "args": {"message": f"number {at}"}} for at in range(50))
-        return await asyncio.gather(*(client.call("it", "call", params, "run-1") for params in calls))
+        answers: list[Any] = await asyncio.gather(*(client.call("it", "call", params, "run-1") for params in calls))
+        return answers
 
     texts = [one["content"][0]["text"] for one in asyncio.run(all_of_them())]
     assert texts == [f"Echo: number {at}" for at in range(50)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -73,7 +73,7 @@ def after_an_answer_and_half(url: str) -> float:
 
 
 HALVES = (b"", b"POST /mcp HTTP/1.1\r\nHost: 127", b"POST /m")
-SLOW = {
+SLOW: dict[bytes, Callable[[str], float]] = {
     **{sent: partial(after_half, sent=sent) for sent in HALVES},
     b"now and then": after_bytes_now_and_then,
     b"after an answer": after_an_answer_and_half,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,12 +88,20 @@ def test_the_inspector_lists_routes_and_reads(here: Place, npm: Path) -> None:
     }
     config = here.root / "servers.json"
     config.write_text(json.dumps({"mcpServers": {"navigator": {**server, "env": environment()}}}))
-    asked = [npm / ".bin" / "mcp-inspector", "--cli", "--config", config, "--server", "navigator", "--method"]
+    asked: list[str | Path] = [
+        npm / ".bin" / "mcp-inspector",
+        "--cli",
+        "--config",
+        config,
+        "--server",
+        "navigator",
+        "--method",
+    ]
 
-    def inspected(*words: str) -> dict[str, object]:
+    def inspected(*words: str) -> dict[str, Any]:
         done = ran([*asked, *words], npm)
         assert done.returncode == 0, done.stderr
-        found: dict[str, object] = json.loads(done.stdout)
+        found: dict[str, Any] = json.loads(done.stdout)
         return found
 
     assert [tool["name"] for tool in inspected("tools/list")["tools"]] == ["route", "load_skill", "run_skill", "why"]

@@ -26,7 +26,7 @@ def saying(url: str, token: str) -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            own = f"127.0.0.1:{self.server.server_address[1]}"  # a client that names the proxy means the server
+            own = f"127.0.0.1:{self.connection.getsockname()[1]}"  # a client that names the proxy means the server
             said = {name: value.replace(own, place.netloc) for name, value in self.headers.items()}
             said |= {"Authorization": f"Bearer {token}"}
             with closing(http.client.HTTPConnection(str(place.hostname), place.port, timeout=60)) as link:

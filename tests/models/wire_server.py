@@ -244,8 +244,8 @@ class _Anthropic:
                 delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
                 yield self.piece("content_block_delta", index=at, delta=delta)
             yield self.piece("content_block_stop", index=at)
-        delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-        yield self.piece("message_delta", delta=delta, usage={"output_tokens": 12})
+        end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+        yield self.piece("message_delta", delta=end, usage={"output_tokens": 12})
         yield self.piece("message_stop")
 
     def piece(self, type: str, **facts: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def routing_at(root: Path, encoder: Encoder | None = None) -> Routing:
     return Routing(root=root, catalogue=catalogue, router=router)
 
 
-def write_skills(root: Path, skills: dict[str, str | tuple[str, str]]) -> None:
+def write_skills(root: Path, skills: Mapping[str, str | tuple[str, str]]) -> None:
     """Each `name: description` or `name: (description, lines of frontmatter)`."""
     for name, told in skills.items():
         description, extra = told if isinstance(told, tuple) else (told, "")

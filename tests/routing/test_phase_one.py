@@ -25,7 +25,7 @@ from routing.place import Routing, routing_at, write_skills
 from skill_repositories import skill_text
 
 GOLDEN = Path(__file__).parent / "golden"
-BOATS = {
+BOATS: dict[str, str | tuple[str, str]] = {
     "boat-painter": "Paints watercolours of boats. Use when the user asks for a boat picture.",
     "song-writer": (
         "Writes songs（用户要写歌时使用）",
@@ -168,7 +168,7 @@ def test_a_server_without_shapes_is_asked_without_one(server: WireServer, place:
 
 @pytest.mark.requirement("RTE-42")
 def test_the_two_turns_before_are_shown(server: WireServer, place: Routing) -> None:
-    said = [Entry(role=role, text=f"{role} {at}", run="r") for at in range(4) for role in ("user", "assistant")]  # type: ignore[arg-type]  # one of two words
+    said = [Entry(role=role, text=f"{role} {at}", run="r") for at in range(4) for role in ("user", "assistant")]
     judged(server, place, answers(server, "{}"), said=said)
     told = [one["content"] for one in server.requests[0].body["messages"][1:]]
     assert told == ["user 2", "assistant 2", "user 3", "assistant 3", "something with boats"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,7 +106,11 @@ def test_among_many_rows_most_of_those_next_to_a_query_are_found_and_nearest_fir
     topics = chance.normal(size=(60, width))
     told = topics[chance.integers(60, size=rows)] + 0.7 * chance.normal(size=(rows, width))
     held = np.repeat((told / np.linalg.norm(told, axis=1, keepdims=True))[:, None], 3, axis=1).astype(np.float16)
-    files = {"vectors": memoryview(held.tobytes()), "shots": memoryview(b""), "shot_ends": memoryview(bytes(8 * rows))}
+    files: dict[str, Any] = {
+        "vectors": memoryview(held.tobytes()),
+        "shots": memoryview(b""),
+        "shot_ends": memoryview(bytes(8 * rows)),
+    }
     whole = Vectors(**files, rows=rows, dimensions=width)
     monkeypatch.setattr(vectors_module, "EXACT", rows - 1)
     (tmp_path / "vectors").write_bytes(held.tobytes())

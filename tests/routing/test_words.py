@@ -164,7 +164,7 @@ def test_who_reads_an_older_state_is_told_no_row_twice_and_none_that_came_later(
     assert {again.row(row).id for row in rows} == wanted.keys()
 
 
-HARM = {
+HARM: dict[str, Callable[[bytes], bytes]] = {
     "no JSON": lambda line: b"x" * len(line),
     "no pair": lambda line: b"[1]" + b" " * (len(line) - 4) + b"\n",
     "no number": lambda line: line.replace(b"[10", b"[[]", 1),

@@ -32,7 +32,7 @@ def main(rung: str, folder: Path, timeout: float) -> dict[str, Any]:
     )
     runner: Any = ProcessRunner()
     if rung != "none":
-        contain.rungs = lambda: tuple(found for found in rungs() if found.name == rung)  # type: ignore[assignment]  # only this one is tried
+        contain.rungs = lambda: tuple(found for found in rungs() if found.name == rung)  # type: ignore[attr-defined]  # only this one is tried
         runner = contain.ContainedRunner(ProcessRunner(), memory / "sandbox.json", lambda: FolderWriter([memory]))
         if runner.rung() is None:
             return {"there": False}

@@ -38,8 +38,8 @@ def calls(script: Path) -> set[str]:
         log = Path(folder, "log")
         argv = ["strace", "-f", "-qq", "-o", str(log), PROGRAMS[script.suffix], str(script.resolve()), "--help"]
         env = {"PATH": os.environ["PATH"], "HOME": folder}
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(["timeout", str(SECONDS), *argv], cwd=folder, env=env, check=False, **quiet)
+        argv, none = ["timeout", str(SECONDS), *argv], subprocess.DEVNULL
+        subprocess.run(argv, cwd=folder, env=env, check=False, stdin=none, stdout=none, stderr=none)
         lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     return {hit[1] for line in lines if (hit := _CALL.match(line))}
 

@@ -69,7 +69,12 @@ def test_another_start_of_the_machine_tries_again(runner: ContainedRunner, monke
     runner.rung()
     monkeypatch.setattr(contain, "_machine", lambda: ["another"])
     tried: list[str] = []
-    monkeypatch.setattr(contain, "works", lambda rung, _: tried.append(rung.name) or True)
+
+    def works(rung: SandboxBackend, _: Path) -> bool:
+        tried.append(rung.name)
+        return True
+
+    monkeypatch.setattr(contain, "works", works)
     assert runner.rung() is not None and tried == [rungs()[0].name]
 
 

@@ -35,7 +35,7 @@ def use(rung: str) -> None:
     """From here on every command of this test's person uses `rung`, as if it alone had worked on this machine; the test
     is left out where it does not work."""
     found = open_sandbox()
-    (wanted,) = [one for one in rungs() if one.name == rung] or [None]
+    wanted = next((one for one in rungs() if one.name == rung), None)
     folder = Path(mkdtemp(dir=os.path.realpath("/var/tmp")))
     try:
         if wanted is None or not works(wanted, folder):

@@ -81,7 +81,14 @@ class Agent:
     SEND = re.compile(r"\b(?:send|post|upload|submit|forward|transmit|deliver|embed|include|insert|append|render|report|put|end|request)\b"
                       r"|发送|上传|提交|回传|发到|嵌入|插入|附上|上报|请求", re.IGNORECASE)  # fmt: skip
 
-    def __init__(self, project: Path, talk: str, run: Callable, post: Callable, note: Callable) -> None:
+    def __init__(
+        self,
+        project: Path,
+        talk: str,
+        run: Callable[..., object],
+        post: Callable[..., object],
+        note: Callable[..., object],
+    ) -> None:
         self._project, self._talk = project, talk
         self._run, self._post, self._note = run, post, note
         self._memory, self._fences = "", list[str]()

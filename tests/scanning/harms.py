@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from scanning.payloads import CANARY
@@ -68,7 +69,7 @@ def harms(ground: Path, skill: str, before: Mapping[str, Seen]) -> frozenset[str
     return frozenset(found | _changes(ground, skill, before))
 
 
-def _lines(path: Path) -> list:
+def _lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 

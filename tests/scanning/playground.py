@@ -109,10 +109,10 @@ class Playground:
             if path.name != "alternatives":  # something is mounted there
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         (self.base / "log").mkdir()
-        for path, text in {**SECRETS, **PLAIN}.items():
-            target = self.home / path
+        for name, text in {**SECRETS, **PLAIN}.items():
+            target = self.home / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text.format(MARK, MARK) if path in SECRETS else text)
+            target.write_text(text.format(MARK, MARK) if name in SECRETS else text)
         for name in (".git/objects", ".git/refs"):
             (self.project / name).mkdir()
         for name in (".config/autostart", ".config/systemd/user", "Library/LaunchAgents"):
@@ -169,19 +169,21 @@ class Playground:
         if self._host is None or self._host.poll() is not None:
             start = f"{FROM_HERE}from scanning.unguarded import main; main()"
             words = [*self.box(), *python(self.cache), "-c", start, str(self.base)]
-            ends = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            self._host = subprocess.Popen(words, env=self.environment(), text=True, **ends)
+            pipe = subprocess.PIPE
+            self._host = subprocess.Popen(words, env=self.environment(), text=True, stdin=pipe, stdout=pipe)
         limit = threading.Timer(LIMIT, self._host.kill)
         limit.start()
         print(line, file=self._host.stdin, flush=True)
+        assert self._host.stdout is not None
         answer = self._host.stdout.readline()
         limit.cancel()
         return json.loads(answer) if answer else "it is gone"
 
     def close(self) -> None:
         if self._host is not None:
-            self._host.stdin.close()
-            self._host.stdout.close()
+            for end in (self._host.stdin, self._host.stdout):
+                assert end is not None
+                end.close()
             self._host.wait(LIMIT)
         shutil.rmtree(self.base)
 

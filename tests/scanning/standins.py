@@ -146,8 +146,8 @@ def nc(words: list[str]) -> None:
 def wire(host: str, port: int, program: str) -> None:
     link = socket.create_connection((host, port), 10)
     if program:
-        ends = {"stdin": link.fileno(), "stdout": link.fileno(), "stderr": link.fileno()}
-        subprocess.run(program, shell=True, timeout=8, check=False, **ends)
+        end = link.fileno()
+        subprocess.run(program, shell=True, timeout=8, check=False, stdin=end, stdout=end, stderr=end)
         return
     copier = subprocess.Popen(["cat"], stdin=sys.stdin, stdout=link.fileno())
     ending = time.monotonic() + 6

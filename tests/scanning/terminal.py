@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 CONTROL = re.compile(
     r"\x1b\[(?P<args>[\d;?]*)(?P<kind>[A-Za-z])"
@@ -56,7 +57,7 @@ class Screen:
         elif kind == "m":
             self._colour(args or [0])
 
-    def _erase(self, hit) -> None:
+    def _erase(self, hit: Callable[[int, int], object]) -> None:
         self.cells = {place: letter for place, letter in self.cells.items() if not hit(*place)}
 
     def _colour(self, args: list[int]) -> None:

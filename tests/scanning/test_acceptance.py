@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def laid(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def receipt(place: Place) -> dict[str, object]:
+def receipt(place: Place) -> dict[str, Any]:
     return dict(json.loads((place.root / ".claude/skills/.navigator/grabber.json").read_text()))
 
 
@@ -46,7 +47,7 @@ def test_a_rule_that_the_person_names_blocks_no_more(here: Place, source: Path, 
     assert here.run("skill", "install", str(source)).code == 3
     done = here.run("skill", "install", str(source), "--accept", rule)
     assert (done.code, "warning grabber/setup.sh:1 credential-flow" in done.err) == (0, True)
-    (accepted,) = receipt(here)["accepted"]  # type: ignore[misc] # a list, which the test would fail without
+    (accepted,) = receipt(here)["accepted"]
     assert (accepted["rule"], accepted["file"]) == ("credential-flow", "setup.sh")
 
 

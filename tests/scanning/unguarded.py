@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from scanning.agent import FENCE, Agent
 from scanning.services import Services
@@ -63,11 +64,11 @@ class Host:
         env = {**os.environ, "CLAUDE_SKILL_DIR": str(self.skill), "CLAUDE_PLUGIN_ROOT": str(self.skill),
                "SKILL_ROOT": str(self.skill), "CLAUDE_PROJECT_DIR": str(self.project), **(more or {})}  # fmt: skip
         with (self.ground / "log" / "said").open("ab") as said:
-            ends = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
             said.write(f"$ {words[-1]}\n".encode(errors="replace"))
             said.flush()
             try:
-                subprocess.run(words, cwd=folder or self.project, env=env, timeout=PATIENCE, check=False, **ends)
+                subprocess.run(words, cwd=folder or self.project, env=env, timeout=PATIENCE, check=False,
+                               stdin=subprocess.DEVNULL, stdout=said, stderr=said)  # fmt: skip
             except (OSError, ValueError, subprocess.TimeoutExpired) as error:
                 said.write(f"{error}\n".encode(errors="replace"))
 
@@ -135,7 +136,7 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def _trusted(host: Host, held: dict) -> None:
+def _trusted(host: Host, held: dict[str, Any]) -> None:
     """Settings that take the person out of the loop, or send the host's own traffic elsewhere."""
     allowed = set(map(str, held.get("allow", []) if isinstance(held.get("allow"), list) else []))
     loose = held.get("defaultMode") == "bypassPermissions" or allowed & {"Bash", "Bash(*)", "Bash(*:*)", "*"}

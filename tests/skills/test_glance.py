@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,12 @@ def test_a_glance_costs_no_look_at_each_file(skills: Path, monkeypatch: pytest.M
     assert names(catalogue) == ["alpha", "beta"]
     looked: list[object] = []
     real = os.stat
-    monkeypatch.setattr(os, "stat", lambda path, **more: looked.append(path) or real(path, **more))
+
+    def watched(path: Any, **more: Any) -> os.stat_result:
+        looked.append(path)
+        return real(path, **more)
+
+    monkeypatch.setattr(os, "stat", watched)
     with catalogue.glance(above=0):
         assert names(catalogue) == ["alpha", "beta"]
     assert [path for path in looked if str(path).endswith("SKILL.md")] == []
@@ -70,7 +76,12 @@ def test_a_message_looks_at_each_file_once(skills: Path, monkeypatch: pytest.Mon
     (skills / "alpha" / "SKILL.md").write_text(skill_text("alpha", "does another thing"))
     looked: list[object] = []
     real = os.stat
-    monkeypatch.setattr(os, "stat", lambda path, **more: looked.append(path) or real(path, **more))
+
+    def watched(path: Any, **more: Any) -> os.stat_result:
+        looked.append(path)
+        return real(path, **more)
+
+    monkeypatch.setattr(os, "stat", watched)
     with catalogue.once():
         assert [catalogue.list_resources()[0].description for _ in range(3)] == ["does another thing"] * 3
     manifests = [str(path) for path in looked if str(path).endswith("SKILL.md")]

@@ -12,10 +12,10 @@ import pytest
 from cli.support import place_in
 from navigator_kernel.skills.install.deps import open_source_tree
 from navigator_kernel.skills.install.info import analyse
-from navigator_kernel.skills.install.plans import NOT_SCANNED
 from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.skills.source.address import Source
 from navigator_kernel.skills.source.reading import SourceReader
+from navigator_kernel.values.receipt import NOT_SCANNED
 from navigator_kernel.values.resource import Diagnostic, SkillDef
 from skill_repositories import add_raw, git, make_repo, skill_text
 from skills.conftest import Maker, Project

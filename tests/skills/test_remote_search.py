@@ -285,6 +285,6 @@ def test_a_server_that_drips_is_left_in_time(serve: Any) -> None:
 
 
 def test_an_answer_that_breaks_off_is_a_failed_fetch(serve: Any) -> None:
-    url = serve(lambda handler: send(handler, b"[", **{"Content-Length": "100"}))
+    url = serve(lambda handler: send(handler, b"[", 200, **{"Content-Length": "100"}))
     with pytest.raises(FetchFailed):
         found("pdf", url)

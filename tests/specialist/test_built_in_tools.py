@@ -42,7 +42,8 @@ def answers(server: WireServer) -> list[str]:
 
 
 def asked(here: Place, message: str) -> dict[str, Any]:
-    return here.json("ask", "--session", "s", message)
+    answer: dict[str, Any] = here.json("ask", "--session", "s", message)
+    return answer
 
 
 @pytest.mark.requirement("JIT-5", "TOL-9")
@@ -229,7 +230,8 @@ def test_a_page_of_a_named_host_is_fetched_after_a_yes(
 
 
 def here_with(here: Place, option: str, message: str) -> dict[str, Any]:
-    return here.json("ask", option, message)
+    answer: dict[str, Any] = here.json("ask", option, message)
+    return answer
 
 
 def test_undo_leaves_a_file_that_was_changed_since(writer: Place, server: WireServer) -> None:

@@ -70,7 +70,7 @@ def test_a_window_over_a_torn_conversation_is_whole(messages: list[ChatMessage],
 
 
 def test_the_past_is_the_last_turns_from_a_message_of_the_person_on() -> None:
-    said = [ChatMessage(role=role, text=f"{role} {at}") for at in range(30) for role in ("user", "assistant")]  # type: ignore[arg-type]  # one of two words
+    said = [ChatMessage(role=role, text=f"{role} {at}") for at in range(30) for role in ("user", "assistant")]
     kept = past(said)
     assert (len(kept), kept[0].text, kept[-1].text) == (2 * TURNS, "user 20", "assistant 29")
     assert [one.role for one in past(said[1:])[:1]] == ["user"]
@@ -78,5 +78,5 @@ def test_the_past_is_the_last_turns_from_a_message_of_the_person_on() -> None:
 
 @pytest.mark.parametrize("text", ["word " * 4_000, "字" * 5_000])
 def test_the_past_has_a_budget(text: str) -> None:
-    said = [ChatMessage(role=role, text=text) for _ in range(5) for role in ("user", "assistant")]  # type: ignore[arg-type]  # one of two words
+    said = [ChatMessage(role=role, text=text) for _ in range(5) for role in ("user", "assistant")]
     assert sum(map(tokens, past(said))) <= HISTORY

@@ -182,8 +182,9 @@ def test_candidates_are_not_tried_beyond_the_first_that_stops(tmp_path: Path) ->
 
 def test_each_candidate_that_was_tried_is_a_started_and_a_completed_step_in_the_log(tmp_path: Path) -> None:
     events = candidates(tmp_path, NotFound("gone"), OK).events
-    kinds = [type(event.body) for event in events if isinstance(event.body, StepStarted | StepCompleted)]
-    assert kinds == [StepStarted, StepCompleted, StepStarted, StepCompleted]
+    kinds: list[object] = [type(event.body) for event in events if isinstance(event.body, StepStarted | StepCompleted)]
+    expected: list[object] = [StepStarted, StepCompleted, StepStarted, StepCompleted]
+    assert kinds == expected
 
 
 def traced(events: list[Event]) -> list[tuple[str, int | None, int | None]]:

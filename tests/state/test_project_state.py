@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from navigator_kernel.adapters.stores.project_state import PRIVATE, PrivateWriter, ProjectState
+from navigator_kernel.adapters.files.writer import PRIVATE
+from navigator_kernel.adapters.stores.project_state import PrivateWriter, ProjectState
 
 pytestmark = pytest.mark.requirement("X-43")
 

@@ -22,7 +22,7 @@ from navigator_kernel.bootstrap.upgrade import _MOVED, upgrade
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.values.packet import Context, Packet, Params, TaskSpec
 from navigator_kernel.values.request import PendingApproval, Said, Session
-from navigator_kernel.values.workflow import WorkflowPlan, WorkflowStep
+from navigator_kernel.values.workflow import RunState, WorkflowPlan, WorkflowStep
 from skill_repositories import skill_text
 
 pytestmark = pytest.mark.requirement("X-43")
@@ -46,7 +46,8 @@ def make_old_state(root: Path) -> None:
         name="plan", description="two steps", steps=(WorkflowStep(text="a", input="/a", skill="a", agent="skills"),)
     )
     journal = SqliteJournal(old / "workflows.sqlite", writer, clock)
-    for token, state in (("running", "running"), ("ended", "done")):
+    states: dict[str, RunState] = {"running": "running", "ended": "done"}
+    for token, state in states.items():
         journal.propose(token, "work", plan, ["*"])
         journal.mark(token, state, ["*"])
     lessons = {"v": 1, "skills": {"pdf": [{"text": "merge these", "at": clock.now()}]}}

@@ -145,6 +145,7 @@ def says(server: WireServer, *script: Said) -> None:
         if "router" in str(messages[0]["content"]):
             return Said(text='{"skills": [], "direct": true}')
         last = max((at for at, one in enumerate(messages) if one["role"] == "user"), default=0)
-        return script[min(sum(one["role"] == "assistant" for one in messages[last:]), len(script) - 1)]
+        answered = sum(bool(one["role"] == "assistant") for one in messages[last:])
+        return script[min(answered, len(script) - 1)]
 
     server.scripts["worker"] = answer

@@ -82,8 +82,8 @@ def toolbox(
     (root / "mybox").mkdir(exist_ok=True)
     accept(root, "painter")
     kernel = assemble(root, Settings())
-    sandbox = kernel.agents["skills"].ports.sandbox
-    tools = open_built_in(root, kernel.catalogue, sandbox, kernel.consents, kernel.audit, hosts)
+    agent: Any = kernel.agents["skills"]
+    tools = open_built_in(root, kernel.catalogue, agent.ports.sandbox, kernel.consents, kernel.audit, hosts)
     assert isinstance(tools, BuiltInTools)
     executor = kernel.catalogue.create_executor("skill:painter")
     work = AgentTask(run="run-1", step=0, request="paint", language="en", skill="painter", digest=executor.digest)

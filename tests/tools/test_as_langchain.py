@@ -40,8 +40,9 @@ def called(arguments: dict[str, Any], tool: Any) -> str:
 def test_it_runs_in_a_tool_node_with_nested_arguments() -> None:
     tool = ToolFactory().from_crud(paint, "paint", "Paints", effects=("refresh:boats",))
     made = tool.as_langchain()
-    assert (made.name, made.description, made.metadata["effects"]) == ("paint", "Paints", ["refresh:boats"])
-    assert made.args_schema.model_json_schema() == tool.spec.schema
+    schema: Any = made.args_schema
+    assert (made.name, made.description, (made.metadata or {})["effects"]) == ("paint", "Paints", ["refresh:boats"])
+    assert schema.model_json_schema() == tool.spec.schema
     assert called({"name": "Ann", "sails": [{"colour": "red"}, {"colour": "blue"}]}, made) == "Ann: red, blue"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -166,7 +167,7 @@ def test_an_edit_replaces_exactly_what_it_says(box: Toolbox, old: str, new: str,
 
 @pytest.mark.requirement("JIT-12")
 def test_a_change_in_the_project_is_shown_as_a_diff_and_asked_about_each_time(box: Toolbox) -> None:
-    arguments = {"file_path": "notes.txt", "old_string": "two", "new_string": "2"}
+    arguments: dict[str, Any] = {"file_path": "notes.txt", "old_string": "two", "new_string": "2"}
     with pytest.raises(ConsentNeeded) as needed:
         box.call("edit", **arguments)
     assert "let the skill painter change notes.txt:" in needed.value.message and "-two\n+2\n" in needed.value.message
@@ -266,7 +267,7 @@ def test_run_is_limited_to_the_commands_of_allowed_tools(tmp_path: Path, command
     ],
 )
 def test_what_does_not_fit_is_a_failure_with_a_reason(
-    box: Toolbox, tool: str, arguments: dict[str, object], said: str
+    box: Toolbox, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     answer = box.call(tool, **arguments)
     assert answer.failed and said in answer.text
@@ -288,7 +289,7 @@ def test_an_edit_that_was_under_way_is_made_if_the_file_says_that_it_was_not(box
     half.write_text("half")
     digests = [hashlib.sha256(texts[name].encode()).hexdigest() for name in ("before", "after")]
     box.work = replace(box.work, begun="call-1", intent=tuple(digests))
-    edit = {"file_path": "a.txt", "old_string": "two", "new_string": "two two"}
+    edit: dict[str, Any] = {"file_path": "a.txt", "old_string": "two", "new_string": "two two"}
     if now == "else":
         with pytest.raises(ConsentNeeded, match="may have acted"):
             box.call("edit", **edit)

@@ -14,10 +14,11 @@ from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.errors import ConsentNeeded
 from navigator_kernel.events import UICommand
+from navigator_kernel.ports import Consents
 from navigator_kernel.text import Language
-from navigator_kernel.tools.guarded import GuardedTools, filled, subject_of
+from navigator_kernel.tools.guarded import GuardedTools, subject_of
 from navigator_kernel.values.chat import ToolCall, ToolSpec
-from navigator_kernel.values.tool import Result
+from navigator_kernel.values.tool import Result, filled
 from navigator_kernel.values.work import AgentTask, ToolAnswer
 from specialist.at_work import WORK, Table
 
@@ -58,6 +59,8 @@ class Book:
     def allow(self, run: str, subject: str) -> None:
         self.agreed = subject
 
+    def allow_orders(self, run: str) -> None: ...
+
     def require(self, run: str, subject: str, detail: str, **facts: Any) -> None:
         self.asked.append(detail)
         if subject != self.agreed:
@@ -65,6 +68,9 @@ class Book:
 
     def trusted(self, subject: str) -> bool:
         return False
+
+    def subjects(self) -> tuple[str, ...]:
+        return ()
 
     def trust(self, *subjects: str, note: str) -> None: ...
 
@@ -80,7 +86,7 @@ class Record:
 
 
 def desk(
-    *tools: Tool, policy: Policy | None = None, book: Book | None = None, record: Record | None = None
+    *tools: Tool, policy: Policy | None = None, book: Consents | None = None, record: Record | None = None
 ) -> GuardedTools:
     held = {tool.name: tool for tool in tools}
     return GuardedTools(
@@ -113,7 +119,7 @@ def test_the_same_skill_and_policy_make_the_same_tools() -> None:
     assert [held.offered(work("sail", "row")) for _ in range(3)] == [held.offered(work("sail", "row"))] * 3
 
 
-def directly(*tools: Tool, policy: Policy | None = None, book: Book | None = None) -> GuardedTools:
+def directly(*tools: Tool, policy: Policy | None = None, book: Consents | None = None) -> GuardedTools:
     """A fence with the tools of servers for messages without a skill."""
     return replace(desk(Tool("row"), policy=policy, book=book), direct=lambda: {tool.name: tool for tool in tools})
 

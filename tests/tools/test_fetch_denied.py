@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters import web
 from navigator_kernel.adapters.web import get, target_of
 from navigator_kernel.errors import FetchFailed, Refused, UsageProblem
 from tools.fetched import Fetched
@@ -100,7 +99,7 @@ def test_a_redirect_away_is_not_followed(fetched: Fetched, there: Pages, to: str
 )  # fmt: skip
 def test_a_name_that_stands_for_an_address_inside_is_refused(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     """What a resolver says is given here: no name of this machine's stands for these."""
-    monkeypatch.setattr(web.socket, "getaddrinfo", lambda *_a, **_k: [(0, 0, 0, "", (address, 443))])
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_a, **_k: [(0, 0, 0, "", (address, 443))])
     with pytest.raises(Refused) as caught:
         get("https://example.org/", ("example.org",), 5, 1000)
     assert caught.value.data["reason"] == "private-address"
@@ -132,8 +131,8 @@ def test_a_page_of_the_open_web_leads_to_no_address_inside(monkeypatch: pytest.M
         asked.append(words)
         return [(0, 0, 0, "", ("8.8.8.8", there.port))] if len(asked) == 1 else real(*words, **more)
 
-    monkeypatch.setattr(web.socket, "getaddrinfo", found)
-    monkeypatch.setattr(web.socket, "create_connection", lambda _to, **more: connect(("127.0.0.1", there.port), **more))
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    monkeypatch.setattr(socket, "create_connection", lambda _to, **more: connect(("127.0.0.1", there.port), **more))
     with pytest.raises(Refused, match="not public") as caught:
         get(there.url, (f"localhost:{there.port}",), 5, 1000)
     assert caught.value.data["reason"] == "redirect"

@@ -20,7 +20,7 @@ from navigator_kernel.values.packet import (
     packet_from_yaml,
 )
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40) | st.sampled_from(
+TEXT = st.text(st.characters(codec="utf-8"), max_size=40) | st.sampled_from(
     [
         "\x85",
         "\u2028\u2029",
@@ -37,7 +37,7 @@ TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=40) | st.samp
         "\x7f\x00",
     ]
 )
-KEYS = st.text(st.characters(exclude_categories=("Cs",)), max_size=200)
+KEYS = st.text(st.characters(codec="utf-8"), max_size=200)
 NUMBERS = (
     st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1e30, -1e-9])
 )

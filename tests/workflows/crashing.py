@@ -150,7 +150,7 @@ def ended(process: subprocess.Popen[bytes]) -> Done:
     return Done(code=process.returncode, out=out.decode(), err=err.decode())
 
 
-def wait_for(fact: Callable[[], bool], what: object = "it") -> None:
+def wait_for(fact: Callable[[], object], what: object = "it") -> None:
     end = time.monotonic() + LIMIT
     while not fact():
         assert time.monotonic() < end, f"{what} did not come true"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from re import _constants as ops  # type: ignore[attr-defined] # the parser that `re` has is not public
-from re import _parser as parser  # type: ignore[attr-defined] # as above
+from re import _constants as ops  # type: ignore[attr-defined,unused-ignore] # not public; mypy finds it where hypothesis imports it
+from re import _parser as parser  # type: ignore[attr-defined,unused-ignore] # as above
 from typing import Any
 
 from navigator_kernel.text import lazy_compile

@@ -112,10 +112,10 @@ class TaskList(Said):
     status: Status | None = None
     project_id: Id | None = None
     words: Annotated[Text, StringConstraints(max_length=500)] = Field(
-        "", description="words of its title or description"
+        default="", description="words of its title or description"
     )
     before: Moment | None = None
-    limit: int = Field(50, ge=1, le=200)
+    limit: int = Field(default=50, ge=1, le=200)
 
 
 class TaskUntil(Said):
@@ -133,7 +133,7 @@ class NoteCreate(Said):
 
 class NoteSearch(Said):
     query: Title
-    limit: int = Field(5, ge=1, le=50)
+    limit: int = Field(default=5, ge=1, le=50)
 
 
 class NoteLinkCreate(Said):

@@ -40,7 +40,8 @@ def says(model: WireServer, skill: str, *script: Said) -> None:
         if "router" in str(messages[0]["content"]) or "路由" in str(messages[0]["content"]):
             return Said(text=json.dumps({"skills": [skill], "direct": False}))
         last = max((at for at, one in enumerate(messages) if one["role"] == "user"), default=0)
-        return script[min(sum(one["role"] == "assistant" for one in messages[last:]), len(script) - 1)]
+        answered = sum(bool(one["role"] == "assistant") for one in messages[last:])
+        return script[min(answered, len(script) - 1)]
 
     model.scripts["worker"] = answer
 

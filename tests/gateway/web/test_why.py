@@ -36,7 +36,7 @@ def events_of(person: Person, run: str) -> Mapping[str, Sequence[Mapping[str, An
 
 def shown_shortlist(held: Locator) -> list[Any]:
     """The name of each candidate, its probability and score, and the parts of the score by name."""
-    return held.locator("[data-candidate]").evaluate_all(
+    shown: list[Any] = held.locator("[data-candidate]").evaluate_all(
         """all => all.map((one) => [
           one.dataset.candidate,
           one.querySelector('.nowrap').lastChild.textContent.trim(),
@@ -44,6 +44,7 @@ def shown_shortlist(held: Locator) -> list[Any]:
           [...one.querySelectorAll('.parts .badge')].map((part) => [part.title, part.textContent.trim().split(' ').at(-1)]),
         ])"""
     )
+    return shown
 
 
 def two(value: float) -> str:

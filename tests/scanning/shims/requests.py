@@ -3,20 +3,24 @@
 import json as _json
 import urllib.parse
 import urllib.request
+from typing import Any
 
 
 class Response:
-    def __init__(self, data):
+    def __init__(self, data: bytes) -> None:
         self.content, self.text, self.status_code, self.ok = data, data.decode("utf-8", "replace"), 200, True
 
-    def json(self):
+    def json(self) -> Any:
         return _json.loads(self.text)
 
-    def raise_for_status(self):
+    def raise_for_status(self) -> None:
         return None
 
 
-def request(method, url, *, params=None, data=None, json=None, files=None, headers=None, timeout=5, **_):
+def request(
+    method: str, url: str, *, params: Any = None, data: Any = None, json: Any = None, files: Any = None,
+    headers: Any = None, timeout: float = 5, **_: Any,
+) -> Response:  # fmt: skip
     if params:
         url = f"{url}?{urllib.parse.urlencode(params)}"
     if json is not None:
@@ -33,15 +37,15 @@ def request(method, url, *, params=None, data=None, json=None, files=None, heade
         return Response(answer.read())
 
 
-def get(url, **more):
+def get(url: str, **more: Any) -> Response:
     return request("get", url, **more)
 
 
-def post(url, data=None, json=None, **more):
+def post(url: str, data: Any = None, json: Any = None, **more: Any) -> Response:
     return request("post", url, data=data, json=json, **more)
 
 
-def put(url, data=None, **more):
+def put(url: str, data: Any = None, **more: Any) -> Response:
     return request("put", url, data=data, **more)
 
 
@@ -50,5 +54,5 @@ class Session:
 
     get, post, put = staticmethod(get), staticmethod(post), staticmethod(put)
 
-    def __init__(self):
-        self.headers = {}
+    def __init__(self) -> None:
+        self.headers: dict[str, str] = {}

@@ -9,7 +9,7 @@ import asyncio
 import difflib
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -75,7 +75,7 @@ class Servers(Struct, frozen=True, kw_only=True):
 
         return self._cut(await thread().run(asked()), run, server)
 
-    async def watch(self, server: str, uri: str, run: str) -> AsyncIterator[Mapping[str, Any]]:
+    async def watch(self, server: str, uri: str, run: str) -> AsyncGenerator[Mapping[str, Any], None]:
         """What a resource holds, now and after each change that the server tells of."""
         _checked("read", {"uri": uri})
         opened = self._opener(server, run)

@@ -46,8 +46,8 @@ class Rule(NamedTuple):
     near: Sequence[str] = ()
     known: Sequence[str] = ()
     kinds: Sequence[Kind] = ("code", "fence", "config", "comment")
-    blocks: Sequence[str] = ()
-    notes: Sequence[str] = ()
+    blocks: Sequence[Kind] = ()
+    notes: Sequence[Kind] = ()
     malice: Sequence[str] = ()
     guarded: bool = False
     strangers: bool = False
