@@ -69,7 +69,7 @@ class _Page(HTMLParser):
         self.addresses: list[str] = []
         self.anchors: set[str] = set()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
             if name in {"id", "name"} and value:
                 self.anchors.add(value)

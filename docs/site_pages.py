@@ -16,7 +16,7 @@ DOCS = TOP / "docs"
 
 
 def home_page(readme: str, *, at: str) -> str:
-    """The text of a README as a page of the folder `at` below `docs/`, `.` or `zh`, without the link to the other one."""
+    """A README as a page of the folder `at` below `docs/`, `.` or `zh`, without the link to the other README."""
     back = "" if at == "." else "../"
     text = (TOP / readme).read_text("utf-8").replace("](docs/decisions)", "](docs/decisions/README.md)")
     text = re.sub(r"^\[\S+\]\(README[^)]*\)\n\n", "", text, flags=re.MULTILINE)

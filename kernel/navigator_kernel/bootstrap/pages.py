@@ -11,10 +11,10 @@ from navigator_kernel.bootstrap.places import shipped_home
 from navigator_kernel.errors import NotFound
 from navigator_kernel.text import Language, lazy_compile, suggestions
 
-FOLDERS = ("", "guides", "concepts", "reference")
+FOLDERS = ("guides", "concepts", "reference", "")
 LEFT_OUT = frozenset({"index", "CODE_OF_CONDUCT", "CONTRIBUTING", "library", "routing-errors", "scanned-repositories"})
 
-_COMMENT = lazy_compile(r"<!--.*?-->\n?", 16)  # re.DOTALL
+_COMMENT = lazy_compile(r"(?s)<!--.*?-->\n?")
 _PICTURE = lazy_compile(r"!\[[^\]]*\]\([^)]*\)\n?")
 _OWN_LINK = lazy_compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 _LINK = lazy_compile(r"\[([^\]]+)\]\([^)]*\)")
@@ -40,8 +40,7 @@ def page_files(language: Language = "en") -> Mapping[str, Path]:
     """Name → file of every page, in the order to read them; in Chinese where there is a translation."""
     top = shipped_home().docs
     found = [path for folder in FOLDERS for path in sorted((top / folder).glob("*.md")) if path.stem not in LEFT_OUT]
-    own = {path.stem: top / "zh" / path.relative_to(top) for path in found} if language == "zh" else {}
-    return {path.stem: own[path.stem] if path.stem in own and own[path.stem].is_file() else path for path in found}
+    return {path.stem.lower(): _translated(path, top) if language == "zh" else path for path in found}
 
 
 def read_page(name: str, language: Language = "en") -> Page:
@@ -53,6 +52,11 @@ def read_page(name: str, language: Language = "en") -> Page:
         raise NotFound(f"no page is called {name!r}", hint=hint, suggestions=near)
     text = _COMMENT.sub("", files[name].read_text("utf-8"))
     return Page(name=name, text=_OWN_LINK.sub(r"\1", _PICTURE.sub("", text)))
+
+
+def _translated(page: Path, top: Path) -> Path:
+    own = top / "zh" / page.relative_to(top)
+    return own if own.is_file() else page
 
 
 def first_sentence(text: str) -> str:
