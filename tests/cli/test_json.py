@@ -71,6 +71,7 @@ CASES: Mapping[str, Case] = {
     "config set": Case(words=["language", "zh"]),
     "config unset": Case(words=["language"]),
     "diff": Case(before=changed),
+    "docs": Case(words=["settings"]),
     "doctor": Case(),
     "eval": Case(words=["csv-report"]),
     "gc": Case(),

@@ -2,7 +2,7 @@
 
 `console` holds commands after `$ ` and lines that they print, in that order; `…` stands for anything, and a comment
 `# exit 9` for another exit code than 0. `text` is what the last command printed. `bash` is a script. A fence with
-`title=<path>` is a file of the project, and Python without a title is a program.
+`title="<path>"` is a file of the project, and Python without a title is a program.
 """
 
 from __future__ import annotations

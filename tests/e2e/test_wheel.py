@@ -71,6 +71,13 @@ def test_the_shipped_skills_are_there(scripts: Path, tmp_path: Path) -> None:
     assert set(names(json.loads(done.stdout))) >= SHIPPED
 
 
+def test_the_wheel_shows_the_pages_that_the_source_tree_shows(scripts: Path, tmp_path: Path) -> None:
+    for language in ("en", "zh"):
+        words = ("--language", language, "docs", "--json")
+        installed = run(str(scripts / "navigator"), *words, cwd=tmp_path).stdout
+        assert installed == run(sys.executable, "-m", "navigator_kernel.cli.main", *words, cwd=tmp_path).stdout
+
+
 @pytest.mark.parametrize(
     ("message", "skill"),
     [

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("completion", "Print the shell completion for bash, zsh or fish"),
     "config": ("commands.config", "Settings: list, get, set, unset"),
     "diff": ("commands.changes:diff", "Show what a run's tools changed in the project"),
+    "docs": ("commands.docs", "Show the pages of the documentation"),
     "doctor": ("commands.doctor", "Find missing and damaged parts, and repair them"),
     "eval": ("evals.eval", "Check that messages reach the skills that their evals expect"),
     "gc": ("commands.gc", "Remove temporary files and old logs"),
