@@ -77,6 +77,7 @@ class Row:
     spoiled: bool
     fold: int
     leads: bool = True
+    asks: bool = False
     kind: str = ""
     lang: str = ""
 
@@ -125,7 +126,7 @@ def rows_of(sample: Sample, asked: Sequence[Asked], model: Model, texts: Sequenc
             row = Row(sample.name, texts[at], known, hits[0], any(hits), labelled, spoils, fold)
             ahead = len(order) == 1 or leads(held[order[0]], held[order[1]])
             ahead = ahead and not declines(texts[at])
-            yield replace(row, kind=about.kind, lang=about.lang, leads=ahead)
+            yield replace(row, kind=about.kind, lang=about.lang, leads=ahead, asks=sample.asks[at])
 
 
 def shared(rows: Sequence[Row]) -> Array:
@@ -197,7 +198,8 @@ def decided(
             continue
         held = held if want >= TALK else 0.0
         wanted, likely = want >= bands["want"], first >= bands["take"]["balanced"] or held >= bands["likely"]
-        takes = ((wanted and first >= bands["take"]["balanced"]) or held >= bands["sure"]) and row.leads
+        surely = held >= bands["sure"] and not row.asks  # as in `meaning`: what comes near to a question says less
+        takes = ((wanted and first >= bands["take"]["balanced"]) or surely) and row.leads
         offers = not takes and (wanted or likely) and (among >= bands["offer"] or not wanted)
         one = Decided(row.kind, takes, offers, row.first, row.among, float(first))
         by_set.setdefault(f"{row.set_name.partition('-')[0]} {row.lang}".strip(), []).append(one)

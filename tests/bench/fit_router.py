@@ -48,6 +48,7 @@ class Sample:
     right: list[list[bool]]
     labels: list[int]
     lengths: list[int]
+    asks: list[bool]
 
     @property
     def group(self) -> str:
@@ -68,8 +69,8 @@ def sampled(found: RoutingSet, encoder: Encoder | None, folder: Path) -> Sample:
     asked = [ranker.said(clean(one.text)) for one in found.questions]
     rows = [ranker.measured(said, meaning=encoder is not None) for said in asked]
     right = [[c.row.id in one.labels for c in row] for row, one in zip(rows, found.questions, strict=True)]
-    lengths = [said.length for said in asked]
-    return Sample(found.name, rows, right, [len(one.labels) for one in found.questions], lengths)
+    lengths, asks = [said.length for said in asked], [said.asks for said in asked]
+    return Sample(found.name, rows, right, [len(one.labels) for one in found.questions], lengths, asks)
 
 
 def tensors(sample: Sample, names: Sequence[str]) -> tuple[Array, Array, Array]:
