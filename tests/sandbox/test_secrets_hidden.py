@@ -81,6 +81,7 @@ def test_who_reads_the_project_reads_no_file_of_secrets(
     assert [found[path] for path in SHOWN] == ["shown"] * len(SHOWN)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rung", RUNGS)
 def test_settings_of_git_are_read_unless_they_hold_a_password(
     here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: SandboxBackend
@@ -117,6 +118,7 @@ def test_a_project_with_too_many_secrets_is_not_shown(here: Place, monkeypatch: 
         secret_paths(here.root, [here.root / "mybox"])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["credentials.json", "rows.json", "mybox/logs/rows.json", "deep/rows.json"])
 def test_a_file_that_a_parameter_names_is_refused_as_by_at(here: Place, name: str) -> None:
     here.write({"mybox/logs/rows.json": f'[{{"a": "{SECRET}"}}]', ".ssh/rows.json": f'[{{"a": "{SECRET}"}}]'})
