@@ -118,7 +118,6 @@ def test_a_project_with_too_many_secrets_is_not_shown(here: Place, monkeypatch: 
         secret_paths(here.root, [here.root / "mybox"])
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("name", ["credentials.json", "rows.json", "mybox/logs/rows.json", "deep/rows.json"])
 def test_a_file_that_a_parameter_names_is_refused_as_by_at(here: Place, name: str) -> None:
     here.write({"mybox/logs/rows.json": f'[{{"a": "{SECRET}"}}]', ".ssh/rows.json": f'[{{"a": "{SECRET}"}}]'})
