@@ -14,14 +14,14 @@ from markdown.postprocessors import Postprocessor
 _ENGLISH = re.compile(r'(href="(?:\.\./)+[^":]*?)(README|[^"/]+)\.md(?=[#"])')
 
 
-class EnglishLinks(Extension):
+class EnglishLinks(Extension):  # type: ignore[misc] # the package has no types
     """Adds the change of links after everything else."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - Markdown's own name
         md.postprocessors.register(_Links(md), "english_links", -10)
 
 
-class _Links(Postprocessor):
+class _Links(Postprocessor):  # type: ignore[misc] # the package has no types
     """`../guides/http.md` becomes `../guides/http.html`, and the README.md of a folder its index.html."""
 
     def run(self, text: str) -> str:

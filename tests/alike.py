@@ -15,7 +15,8 @@ ALIKE = (
         f"adapters/test_{name}.py"  # texts in, texts out
         for name in ("blocks", "columns", "pattern_set", "redaction", "redaction_needles", "secret_shapes")
     ),
-    *("evals/test_lint.py", "hostile_input/test_parsers_fuzz.py"),
+    *("dispatch/test_answer.py", "evals/test_lint.py", "hostile_input/test_parsers_fuzz.py"),
+    "models/test_chat_model.py",  # what a server in the same process is sent
     *(
         f"routing/test_{name}.py"  # which skill a message is for
         for name in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ from navigator_kernel.routing.entries import entry_of
 from navigator_kernel.routing.index import RoutingIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
     from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits depend on it
@@ -31,6 +32,18 @@ pytest_plugins = ["requirement_marks", "wide", "pytester"]
 settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples each time, no example database
 
 PARTS = "::test_no_file_of_2000_projects_answers_a_question["
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects the tests without the garbage collector, which takes as long as the rest of it, and lets no later collection
+    go through all the tests and modules again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)  # of xdist

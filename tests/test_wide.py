@@ -1,4 +1,4 @@
-"""What `make test` leaves out, `.ci/run` runs, as both users."""
+"""`.ci/run` runs what `make test` leaves out."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def test_make_test_and_ci_run_each_case_once(
     assert [passed(chosen) for chosen in ("not ci", "ci", "not ci or wide")] == [3, 8, 11]
 
 
-def test_every_case_is_run_as_both_users() -> None:
+def test_every_case_is_run_by_ci() -> None:
     script = (TESTS.parent / ".ci" / "run").read_text("utf-8")
     assert " test-wide " in script and " -m ci " in script

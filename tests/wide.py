@@ -1,7 +1,8 @@
 """A pytest plugin: which tests `make test` leaves to `.ci/run`, because others already check the same fact.
 
 `@pytest.mark.wide` marks a test, `@pytest.mark.sample(3)` all but three cases of a test, spread over its cases; on a file
-(`pytestmark`) each counts for every test of the file. `.ci/run` runs them as both users: they have the mark `ci` as well.
+(`pytestmark`) each counts for every test of the file. `.ci/run` runs them as the user without root's rights, or,
+in files that end alike for every user, as the one who calls it. They have the mark `ci` as well.
 """
 
 from __future__ import annotations

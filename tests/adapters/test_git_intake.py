@@ -47,6 +47,7 @@ def test_a_fetch_over_the_limit_is_refused_and_leaves_nothing(tmp_path: Path, pa
     assert bytes_below(cache) < 100_000
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("partial", [True, False])
 def test_a_fetch_below_the_limit_is_read(tmp_path: Path, partial: bool) -> None:
     assert read_all(large(tmp_path, partial=partial), tmp_path / "cache", 8 * MIB) == 7
@@ -75,6 +76,7 @@ def test_a_server_that_sends_on_is_killed_at_the_limit(tmp_path: Path, monkeypat
     assert bytes_below(tmp_path / "cache") < 100_000
 
 
+@pytest.mark.wide
 def test_a_fetch_that_fails_leaves_no_half_of_a_pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo, cache = large(tmp_path, partial=True), tmp_path / "cache"
     read_all(repo, cache, RECEIVED_LIMIT)

@@ -294,6 +294,7 @@ def test_no_output_shows_a_secret(
     assert not any(one in done.out + done.err for one in secrets)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 def test_nothing_that_is_left_behind_holds_a_secret(here: Place, secrets: tuple[str, str]) -> None:
     for skill in SKILLS:

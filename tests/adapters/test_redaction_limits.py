@@ -83,6 +83,7 @@ def test_a_megabyte_that_nearly_holds_secrets_is_done_or_withheld_in_time(unit: 
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(
@@ -103,6 +104,7 @@ def test_whatever_the_text_little_time_passes_and_nothing_is_found_twice(pieces:
 # ---- in a process of its own
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 @pytest.mark.parametrize("given", [{"seconds": 1}, {"memory": 16 * 1024 * 1024}], ids=["time", "memory"])
 def test_a_text_that_was_not_looked_at_to_its_end_is_withheld_whole(given: dict[str, Any]) -> None:

@@ -307,6 +307,7 @@ with GitSource(url, cache=RepoCache(Path(folder))) as source:
 """
 
 
+@pytest.mark.wide
 def test_many_processes_at_once_share_one_repository(repo: Path, cache: RepoCache) -> None:
     paths = [f"s{number}/SKILL.md" for number in range(8)]
     argv = [sys.executable, "-c", IN_A_PROCESS, f"file://{repo}", str(cache.path("x").parent)]

@@ -146,6 +146,7 @@ def test_many_sessions_by_8_processes_lose_nothing(store: SqliteSessions, many: 
     assert [one.text for one in store.history("s012")][::2] == [f"s012 {turn}" for turn in range(1, turns + 1)]
 
 
+@pytest.mark.wide
 def test_what_was_saved_before_a_kill_is_there_after_it(store: SqliteSessions) -> None:
     folder = store.file.parent
     folder.mkdir(parents=True)

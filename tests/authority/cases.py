@@ -1,7 +1,7 @@
 """Which test shows each case of the threat model on real files and processes.
 
-A test that has no mark `ci` runs as root and as another user (`.ci/run` leaves out for the other what `alike.py` lists,
-which holds no case); of those that have the mark, `AS_ANOTHER` names the files that `.ci/run` runs as another user, too,
+A test that has neither the mark `ci` nor `wide` runs as root and as another user (`.ci/run` leaves out for the other what
+`alike.py` lists, which holds no case); of those that have the mark, `AS_ANOTHER` names the files that `.ci/run` runs as another user, too,
 and `BOTH` those whose tests, run by root, give up root's rights themselves. `rungs` says whether a sandbox takes part: then
 the test runs with bubblewrap and with Landlock. `IN_PROCESS` are cases that call the kernel's functions in the test's own
 process, on real files.

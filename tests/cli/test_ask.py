@@ -109,6 +109,7 @@ def test_redirected_there_is_the_report_and_no_section(here: Place) -> None:
     assert ("  state: success" in done.out, "[Logic Trace]" in done.out + done.err) == (True, False)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-41")
 def test_a_person_reads_a_sentence_and_a_dim_line_for_each_section(here: Place) -> None:
     told = here.on_terminal("ask", COUNT, env={"TERM": "xterm"}).splitlines()
@@ -119,6 +120,7 @@ def test_a_person_reads_a_sentence_and_a_dim_line_for_each_section(here: Place) 
     assert dim == told[-3:] and "word-count" in dim[0]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-41")
 @pytest.mark.parametrize(("how", "lines"), [("off", 0), ("compact", 3), ("full", 9)])
 def test_the_sections_are_shown_as_they_are_set(here: Place, how: str, lines: int) -> None:
@@ -133,6 +135,7 @@ def test_a_question_is_asked_without_the_protocol(here: Place) -> None:
     assert "word-count needs: " in told and "required" not in told and "\x1b" not in told
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-41")
 def test_why_and_the_run_log_hold_the_sections_in_full(here: Place) -> None:
     here.said("config", "set", "output.sections", "off")
@@ -147,6 +150,7 @@ def test_raw_is_what_the_skill_printed(here: Place) -> None:
     assert json.loads(here.said("ask", "--format", "raw", COUNT))["words"] == 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "words", [[COUNT], ["hello there"], ["/word-cuont x"], ["!echo hi"], ["--yes", "/slow x"]], ids=str
 )
@@ -155,11 +159,13 @@ def test_plain_style_has_no_emoji(here: Place, words: list[str]) -> None:
     assert out.startswith("[") and out.isascii()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", [[], ["-"]], ids=["no words", "-"])
 def test_a_message_may_come_on_stdin(here: Place, words: list[str]) -> None:
     assert here.json("ask", *words, stdin=COUNT + "\n")["report"]["data"]["words"] == 2
 
 
+@pytest.mark.wide
 def test_several_words_are_one_message(here: Place) -> None:
     assert here.json("ask", *COUNT.split())["report"]["data"]["words"] == 2
 
@@ -173,12 +179,14 @@ def test_a_chinese_message_is_answered_in_chinese(here: Place) -> None:
     assert "没有配置" in here.run("ask", ZH_TALK).out
 
 
+@pytest.mark.wide
 def test_every_line_about_a_chinese_message_is_chinese(here: Place, lean: Env) -> None:
     told = here.on_terminal("ask", ZH_COUNT, env=lean)
     assert "[Logic Trace] 路由逻辑" in told
     assert "自行安装的技能：2 个" in told
 
 
+@pytest.mark.wide
 def test_the_language_that_is_asked_for_wins_over_the_messages(here: Place) -> None:
     assert "no model is set up" in here.run("--language", "en", "ask", ZH_TALK).out
     assert "没有配置" in here.run("--language", "zh", "ask", "hello there").out
@@ -198,6 +206,7 @@ def words(line: str) -> set[str]:
     return {word for word in ("GitHub", "install", "安装", "uninstall", "卸载") if word in line}
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("STA-1", "STA-2", "STA-3", "STA-4")
 @pytest.mark.parametrize(("message", "code"), [(COUNT, 0), ("hello there", 9), ("/word-cuont x", 4)])
 def test_few_skills_are_remarked_on_whatever_is_asked_and_block_nothing(
@@ -208,6 +217,7 @@ def test_few_skills_are_remarked_on_whatever_is_asked_and_block_nothing(
     assert here.run("ask", message, env=lean).code == code
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("STA-4", "X-44")
 def test_nobody_is_reminded_where_no_person_reads(here: Place, lean: Env) -> None:
     assert "skills-mapping" not in here.run("ask", COUNT, env=lean).err
@@ -215,6 +225,7 @@ def test_nobody_is_reminded_where_no_person_reads(here: Place, lean: Env) -> Non
     assert "skills-mapping" not in here.on_terminal("ask", COUNT, "--json", env=lean)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("STA-3", "X-44")
 @pytest.mark.parametrize(("more", "off", "reminded"), [(7, 0, True), (8, 0, False), (8, 1, True)])
 def test_ten_skills_of_the_persons_own_are_enough_and_shipped_ones_do_not_count(
@@ -261,6 +272,7 @@ def test_a_damaged_log_is_named(here: Place) -> None:
     assert (done.code, run in done.err) == (6, True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("encoding", ["gbk", "ascii", "latin-1", "utf-16"])
 @pytest.mark.parametrize("message", [COUNT, ZH_COUNT, "word count of this: café 😀 naïve", "/没有这个 x"])
 def test_no_encoding_of_the_terminal_breaks_a_reply(here: Place, encoding: str, message: str) -> None:
@@ -268,12 +280,14 @@ def test_no_encoding_of_the_terminal_breaks_a_reply(here: Place, encoding: str, 
     assert done.code in {0, 4} and "Error" not in done.err
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("encoding", ["gbk", "ascii"])
 def test_marks_are_plain_where_the_encoding_has_no_emoji(here: Place, encoding: str) -> None:
     done = here.run("ask", COUNT, env={"PYTHONIOENCODING": encoding})
     assert done.out.startswith("[OK] ")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("encoding", ["gbk", "ascii", "latin-1"])
 def test_json_is_json_in_every_encoding(here: Place, encoding: str) -> None:
     message = "café 😀 世界 \x80"
@@ -283,6 +297,7 @@ def test_json_is_json_in_every_encoding(here: Place, encoding: str) -> None:
     assert json.loads(done.stdout.decode(encoding))["events"][0]["data"]["message"] == message
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("encoding", ["ascii:strict", "utf-8:strict"])
 def test_stdin_that_cannot_be_decoded_is_no_surprise(here: Place, encoding: str) -> None:
     done = here.run("ask", "-", stdin=b"hello \xff\xfe", env={"PYTHONIOENCODING": encoding})

@@ -24,6 +24,7 @@ from processes import working_in
 pytestmark = pytest.mark.sample(1)
 
 
+@pytest.mark.wide
 def test_two_turns_from_a_pipe(run: Any) -> None:
     done = run("chat", typed="/code-review x\n/word-count one two three\n")
     assert (done.code, "code-review" in done.out, "3 words" in done.out) == (0, True, True)
@@ -75,6 +76,7 @@ def test_a_shell_command_runs_after_a_yes_only(run: Any, root: Path, answer: str
     assert bool(list(root.rglob("made"))) is made
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SEN-7")
 def test_follow_ups_go_back_until_they_are_released(run: Any) -> None:
     told = run("chat", "--json", typed="/code-review x\nand again\nstop\nand again\n").document()
@@ -95,6 +97,7 @@ def test_words_of_its_own_are_no_messages(run: Any, word: str) -> None:
     assert (done.code, "code-review" in done.out) == (0, True)
 
 
+@pytest.mark.wide
 def test_an_error_does_not_end_the_conversation(run: Any, root: Path) -> None:
     (root / "src").mkdir()
     done = run("chat", "--json", typed="see @src/\n/nope\n/code-review x\n")

@@ -36,6 +36,7 @@ def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
     return here
 
 
+@pytest.mark.wide
 def test_words_skills_and_tools_are_shown_as_they_come_and_once(here: Place) -> None:
     with terminal(here) as held:
         held.wait_for("> ")
@@ -52,6 +53,7 @@ def test_words_skills_and_tools_are_shown_as_they_come_and_once(here: Place) -> 
         assert held.end() == 0
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("EVT-7")
 def test_what_it_took_is_told_by_skill(here: Place) -> None:
     with terminal(here) as held:
@@ -67,6 +69,7 @@ def test_what_it_took_is_told_by_skill(here: Place) -> None:
         assert held.end() == 0
 
 
+@pytest.mark.wide
 def test_another_model_is_asked_from_then_on(here: Place, server: WireServer) -> None:
     with terminal(here) as held:
         held.wait_for("> ")

@@ -162,6 +162,7 @@ def test_why_tells_the_newest_choice(run: Any) -> None:
     assert "word-count one" not in done.out
 
 
+@pytest.mark.wide
 def test_why_tells_a_named_run(run: Any) -> None:
     first = run("ask", "/word-count one two", "--json").document()["run"]
     run("ask", "hello my friend")
@@ -194,6 +195,7 @@ def test_route_says_what_would_be_done_and_does_nothing(
 # config
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("key", ["style", "language"])
 def test_a_flag_wins_over_the_environment_over_the_project_over_the_person(
     run: Any, root: Path, home: Path, key: str

@@ -125,6 +125,7 @@ def test_a_search_of_one_place_finds_what_lies_there(here: Place) -> None:
     assert "xlsx" not in [one["name"] for one in found["claude"]]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("words", "near", "code"),
     [

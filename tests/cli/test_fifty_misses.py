@@ -65,6 +65,7 @@ def test_there_are_fifty() -> None:
     assert len(set(MISSES)) >= 50
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("message", "skill", "stage"), MISSES)
 def test_a_miss_is_attributed_to_its_stage(
     app: App, message: str, skill: str, stage: str, monkeypatch: pytest.MonkeyPatch

@@ -73,6 +73,7 @@ def test_where_words_alone_choose_there_is_an_index_of_them(here: Place) -> None
     assert heads(here) == [head]
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 def test_a_large_install_at_a_terminal_makes_it_in_the_background(here: Place, many: Path) -> None:
     with terminal(here, "install", str(many), "--all", env=ON) as shown:
@@ -82,6 +83,7 @@ def test_a_large_install_at_a_terminal_makes_it_in_the_background(here: Place, m
     assert head["rows"] >= LARGE
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 @pytest.mark.parametrize(
     ("words", "env"),
@@ -96,6 +98,7 @@ def test_nothing_goes_on_in_the_background(
     assert making(here) == []
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 def test_nothing_goes_on_where_no_terminal_is_there(here: Place, many: Path) -> None:
     here.said("install", str(many), "--all", env=ON)

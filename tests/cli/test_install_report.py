@@ -28,6 +28,7 @@ def source(tmp_path: Path) -> str:
     return f"file://{make_repo(tmp_path, files)}"
 
 
+@pytest.mark.wide
 def test_many_skills_have_one_summary_and_groups_with_counts_and_five_names(here: Place, source: str) -> None:
     done = here.run("skill", "install", source, "--all")
     assert re.fullmatch(r"14 installed, 8 skipped in \d+\.\d s\n", done.out)
@@ -40,6 +41,7 @@ def test_many_skills_have_one_summary_and_groups_with_counts_and_five_names(here
     ]
 
 
+@pytest.mark.wide
 def test_verbose_has_a_line_for_everything(here: Place, source: str) -> None:
     done = here.run("skill", "install", source, "--all", "-v")
     assert [line.split(" ")[1] for line in done.out.splitlines()[:-1]] == [f"s{at:02}" for at in range(COUNT)]
@@ -47,6 +49,7 @@ def test_verbose_has_a_line_for_everything(here: Place, source: str) -> None:
     assert done.err.count("metadata-not-a-map") == COUNT
 
 
+@pytest.mark.wide
 def test_quiet_says_nothing_of_a_success_and_names_a_failure(here: Place, source: str) -> None:
     failing = here.run("skill", "install", source, "--all", "-q")
     assert (failing.code, failing.out) == (1, "")

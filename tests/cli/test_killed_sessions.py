@@ -73,6 +73,7 @@ def waiting(here: Place) -> list[tuple[str, str]]:
     return [(one["id"], one["waiting"]) for one in here.json("session", "list")["sessions"]]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("JIT-12", "SAF-7")
 @pytest.mark.parametrize("answer", [MESSAGE, "yes", "go on"])
 def test_the_same_message_or_a_yes_goes_on_with_it(here: Place, server: WireServer, answer: str) -> None:
@@ -115,6 +116,7 @@ def test_a_run_that_went_on_is_told_and_not_taken_again(here: Place, server: Wir
     assert here.said("why", first["run"]).count("  message    ") == 2
 
 
+@pytest.mark.wide
 def test_the_session_that_is_deleted_leaves_nothing(here: Place, server: WireServer) -> None:
     killed(here, server)
     ((name, _),) = waiting(here)

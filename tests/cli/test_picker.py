@@ -55,6 +55,7 @@ def test_what_is_marked_is_installed(here: Place, source: str) -> None:
     assert installed(here) == {"alpha", "delta"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("typed", "name"), [("gam", "gamma"), ("CHART", "alpha"), ("幻灯", "beta")])
 def test_typing_filters_by_name_and_description(here: Place, source: str, typed: str, name: str) -> None:
     with picking(here, "skill", "install", source) as screen:
@@ -64,6 +65,7 @@ def test_typing_filters_by_name_and_description(here: Place, source: str, typed:
     assert installed(here) == {name}
 
 
+@pytest.mark.wide
 def test_a_mark_stays_while_something_else_is_typed(here: Place, source: str) -> None:
     with picking(here, "add", source) as screen:
         screen.wait_for(HELP)
@@ -72,6 +74,7 @@ def test_a_mark_stays_while_something_else_is_typed(here: Place, source: str) ->
     assert installed(here) == {"gamma", "delta"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("key", ["\x1b", "\x03", "\x04"], ids=["esc", "ctrl-c", "ctrl-d"])
 def test_leaving_changes_nothing(here: Place, source: str, key: str) -> None:
     before = here.files()
@@ -85,6 +88,7 @@ def test_leaving_changes_nothing(here: Place, source: str, key: str) -> None:
     assert here.files() == before
 
 
+@pytest.mark.wide
 def test_enter_with_nothing_marked_says_what_to_do(here: Place, source: str) -> None:
     with picking(here, "install", source) as screen:
         screen.wait_for(HELP)
@@ -95,6 +99,7 @@ def test_enter_with_nothing_marked_says_what_to_do(here: Place, source: str) -> 
     assert installed(here) == set()
 
 
+@pytest.mark.wide
 def test_foreign_text_is_cleaned_and_cut_before_it_is_shown(here: Place, tmp_path: Path) -> None:
     files = {f"skills/{name}/SKILL.md": skill_text(name, f'"{name} 说明{"很长" * 60}"') for name in ("one", "two")}
     files["skills/three/SKILL.md"] = skill_text("three", "does \u202eevil\u200b")
@@ -117,6 +122,7 @@ def test_a_line_of_the_list_holds_nothing_that_steers_a_terminal() -> None:
     ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", [("--all",), ("--skill", "alpha"), ("--dry-run", "--all")])
 def test_who_says_which_is_not_asked(here: Place, source: str, words: tuple[str, ...]) -> None:
     with picking(here, "install", source, *words) as screen:
@@ -124,6 +130,7 @@ def test_who_says_which_is_not_asked(here: Place, source: str, words: tuple[str,
     assert screen.process.returncode == 0
 
 
+@pytest.mark.wide
 def test_one_skill_alone_is_not_asked_about(here: Place, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"skills/solo/SKILL.md": skill_text("solo")}, name="single")
     with picking(here, "install", repo.as_uri()) as screen:

@@ -67,6 +67,7 @@ def test_a_route_of_one_step_has_none(here: Place, text: str) -> None:
     assert (document["kind"] == "workflow", document["steps"]) == (False, [])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "text",
     [
@@ -86,6 +87,7 @@ def replies(done: Done) -> list[Any]:
     return list(json.loads(done.out)["replies"])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("text", "yes"), [(TWO, "yes"), (TWO_ZH, "是")])
 def test_a_chat_shows_the_plan_and_runs_it_after_a_yes(here: Place, text: str, yes: str) -> None:
     first, second = replies(here.run("chat", "--json", stdin=f"{text}\n{yes}\n"))
@@ -93,6 +95,7 @@ def test_a_chat_shows_the_plan_and_runs_it_after_a_yes(here: Place, text: str, y
     assert (second["workflow"]["state"], second["report"]["data"]["words"]) == ("done", 3)
 
 
+@pytest.mark.wide
 def test_a_chat_shows_each_step_of_what_it_ran(here: Place) -> None:
     out = here.said("chat", stdin=f"{TWO}\nyes\n")
     assert out.count(f"[Workflow] {TWO}") == 2
@@ -106,6 +109,7 @@ def test_a_session_goes_on_with_its_plan_in_another_command(here: Place) -> None
     assert here.json("ask", "--session", "s1", "yes")["workflow"] is None
 
 
+@pytest.mark.wide
 def test_what_was_approved_by_its_token_is_not_asked_for_again_in_its_session(here: Place) -> None:
     token = proposed(here, TWO)
     here.run("ask", "--session", "s1", TWO)
@@ -113,6 +117,7 @@ def test_what_was_approved_by_its_token_is_not_asked_for_again_in_its_session(he
     assert here.json("workflow", "list")["runs"][0]["state"] == "proposed"
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("WFL-9")
 def test_a_plan_aborted_by_its_token_is_not_run_by_a_yes_in_its_session(here: Place) -> None:
     here.run("ask", "--session", "s1", TWO)

@@ -76,6 +76,7 @@ def followed(shown: Terminal, typed: Typed, columns: int, asked: Mapping[str, st
     return [*screens, "\n".join(line for line in rest if line.strip() not in answers)]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("LIF-2")
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("columns", [80, 120])

@@ -67,6 +67,7 @@ def digest(here: Place, session: str = "s") -> str:
     return hashlib.sha256(json.dumps(history(here, session)).encode()).hexdigest()
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-29", "RTE-31")
 def test_an_answer_and_the_message_it_answers_are_worked_on_together(here: Place) -> None:
     asked = ask(here, "创建任务")
@@ -78,6 +79,7 @@ def test_an_answer_and_the_message_it_answers_are_worked_on_together(here: Place
     assert "明天下午3点开会 | 创建任务 明天下午3点开会" in prompt
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-30")
 def test_the_history_holds_the_merged_request_only_and_the_question_leaves_it_unchanged(here: Place) -> None:
     ask(here, "/code-review x = 1")
@@ -89,12 +91,14 @@ def test_the_history_holds_the_merged_request_only_and_the_question_leaves_it_un
     assert not any("任务内容是什么" in text for text in history(here))
 
 
+@pytest.mark.wide
 def test_an_explicit_command_is_no_answer(here: Place) -> None:
     ask(here, "创建任务")
     assert ask(here, "/word-count one two")["report"]["data"]["words"] == 2
     assert history(here)[0] == "/word-count one two"
 
 
+@pytest.mark.wide
 def test_a_question_of_yesterday_is_no_longer_waiting(here: Place) -> None:
     ask(here, "创建任务")
     file = state_of(here.root) / "sessions.sqlite"
@@ -106,6 +110,7 @@ def test_a_question_of_yesterday_is_no_longer_waiting(here: Place) -> None:
     assert ask(here, "明天下午3点开会")["report"]["data"]["reason"] == "no_model"
 
 
+@pytest.mark.wide
 def test_without_a_session_a_question_names_the_one_to_answer_in(here: Place) -> None:
     asked = here.json("ask", "创建任务")
     told = here.json("ask", "--session", asked["resume"], "写报告")
@@ -140,6 +145,7 @@ def test_after_two_failures_nothing_is_tried_again_until_the_person_says_what_to
     assert "two failures in a row" in asked["report"]["summary"]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-5")
 def test_after_two_failures_a_message_that_says_something_new_is_done(here: Place) -> None:
     for _ in range(2):
@@ -150,6 +156,7 @@ def test_after_two_failures_a_message_that_says_something_new_is_done(here: Plac
     assert ask(here, "--yes", "paint the fence red instead")["report"]["state"] == "error"
 
 
+@pytest.mark.wide
 def test_what_was_explicitly_asked_for_is_tried_after_two_failures(here: Place) -> None:
     for _ in range(2):
         ask(here, "--yes", "paint the fence")

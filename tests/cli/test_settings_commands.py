@@ -89,12 +89,14 @@ def test_a_flag_wins_over_every_other_level(here: Place, mine: Path, key: str, v
     assert (told["value"], told["origin"]) == (value, "flag")
 
 
+@pytest.mark.wide
 def test_the_format_flag_wins_over_the_environment(here: Place) -> None:
     env = {"NAVIGATOR_FORMAT": "raw"}
     assert here.said("ask", "--format", "summary", COUNT, env=env).startswith("✅ skills 2 words")
     assert here.said("ask", COUNT, env=env).startswith("{")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("setting", "value", "start"),
     [("style", "ascii", "[OK] "), ("style", "emoji", "✅ "), ("format", "raw", "{"), ("language", "zh", "✅ ")],
@@ -104,6 +106,7 @@ def test_a_projects_setting_is_followed(here: Place, setting: str, value: str, s
     assert here.said("ask", COUNT).startswith(start)
 
 
+@pytest.mark.wide
 def test_the_language_that_is_set_is_that_of_the_answer(here: Place) -> None:
     here.said("config", "set", "language", "zh")
     assert "没有配置" in here.run("ask", "hello there").out

@@ -63,6 +63,7 @@ def install(manager: Place, source: str, *skills: str, more: Sequence[str] = ())
     manager.said("install", source, *(word for name in skills for word in ("--skill", name)), *more)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("LIF-1")
 def test_info_tells_what_a_repository_holds(manager: Place, source: str) -> None:
     assert all(name in manager.said("info", source) for name in ("alpha", "beta", "tool"))
@@ -99,6 +100,7 @@ def test_all_installs_every_skill(manager: Place, source: str) -> None:
     assert names(manager.json("list")) == {"alpha", "beta", "tool"}
 
 
+@pytest.mark.wide
 def test_a_second_install_says_that_it_is_there_already(manager: Place, source: str) -> None:
     install(manager, source, "alpha")
     before = manager.files()
@@ -132,6 +134,7 @@ def test_list_shows_installed_and_shipped_skills(manager: Place, source: str) ->
     assert {"beta", "word-count"} <= {one["name"] for one in manager.json("list")["skills"]}
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("LIF-3")
 def test_search_finds_an_installed_skill_by_a_word_of_its_description(manager: Place, source: str) -> None:
     install(manager, source, more=["--all"])
@@ -145,6 +148,7 @@ def test_search_tells_its_scope(manager: Place) -> None:
     assert (done.code, "docs/skills-mapping.md" in done.err) == (0, True)
 
 
+@pytest.mark.wide
 def test_search_shows_as_many_as_asked_for(manager: Place, source: str) -> None:
     install(manager, source, more=["--all"])
     found = manager.json("search", "a", "--limit", "1")
@@ -173,6 +177,7 @@ def test_uninstall_takes_several_names_and_json(manager: Place, source: str) -> 
     assert names(manager.json("list")) == set()
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("LIF-6")
 def test_no_command_needs_another_one_before_it(manager: Place, source: str) -> None:
     done = [manager.run(*words).code for words in (["list"], ["search", "x"], ["install", source, "--skill", "beta"])]
@@ -210,6 +215,7 @@ def test_what_goes_wrong_has_its_exit_code_and_a_hint(manager: Place, words: lis
     assert manager.json(*words)["exit_code"] == code
 
 
+@pytest.mark.wide
 def test_a_wrong_skill_name_is_answered_with_the_nearest_ones(manager: Place, source: str) -> None:
     done = manager.run("install", source, "--skill", "alpa")
     assert (done.code, "alpha" in done.err) == (4, True)
@@ -223,6 +229,7 @@ def test_one_wrong_name_among_several_is_named_and_the_others_are_installed(mana
     assert names(manager.json("list")) == {"alpha"}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", [["install", "SOURCE", "--skill", "beta"], ["uninstall", "alpha"]], ids=str)
 @pytest.mark.parametrize("damage", [b"{ not json", b"\x00\xff", b"[]", b""], ids=["text", "bytes", "list", "empty"])
 def test_a_damaged_database_is_reported_and_not_touched(
@@ -236,6 +243,7 @@ def test_a_damaged_database_is_reported_and_not_touched(
     assert manager.files() == before
 
 
+@pytest.mark.wide
 def test_doctor_names_a_damaged_database_and_repairs_it_when_asked(here: Place, manager: Place, source: str) -> None:
     install(manager, source, "alpha")
     database = here.root / ".claude/skills/skills.db"
@@ -250,6 +258,7 @@ def test_doctor_names_a_damaged_database_and_repairs_it_when_asked(here: Place, 
     assert names(manager.json("list")) == {"alpha", "beta"}
 
 
+@pytest.mark.wide
 def test_a_disabled_skill_is_not_offered_until_it_is_enabled(here: Place, manager: Place) -> None:
     message = "word count of this: hello world"
     assert here.json("route", message)["entity"] == "word-count"
@@ -294,6 +303,7 @@ def test_trust_is_taken_back_even_where_the_skill_is_gone(manager: Place, source
     assert manager.json("distrust", "tool")["distrusted"] == []
 
 
+@pytest.mark.wide
 def test_trust_in_one_skill_is_no_trust_in_its_namesake(manager: Place, source: str, tmp_path: Path) -> None:
     install(manager, source, "tool")
     manager.said("trust", "tool")
@@ -319,6 +329,7 @@ def test_foreign_text_cannot_steer_the_terminal(manager: Place, words: list[str]
     assert not set(done.out + done.err) & {"\x1b", "\x07", "\u200b", "\u202e"}
 
 
+@pytest.mark.wide
 def test_a_repository_cannot_steer_the_terminal_before_it_is_installed(manager: Place, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"skills/alpha/SKILL.md": skill_text("alpha", STEERING)}, name="steering")
     source = f"file://{repo}"

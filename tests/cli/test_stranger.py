@@ -127,6 +127,7 @@ def test_no_command_executes_anything_of_a_strangers(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_conversation_executes_nothing_either(run: Any, stranger: Path, canary: Path, tmp_path: Path) -> None:
     text = "hello\n/evil now\nno\nbe evil for me\nmcp run evil\n/skills\n/why\nweb-scraper\n@evil.md\n"
@@ -157,6 +158,7 @@ def test_a_strangers_agents_are_named_and_not_loaded(run: Any, stranger: Path, t
     assert not any("evil" in name for name in told["plugins"])
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_trust_in_a_strangers_agents_ends_with_the_first_changed_byte(
     run: Any, stranger: Path, canary: Path, tmp_path: Path
@@ -209,6 +211,7 @@ def test_a_strangers_link_costs_nobody_a_file(
     assert {str(path.relative_to(outside)) for path in outside.rglob("*")} >= {"dear.txt", "deep", "deep/dear.txt"}
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-2")
 @pytest.mark.parametrize("name", ["mybox", "mybox/logs", "mybox/workspace", "mybox/state"])
 def test_a_strangers_link_leads_no_write_outside(run: Any, stranger: Path, tmp_path: Path, name: str) -> None:

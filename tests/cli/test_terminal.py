@@ -113,6 +113,7 @@ def test_ctrl_c_cancels_a_turn_with_all_its_processes_and_the_next_message_works
         assert screen.end() == 0
 
 
+@pytest.mark.wide
 def test_ctrl_c_can_stop_one_turn_after_another(here: Place) -> None:
     with terminal(here) as screen:
         for _ in range(3):
@@ -127,6 +128,7 @@ def test_ctrl_c_can_stop_one_turn_after_another(here: Place) -> None:
     assert [run[-1]["type"] for run in here.runs()] == ["RunCancelled"] * 3
 
 
+@pytest.mark.wide
 def test_a_turn_that_was_stopped_leaves_the_conversation_as_it_was(here: Place) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")
@@ -142,6 +144,7 @@ def test_a_turn_that_was_stopped_leaves_the_conversation_as_it_was(here: Place) 
         screen.wait_for("word-count needs: the text to count")
 
 
+@pytest.mark.wide
 def test_ctrl_c_in_the_middle_of_a_message_drops_the_message(here: Place) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")
@@ -159,6 +162,7 @@ def test_ctrl_c_in_the_middle_of_a_message_drops_the_message(here: Place) -> Non
         assert screen.end() == 0
 
 
+@pytest.mark.wide
 def test_what_is_under_way_is_shown(here: Place) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")
@@ -169,6 +173,7 @@ def test_what_is_under_way_is_shown(here: Place) -> None:
         screen.wait_for("stopped")
 
 
+@pytest.mark.wide
 def test_the_style_that_is_asked_for_is_kept_through_a_conversation(here: Place) -> None:
     with terminal(here, "--style", "ascii") as screen:
         screen.wait_for("> ")
@@ -209,6 +214,7 @@ def test_a_word_of_its_own_works_before_the_first_turn(here: Place, word: str) -
     assert (done.code, (done.out + done.err).strip() != "") == (0, True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("encoding", ["utf-8:strict", "ascii:strict"])
 def test_a_line_that_cannot_be_decoded_is_no_surprise(here: Place, encoding: str) -> None:
     text = b"hello \xff\xfe\n/word-count one two\n"
@@ -222,6 +228,7 @@ def test_a_damaged_record_ends_a_turn_and_not_the_conversation(here: Place) -> N
     assert (done.code, "disabled.json" in done.err, "/quit" in done.out) == (6, True, True)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_program_that_is_told_to_end_takes_its_processes_with_it(here: Place, number: signal.Signals) -> None:
     with terminal(here) as screen:

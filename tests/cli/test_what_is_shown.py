@@ -47,6 +47,7 @@ def test_the_listing_of_a_source_keeps_the_description_and_fits(here: Place, rep
     assert max(map(width, table)) <= columns
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", [("list",), ("search", "charts")])
 def test_lists_keep_the_description_at_80_columns(here: Place, repo: Path, words: tuple[str, ...]) -> None:
     here.said("install", repo.as_uri(), "--all")
@@ -65,6 +66,7 @@ def test_descriptions_begin_in_one_column_whatever_is_before_them(here: Place) -
     assert len(starts) == 1
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-35")
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_a_command_that_is_to_be_copied_is_never_cut(here: Place, repo: Path, columns: int) -> None:
@@ -84,6 +86,7 @@ def test_a_copy_in_an_agents_folder_has_no_row_of_its_own(here: Place, tmp_path:
     assert not rows[0]["subpath"].startswith(".gemini")
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("LIF-1")
 @pytest.mark.parametrize("name", ["alpha", "word-count"])
 def test_what_is_told_of_a_skill_reads_as_text(here: Place, repo: Path, name: str) -> None:
@@ -112,6 +115,7 @@ def chinese(place: Place, *words: str) -> list[str]:
     return place.said("--language", "zh", "skill", *words).splitlines()
 
 
+@pytest.mark.wide
 def test_news_and_updates_are_told_in_chinese(here: Place, repo: Path) -> None:
     assert chinese(here, "update") == ["这里没有安装过技能"]
     here.said("install", repo.as_uri(), "--all")
@@ -127,6 +131,7 @@ def test_news_and_updates_are_told_in_chinese(here: Place, repo: Path) -> None:
     assert updated[1:] == ["已是最新 1 个，已更新 1 个"]
 
 
+@pytest.mark.wide
 def test_a_rollback_is_told_in_chinese(here: Place, repo: Path) -> None:
     here.said("install", repo.as_uri(), "--skill", "alpha")
     here.said("install", repo.as_uri(), "--skill", "beta")

@@ -48,12 +48,14 @@ def test_what_is_not_offered(here: Place, skill: str) -> None:
     assert skill in told["why"]
 
 
+@pytest.mark.wide
 def test_what_is_switched_off_is_not_offered(here: Place) -> None:
     here.said("skill", "disable", "ada-painter")
     fell_out, _, told = after(here, "paint a watercolour of boats at sea", skill="ada-painter")
     assert (fell_out, told["why"]) == ("offered", "ada-painter is switched off")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("message", ["please review this code", "帮我审查一下代码"])
 def test_what_others_are_nearer_than_is_not_shortlisted_or_not_chosen(here: Place, message: str) -> None:
     fell_out, stages, told = after(here, message, skill="ada-painter")
@@ -84,6 +86,7 @@ def test_what_was_used_did_not_fall_out(here: Place) -> None:
     assert (fell_out, stages[-1], told["why"]) == ("", "used", "it was used, and ended in success")
 
 
+@pytest.mark.wide
 def test_a_person_reads_it_in_a_few_lines(here: Place) -> None:
     here.run("ask", "paint a watercolour of boats at sea")
     told = here.said("why", "--not", "ada-painter").splitlines()

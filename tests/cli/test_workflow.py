@@ -95,6 +95,7 @@ def test_the_scope_is_said_beside_the_plan(here: Place, text: str, scope: str) -
 FOUR = "run shout-loud on a, then count the terms in it, then run shout-loud on it, then run draft-poem"
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("WFL-3")
 def test_steps_that_are_too_many_are_named(here: Place) -> None:
     done = here.run("ask", FOUR)
@@ -112,6 +113,7 @@ def test_more_steps_may_be_allowed_and_are_warned_of(here: Place) -> None:
     assert (done.out.count("\n  Step "), "left out" in done.err) == (4, False)
 
 
+@pytest.mark.wide
 def test_a_plan_may_be_agreed_to_beforehand(here: Place) -> None:
     document = here.json("ask", "--yes", TWO)
     assert (document["exit_code"], document["report"]["data"]["words"], document["workflow"]["state"]) == (0, 3, "done")
@@ -141,6 +143,7 @@ def test_nothing_is_listed_where_nothing_was_planned(here: Place) -> None:
     assert here.json("workflow", "list") == {"exit_code": 0, "workflows": [], "runs": []}
 
 
+@pytest.mark.wide
 def test_the_list_has_what_is_stored_and_what_was_run(here: Place) -> None:
     token, waiting = ended(here), proposed(here)
     listed = here.json("workflow", "list")
@@ -163,6 +166,7 @@ def test_a_file_that_cannot_be_used_is_listed_with_its_line(here: Place) -> None
     assert "line 3" in here.run("workflow", "list").out
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("WFL-10")
 @pytest.mark.parametrize("name", [NAME, f"#{NAME}"])
 def test_a_stored_workflow_is_shown_as_its_plan(here: Place, name: str) -> None:
@@ -175,6 +179,7 @@ def test_a_stored_workflow_is_shown_as_its_plan(here: Place, name: str) -> None:
     assert here.json("workflow", "show", name)["workflow"]["sandbox"]["read"] == ["notes.txt"]
 
 
+@pytest.mark.wide
 def test_a_run_is_shown_with_the_tries_of_its_steps(here: Place) -> None:
     token = ended(here, "run shout-loud on @notes.txt and then run fail-hard on it")
     here.run("workflow", "resume", token)
@@ -208,6 +213,7 @@ def test_a_word_of_any_characters_is_put_in_as_it_is(here: Place, word: str) -> 
     assert f"Write a poem on: {word}" in document["report"]["data"]["prompt"]
 
 
+@pytest.mark.wide
 def test_what_a_step_asks_for_may_be_agreed_to_beforehand_or_afterwards(here: Place) -> None:
     workflow_file(here.root, "loud", ("shout-loud", "/shout-loud a"))
     assert here.json("workflow", "run", "loud", "--yes")["report"]["data"]["output"] == "A"
@@ -234,6 +240,7 @@ def test_a_run_that_stopped_goes_on_where_it_stopped(here: Place) -> None:
     assert document["reports"][0]["meta"]["cached"]
 
 
+@pytest.mark.wide
 def test_a_run_can_be_ended_for_good(here: Place) -> None:
     token = proposed(here)
     assert here.json("workflow", "abort", token) == {"exit_code": 0, "aborted": token}
@@ -321,6 +328,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_name_or_token_that_is_none_is_not_found(here: Place, command: str) -> None:
     before = here.files()

@@ -80,12 +80,14 @@ def test_a_tag_that_is_there_stops_it(repository: Repository) -> None:
     assert "choose the next version" in repository.release("99.0.0", "--dry").stderr
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("version", "why"), [("0.0.9", "is too low"), ("one", "three numbers")])
 def test_a_version_that_is_none_or_too_low_stops_it(repository: Repository, version: str, why: str) -> None:
     done = repository.release(version, "--dry")
     assert (done.returncode, why in done.stderr) == (1, True), done.stderr
 
 
+@pytest.mark.wide
 def test_a_removed_public_thing_needs_a_fragment_and_a_major_version(repository: Repository) -> None:
     repository.write("docs/reference/public.json", promised)
     repository.write("CHANGELOG.md", released("1.4.0"))

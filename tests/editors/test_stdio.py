@@ -103,6 +103,7 @@ def test_stdout_holds_the_protocol_and_stderr_nothing(place: Place) -> None:
     assert (held.process.returncode, errors) == (0, "")
 
 
+@pytest.mark.wide
 def test_what_is_not_a_message_is_answered_and_skipped(place: Place) -> None:
     broken = [b"\n", b"{\n", b"[]\n", b"5\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b'{"id": [], "result": 1}\n']
     broken += [b'{"id": 1, "method": 5}\n', b'{"id": 9, "error": "x"}\n', b"{}\n", b'{"method": "session/cancel"}\n']
@@ -118,6 +119,7 @@ def test_what_is_not_a_message_is_answered_and_skipped(place: Place) -> None:
     assert "Traceback" not in errors and held.process.returncode == 0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("how", ["eof", "term", "hup"])
 def test_its_processes_end_with_it(place: Place, how: str) -> None:
     with started(place) as held:
@@ -134,6 +136,7 @@ def test_its_processes_end_with_it(place: Place, how: str) -> None:
     assert place.runs()[0][-1]["type"] == "RunCancelled"
 
 
+@pytest.mark.wide
 def test_without_pipes_and_without_the_extra_it_says_what_to_do(place: Place) -> None:
     assert "an editor starts this command" in place.on_terminal("acp")
     done = place.run("acp", "--json")

@@ -140,6 +140,7 @@ def test_there_are_faults_enough() -> None:
     assert len(FAULTS) >= 20
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-37", "RTE-39")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_that_is_put_in_is_found(shipped: Place, name: str) -> None:

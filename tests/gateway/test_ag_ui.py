@@ -82,6 +82,7 @@ def test_an_interrupt_names_the_approval_its_call_and_how_to_answer(served: Serv
     assert (mine["expires"], mine["subject"]) == (waits["expiresAt"], waits["metadata"]["navigator"]["subject"])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("payload", "result"), [(True, '"deleted": true'), ({"approved": False}, "not done")])
 def test_a_resume_gives_the_call_that_waited_its_result(
     served: Served, model: WireServer, payload: Any, result: str
@@ -95,6 +96,7 @@ def test_a_resume_gives_the_call_that_waited_its_result(
     assert more[-1]["outcome"] == {"type": "success"}
 
 
+@pytest.mark.wide
 def test_an_answer_counts_once_and_the_thread_goes_on(served: Served, model: WireServer) -> None:
     thread, held = waiting_task(served, model)
     body = answered(held, thread, payload=True)

@@ -30,6 +30,7 @@ def held_until(free: threading.Event, begun: threading.Event) -> Any:
     return answer
 
 
+@pytest.mark.wide
 def test_sigterm_lets_a_turn_end_and_its_stream_with_it(person: Person, model: WireServer) -> None:
     free, begun = threading.Event(), threading.Event()
     model.scripts["worker"] = held_until(free, begun)
@@ -45,6 +46,7 @@ def test_sigterm_lets_a_turn_end_and_its_stream_with_it(person: Person, model: W
     assert person.json("session", "show", "term")["turns"] == 1
 
 
+@pytest.mark.wide
 def test_a_turn_that_does_not_end_in_time_is_stopped_and_the_server_ends(person: Person, model: WireServer) -> None:
     free, begun = threading.Event(), threading.Event()
     model.scripts["worker"] = held_until(free, begun)

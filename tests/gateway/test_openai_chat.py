@@ -40,6 +40,7 @@ def test_the_models_are_the_router_and_the_enabled_skills(client: OpenAI) -> Non
     assert client.models.retrieve("navigator/song-writer").owned_by == "navigator"
 
 
+@pytest.mark.wide
 def test_an_answer_comes_whole_with_its_usage(client: OpenAI, model: WireServer) -> None:
     answer = asked(client, "why is the sky blue?")
     (choice,) = answer.choices
@@ -49,6 +50,7 @@ def test_an_answer_comes_whole_with_its_usage(client: OpenAI, model: WireServer)
     assert (answer.object, answer.model) == ("chat.completion", "navigator")
 
 
+@pytest.mark.wide
 def test_what_the_kernel_does_is_reasoning_and_never_a_call(client: OpenAI, model: WireServer) -> None:
     says(model, CREATE, Said(text="It is done."))
     chunks = list(asked(client, "create it", model=TASKS, stream=True, stream_options={"include_usage": True}))
@@ -162,6 +164,7 @@ def test_a_run_that_is_stopped_elsewhere_ends_the_stream_with_an_error(served: S
         list(stream)
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("slow")
 def test_a_server_that_ends_ends_the_stream_with_an_error(person: Person) -> None:
     with serving(person, "--patience", "0.5") as served, of(served, "admin") as client:

@@ -83,6 +83,7 @@ mv SEEN.part SEEN
 """
 
 
+@pytest.mark.wide
 def test_serve_open_gives_the_browser_a_file_that_only_the_person_reads(person: Person, tmp_path: Path) -> None:
     seen, browser = tmp_path / "seen", tmp_path / "browser"
     browser.write_text(_BROWSER.replace("SEEN", str(seen)))

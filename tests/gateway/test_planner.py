@@ -69,6 +69,7 @@ def test_a_task_is_created_read_changed_postponed_and_deleted(served: Served) ->
 
 
 # TOL-13: "RESTful API (unchanged)", beside the chat endpoint, over the same functions
+@pytest.mark.wide
 def test_chat_and_http_see_the_same_task(served: Served, model: WireServer) -> None:
     says(model, Said(calls=[("task_create", json.dumps({"title": "同一个", "start_time": WHEN}))]), Said(text="好"))
     events = served.chat("/task_manager 创建任务")
@@ -234,6 +235,7 @@ def test_a_write_in_another_state_is_refused(served: Served) -> None:
         assert client.delete("/api/projects/1", headers={"If-Match": '"x"'}).status_code == 412
 
 
+@pytest.mark.wide
 def test_of_writers_that_saw_one_state_one_wins(served: Served) -> None:
     with served.client() as client:
         for _ in range(20):
@@ -348,6 +350,7 @@ def test_notes_are_found_by_what_they_mean_and_linked(served: Served) -> None:
         assert listed == sorted(listed, reverse=True) and set(ids) <= set(listed)
 
 
+@pytest.mark.wide
 def test_a_missing_package_is_named_with_its_command(person: Person, tmp_path: Path) -> None:
     (tmp_path / "sqlalchemy.py").write_text("raise ImportError('no', name='sqlalchemy')\n")
     held = {**person.env, "PYTHONPATH": f"{tmp_path}:{SOURCE / 'kernel'}"}
@@ -358,6 +361,7 @@ def test_a_missing_package_is_named_with_its_command(person: Person, tmp_path: P
     assert "pip install 'navigator-kernel[" in answer.json()["hint"]
 
 
+@pytest.mark.wide
 def test_a_database_that_cannot_be_reached_is_a_problem_without_its_address(person: Person) -> None:
     url = "postgresql://ann@127.0.0.1:9/x"
     with serving(person._replace(env={**person.env, URL: url})) as served, served.client() as client:

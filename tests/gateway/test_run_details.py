@@ -14,6 +14,8 @@ from models.wire_server import HELLO, Said, WireServer
 from navigator_kernel.values.packet import packet_from
 from specialist.turns import says
 
+pytestmark = pytest.mark.wide  # what `why` and the run log say is tested without a server
+
 NOTES = "one\ntwo\nthree\n"
 EDIT = '{"file_path": "notes.txt", "old_string": "two", "new_string": "2"}'
 SONG = "please write me a cheerful song about boats"

@@ -55,6 +55,7 @@ def test_an_approval_is_listed_in_full_and_counts_once(served: Served, model: Wi
         assert client.get("/api/approvals").json()["approvals"] == []
 
 
+@pytest.mark.wide
 def test_what_a_turn_leaves_is_there_when_its_last_event_comes(served: Served, model: WireServer, task: int) -> None:
     for number in range(10):
         approval = asks(served, model, task, f"ends-{number}")
@@ -114,6 +115,7 @@ def test_a_token_sees_its_own_sessions_and_the_administrator_all(served: Served,
         assert "private" in {one["id"] for one in mine.get("/api/sessions").json()["sessions"]}
 
 
+@pytest.mark.wide
 def test_a_session_of_the_terminal_goes_on_in_a_page(person: Person, served: Served, model: WireServer) -> None:
     says(model, HELLO)
     person.json("ask", "--session", "both", "/song-writer the moon")
@@ -163,6 +165,7 @@ def test_a_reader_that_goes_away_ends_nothing(served: Served, model: WireServer)
         assert events_of(client, run)[-1] == "RunCompleted"
 
 
+@pytest.mark.wide
 def test_lists_come_in_pages(served: Served, model: WireServer) -> None:
     says(model, HELLO)
     for number in range(3):

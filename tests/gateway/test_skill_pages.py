@@ -12,6 +12,8 @@ import pytest
 from gateway.served import Person, Served
 from skill_repositories import commit, make_repo, skill_text
 
+pytestmark = pytest.mark.wide  # the plans and findings are tested without a server
+
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:

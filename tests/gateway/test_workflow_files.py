@@ -11,6 +11,8 @@ import pytest
 from gateway.served import Person, Served
 from workflows.project import SKILLS, put_skill
 
+pytestmark = pytest.mark.wide  # documents and their edits are tested without a server
+
 PLACE = "/api/workflows/greet"
 STEP = '## Step {at}: shout\n\n- skill: shout-loud\n- input: "/shout-loud text=\\"$ARGUMENTS\\""\n'
 

@@ -72,6 +72,7 @@ def test_there_are_enough_cases() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("PRE-8", "SAF-1")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_hostile_message_makes_one_json_document_with_its_own_words(case: Case, ground: Ground, start: Run) -> None:

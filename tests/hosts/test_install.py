@@ -171,6 +171,7 @@ def test_a_file_that_only_its_owner_may_read_stays_so(here: Place, home: Path) -
     assert notes and {stat.S_IMODE(note.stat().st_mode) for note in notes} == {0o600}
 
 
+@pytest.mark.wide
 def test_the_server_that_is_written_starts(here: Place, home: Path) -> None:
     import asyncio
 

@@ -297,6 +297,7 @@ WORDS: Mapping[str, str] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("command", WORDS)
 def test_a_dry_run_of_the_command_line_writes_nothing_in_the_project(
     tmp_path: Path, repo: Path, other: Path, command: str

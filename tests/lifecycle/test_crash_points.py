@@ -154,6 +154,7 @@ def test_hit_at_any_call_a_command_leaves_all_as_it_was_or_all_done(
     assert not wrong, f"{len(wrong)} of {len(points)}\n" + "\n".join(wrong)
 
 
+@pytest.mark.wide
 def test_the_calls_that_can_be_hit_are_those_of_the_whole_change(ground: Ground, tmp_path: Path) -> None:
     """The harness sees the first and the last step of an install, and hits what it says."""
     case = install_case(ground)

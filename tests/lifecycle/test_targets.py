@@ -202,6 +202,7 @@ def test_an_unknown_target_is_a_usage_error(held: Project) -> None:
         held.run("list", target="cursor")
 
 
+@pytest.mark.wide
 def test_the_command_line_takes_the_target(tmp_path: Path, repo: Path) -> None:
     place: Place = place_in(tmp_path)
     place.said("skill", "install", f"file://{repo}", "--all", "--target", "agents")

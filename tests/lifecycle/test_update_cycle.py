@@ -267,6 +267,7 @@ def test_force_replaces_an_edited_skill_and_keeps_a_copy(project: Project) -> No
     assert project.did("verify")["exit_code"] == 0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("options", [(), ("--annotate", "--message=m")], ids=["light", "annotated"])
 def test_a_tag_that_was_moved_is_followed(project: Project, options: Sequence[str]) -> None:
     git(project.upstream, "tag", *options, "v1")
@@ -290,6 +291,7 @@ def test_a_commit_stays_what_it_is(project: Project) -> None:
     assert seen(project.path("alpha")) == before
 
 
+@pytest.mark.wide
 def test_a_deleted_branch_is_told_of_its_own_skills_only(project: Project) -> None:
     git(project.upstream, "branch", "feature")
     project.did("uninstall", "alpha")
@@ -302,6 +304,7 @@ def test_a_deleted_branch_is_told_of_its_own_skills_only(project: Project) -> No
     assert project.path("alpha", "SKILL.md").is_file()
 
 
+@pytest.mark.wide
 def test_a_source_that_is_gone_is_told_of_its_own_skills_only(project: Project, tmp_path: Path) -> None:
     other = make_repo(tmp_path, {"delta/SKILL.md": skill_text("delta")}, name="other")
     project.did("install", f"file://{other}")

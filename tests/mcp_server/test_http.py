@@ -88,6 +88,7 @@ def test_without_the_token_or_from_elsewhere_there_is_nothing(here: Place) -> No
         assert [(headers, status(url, headers)) for headers, _ in REFUSED] == list(REFUSED)
 
 
+@pytest.mark.wide
 def test_a_token_is_made_once_and_only_its_owner_may_read_it(here: Place, home: Path) -> None:
     file = home / ".local" / "state" / "navigator" / "mcp-token"
     with serving(here, "") as url:

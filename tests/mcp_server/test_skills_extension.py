@@ -56,6 +56,7 @@ def test_frontmatter_is_as_it_was_written(here: Place) -> None:
     assert entry["frontmatter"] == {**written, "day": "2026-01-02"}
 
 
+@pytest.mark.wide
 def test_every_file_of_an_entry_is_read_and_is_what_its_digest_says(here: Place) -> None:
     async def run(client: Any) -> list[tuple[str, bytes, str]]:
         entry = (await asked(client, "skills/get", uri="skill://boat-songs/SKILL.md"))["skill"]
@@ -168,6 +169,7 @@ def left_out(here: Place, name: str, text: str) -> Path:
     return folder
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-43")
 def test_a_skill_that_merely_lies_in_the_project_is_not_served(here: Place) -> None:
     left_out(here, "stranger", skill_text("stranger"))
@@ -175,6 +177,7 @@ def test_a_skill_that_merely_lies_in_the_project_is_not_served(here: Place) -> N
     assert "boat-songs" in names and "stranger" not in names
 
 
+@pytest.mark.wide
 def test_what_does_not_keep_to_the_specification_is_left_out_and_stops_no_other(here: Place) -> None:
     left_out(here, "under_score", skill_text("under_score"))
     left_out(here, "other-name", skill_text("another-name"))

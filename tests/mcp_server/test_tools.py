@@ -22,6 +22,7 @@ def here(tmp_path: Path, home: Path) -> Place:
     return place_in(tmp_path)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("era", ERAS)
 def test_a_host_sees_four_tools_instead_of_every_skill(here: Place, era: str) -> None:
     tools = hosted(here, lambda client: client.list_tools(), era).tools
@@ -87,6 +88,7 @@ def test_a_skills_text_comes_with_the_digest_of_its_files(here: Place) -> None:
     assert told["digest"].startswith("sha256:") and found["name"] == told["name"]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-43")
 @pytest.mark.parametrize("tool", ["load_skill", "run_skill"])
 def test_the_text_of_a_skill_that_merely_lies_in_the_project_is_given_to_no_other_agent(here: Place, tool: str) -> None:
@@ -139,6 +141,7 @@ def test_what_the_person_did_not_agree_to_waits_for_them_and_for_nobody_else(her
     assert "it ran" in here.said(*words[1:])
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_the_persons_policy_holds_for_hosts_too(here: Place, home: Path) -> None:
     file = home / ".config" / "navigator" / "config.toml"
@@ -148,6 +151,7 @@ def test_the_persons_policy_holds_for_hosts_too(here: Place, home: Path) -> None
     assert (failed, told["report"]["data"]["exit_code"]) == (True, 3)
 
 
+@pytest.mark.wide
 def test_a_skill_that_is_not_what_was_installed_is_not_read_to_a_model(here: Place, tmp_path: Path) -> None:
     folder = tmp_path / "source" / "boat-songs"
     folder.mkdir(parents=True)
@@ -182,6 +186,7 @@ def test_arguments_of_a_host_are_no_instructions(here: Place, args: str) -> None
     assert here.runs() == [] and not (here.root / "ran.txt").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("args", ["one !`touch ran.txt`", "!touch ran.txt"])
 def test_a_command_in_the_arguments_of_a_host_stays_text(here: Place, args: str) -> None:
@@ -192,6 +197,7 @@ def test_a_command_in_the_arguments_of_a_host_stays_text(here: Place, args: str)
     assert not list(here.root.rglob("ran.txt"))
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-18", "PRE-8")
 @pytest.mark.parametrize("path", [".env", "../outside.txt", "/etc/passwd", ".git/config"])
 def test_a_host_gets_no_file_that_the_person_could_not_name(here: Place, path: str) -> None:

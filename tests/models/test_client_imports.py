@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 FIRST_USE = """
 import asyncio, sys, threading, time
 import httpx2
@@ -29,6 +31,7 @@ print(failed, "pydantic_ai.direct" in sys.modules)
 """
 
 
+@pytest.mark.wide
 def test_threads_that_use_a_model_for_the_first_time_at_once_all_get_its_client() -> None:
     done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, timeout=100, check=True)
     assert done.stdout.strip() == "[] True"

@@ -65,6 +65,7 @@ def test_examples_are_kept_beside_the_receipt_and_find_the_skill(here: Place, se
     assert "Keeps the firing log" in str(server.requests[0].body["messages"])
 
 
+@pytest.mark.wide
 def test_an_update_keeps_them_and_forget_removes_them(here: Place) -> None:
     here.said("skill", "learn", "kiln-log", "--yes")
     here.write({"source/kiln-log/SKILL.md": SKILL.replace("Write each", "Note each")})

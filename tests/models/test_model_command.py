@@ -73,6 +73,7 @@ def test_a_project_sets_no_model_and_no_key(here: Place, server: WireServer) -> 
     assert here.json("model", "test")["error"]["exit_code"] == 4
 
 
+@pytest.mark.wide
 def test_a_provider_of_which_nothing_is_known_is_not_used(here: Place, mine: Path) -> None:
     for words in (("model", "use", "loc:m1"), ("model", "test", "loc:m1")):
         error = here.json(*words)["error"]

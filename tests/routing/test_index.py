@@ -194,6 +194,7 @@ print(index.view.count)
 """
 
 
+@pytest.mark.wide
 def test_processes_that_index_at_once_all_end_right(index_at: Index, tmp_path: Path, encoder_folder: Path) -> None:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(["kernel", "tests"])}
     words = [sys.executable, "-c", PROCESS, str(tmp_path), str(encoder_folder)]

@@ -90,6 +90,7 @@ def test_trust_and_its_end_are_on_record(here: Place) -> None:
     assert [one["event"] for one in entries(here)] == ["trusted", "trusted", "distrusted", "distrusted"]
 
 
+@pytest.mark.wide
 def test_of_many_skills_that_are_trusted_at_once_each_is_on_record_whole(tmp_path: Path) -> None:
     names = [f"tool-{number}" for number in range(30)]
     files = {path: text for name in names for path, text in below(f"skills/{name}", type_a(name, MAKES)).items()}
@@ -104,6 +105,7 @@ def test_of_many_skills_that_are_trusted_at_once_each_is_on_record_whole(tmp_pat
     assert len(trusted) < len(names)
 
 
+@pytest.mark.wide
 def test_a_workflow_that_is_stored_is_on_record_with_its_digest(here: Place) -> None:
     here.said("skill", "trust", "maker")
     here.said("ask", "--yes", "first /maker a, then /word-count one two", "--format", "summary")
@@ -299,6 +301,7 @@ def test_the_name_of_a_file_forges_no_line_of_the_reply_or_of_the_record(here: P
     assert "a\\n[State Update]" in shown
 
 
+@pytest.mark.wide
 def test_two_processes_at_once_lose_no_entry_and_keep_the_chain(here: Place) -> None:
     argv = [*MODULE, "ask", "/maker", "--yes"]
     started = [

@@ -66,6 +66,7 @@ def test_a_yes_is_for_this_once(here: Place) -> None:
     assert [asks(here, session="s"), asks(here, session="s", text="yes"), asks(here, session="s")] == [9, 0, 9]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", ["yes, for this session", "for this session", "本次会话", "可以，本次会话都可以"])
 def test_a_yes_for_the_session_is_for_every_turn_of_it_and_no_other(here: Place, words: str) -> None:
     said = [asks(here, session="s"), asks(here, session="s", text=words), asks(here, session="s")]
@@ -79,6 +80,7 @@ def test_a_yes_for_the_session_ends_with_the_first_changed_byte(here: Place) -> 
     assert asks(here, session="s") == 9
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", ["always", "yes, always", "总是", "以后都可以"])
 def test_always_is_for_these_bytes_in_every_session(here: Place, words: str) -> None:
     said = [asks(here, session="s"), asks(here, session="s", text=words), asks(here, session="t")]
@@ -93,6 +95,7 @@ def test_always_is_taken_back_by_distrust(here: Place) -> None:
     assert asks(here, session="t") == 9
 
 
+@pytest.mark.wide
 def test_a_command_that_was_typed_is_asked_about_in_each_session(here: Place) -> None:
     said = [asks(here, session="s", text=text) for text in ("!echo hi", "always", "!echo hi", "!echo other")]
     assert (said, asks(here, session="t", text="!echo hi")) == ([9, 0, 0, 9], 9)
@@ -109,17 +112,20 @@ def installed(place: Place, tmp_path: Path, name: str) -> str:
     return f"file://{make_repo(tmp_path, files, name=name)}"
 
 
+@pytest.mark.wide
 def test_what_was_installed_by_command_runs_without_a_question(here: Place, tmp_path: Path) -> None:
     here.said("skill", "install", installed(here, tmp_path, "one"), "--skill", "fetched")
     assert here.run("ask", "/fetched").code == 0
 
 
+@pytest.mark.wide
 def test_a_receipt_that_somebody_else_wrote_grants_nothing(here: Place, tmp_path: Path) -> None:
     here.said("skill", "install", installed(here, tmp_path, "one"), "--skill", "fetched")
     stranger = {"XDG_STATE_HOME": str(tmp_path / "another-persons")}
     assert here.run("ask", "/fetched", env=stranger).code == 9
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("change", ["source", "commit"])
 def test_trust_is_bound_to_source_and_commit_not_to_bytes_alone(here: Place, tmp_path: Path, change: str) -> None:
     first = installed(here, tmp_path, "one")
@@ -131,6 +137,7 @@ def test_trust_is_bound_to_source_and_commit_not_to_bytes_alone(here: Place, tmp
     assert here.run("ask", "/fetched").code == 9
 
 
+@pytest.mark.wide
 def test_an_update_that_was_typed_is_agreed_to(here: Place, tmp_path: Path) -> None:
     first = installed(here, tmp_path, "one")
     here.said("skill", "install", first, "--skill", "fetched")
@@ -165,6 +172,7 @@ def test_who_does_not_declare_the_network_does_not_get_it_by_a_yes(here: Place, 
     assert (done.code, "reached" in done.out) == (1, False)
 
 
+@pytest.mark.wide
 def test_an_install_agrees_to_no_network(here: Place, tmp_path: Path, site: str) -> None:
     reaching(here)
     folder = here.root / ".claude/skills/reacher"
@@ -175,6 +183,7 @@ def test_an_install_agrees_to_no_network(here: Place, tmp_path: Path, site: str)
     assert here.run("ask", f"/reacher {site}").code == 9
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("settings", "text", "rule"),
     [

@@ -52,6 +52,7 @@ def test_a_file_name_forges_no_line_of_the_reply_or_the_log(here: Place, mark: s
     assert not [line for line in shown.splitlines() if line.strip().startswith("you agreed")]
 
 
+@pytest.mark.wide
 @given(names=st.lists(NAME.filter(lambda name: len(os.fsencode(name)) < 200), min_size=1, max_size=12, unique=True))
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_names_of_files_that_a_skill_leaves_steer_nothing(here: Place, names: list[str]) -> None:

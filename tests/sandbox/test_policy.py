@@ -34,6 +34,7 @@ def told(place: Place, *words: str) -> dict[str, tuple[str, str]]:
     return {one["what"]: (one["verdict"], one["rule"]) for one in found["decisions"]}
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_what_is_told_of_running_is_what_happens(here: Place) -> None:
     assert told(here, "looker")["run"] == ("ask", "nobody has agreed to these bytes")

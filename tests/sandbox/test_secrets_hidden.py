@@ -81,6 +81,7 @@ def test_who_reads_the_project_reads_no_file_of_secrets(
     assert [found[path] for path in SHOWN] == ["shown"] * len(SHOWN)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rung", RUNGS)
 def test_settings_of_git_are_read_unless_they_hold_a_password(
     here: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rung: SandboxBackend

@@ -139,6 +139,7 @@ def test_a_scanner_is_given_every_file_of_the_skill(scanner: Any, judged: Any, r
     assert judged()[2] == [f"[('SKILL.md', {size}), ('data.bin', 2)]"]
 
 
+@pytest.mark.wide
 def test_a_warning_of_a_scanner_is_a_warning(scanner: Any, judged: Any) -> None:
     scanner("return [one()]")
     assert judged() == ("warn", ["seen"], ["a plugin saw it"])
@@ -154,12 +155,14 @@ def test_an_error_of_a_scanner_blocks(scanner: Any, said: Any, tmp_path: Path) -
     assert (error["exit_code"], [one["code"] for one in error["findings"]]) == (3, ["seen"])
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("body", ["return []", "return None", "yield from ()"])
 def test_a_scanner_that_finds_nothing_leaves_the_verdict_as_it_is(scanner: Any, judged: Any, body: str) -> None:
     scanner(body)
     assert judged() == ("ok", [], [])
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize("body", FAILING.values(), ids=FAILING)
 def test_a_scanner_that_fails_means_not_scanned(
@@ -172,6 +175,7 @@ def test_a_scanner_that_fails_means_not_scanned(
     assert (verdict, codes) == ("not_scanned", ["not-scanned"])
 
 
+@pytest.mark.wide
 def test_a_scanner_that_cannot_be_loaded_means_not_scanned(install: Any, judged: Any) -> None:
     install("raise RuntimeError('broken')")
     assert judged()[:2] == ("not_scanned", ["not-scanned"])
@@ -182,6 +186,7 @@ def test_a_scanner_that_fails_is_named_with_the_reason(scanner: Any, judged: Any
     assert judged()[2] == [f"{name}: RuntimeError: it cannot"]
 
 
+@pytest.mark.wide
 def test_what_others_find_counts_though_a_scanner_fails(scanner: Any, judged: Any) -> None:
     scanner("raise RuntimeError('it cannot')")
     scanner("return [one(level='error')]")
@@ -189,6 +194,7 @@ def test_what_others_find_counts_though_a_scanner_fails(scanner: Any, judged: An
     assert (verdict, sorted(codes)) == ("block", ["not-scanned", "seen"])
 
 
+@pytest.mark.wide
 def test_a_skill_that_was_not_scanned_is_installed_as_such(scanner: Any, said: Any, tmp_path: Path) -> None:
     scanner("raise RuntimeError('it cannot')")
     (source := tmp_path / "guide").mkdir()
@@ -211,6 +217,7 @@ def test_no_process_of_a_scanner_stays(
     assert is_dead(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.wide
 def test_a_child_in_a_session_of_its_own_does_not_stay(scanner: Any, judged: Any, tmp_path: Path) -> None:
     waits = "    while not (HERE / 'pid').exists(): time.sleep(0.01)\n    return []"
     scanner(STAYS.format(before="os.setsid()\n        os.closerange(0, 64)") + waits)
@@ -229,6 +236,7 @@ def test_a_scanner_that_hangs_is_dead_afterwards(
     assert is_dead(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("what", ["print('{}')", "os.write(1, b'{}')", "sys.stdout.write('x' * 1000000)"])
 def test_what_a_scanner_prints_is_no_part_of_its_answer(scanner: Any, judged: Any, what: str) -> None:
     scanner(f"{what}\n    return [one()]")
@@ -266,12 +274,14 @@ def test_a_scanner_sees_nothing_that_is_not_of_the_skill_on_its_input(scanner: A
     assert judged()[2] == ["b''"]
 
 
+@pytest.mark.wide
 def test_where_no_plugin_has_a_scanner_the_other_process_is_asked_once(install: Any, said: Any, asked: Any) -> None:
     install(QUIET)
     assert said("scan", "--all")["count"] > 5
     assert asked == [0]
 
 
+@pytest.mark.wide
 def test_where_a_plugin_has_a_scanner_it_is_asked_for_each_skill(
     scanner: Any, said: Any, asked: Any, root: Path
 ) -> None:

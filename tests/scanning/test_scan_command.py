@@ -57,12 +57,14 @@ def sample_of(name: str) -> Sample:
     return next(one for one in (*MALICIOUS, *BENIGN) if one.name == name)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_source_with_something_dangerous_ends_with_1(here: Place, source: Path) -> None:
     assert told(here, source) == {"grabber": "block", "starter": "warn", "reader": "ok"}
     assert scan(here, source).code == 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["starter", "reader"])
 def test_a_source_with_nothing_that_blocks_ends_with_0(here: Place, source: Path, name: str) -> None:
     assert scan(here, source, "--skill", name).code == scan(here, source / name).code == 0
@@ -85,6 +87,7 @@ def test_a_repository_is_looked_at_without_an_install(here: Place, tmp_path: Pat
     assert not (here.root / ".claude").exists()
 
 
+@pytest.mark.wide
 def test_the_skills_of_this_release_are_ok(here: Place) -> None:
     found = told(here, "--all")
     assert found and set(found.values()) == {"ok"}
@@ -185,6 +188,7 @@ def test_an_installed_skill_with_a_link_out_is_blocked(here: Place, target: str)
     assert (scan(here, "reader").code, told(here, "reader")) == (1, {"reader": "block"})
 
 
+@pytest.mark.wide
 def test_a_repository_with_a_link_out_is_blocked(here: Place, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"skills/reader/SKILL.md": skill_text("reader")})
     add_raw(repo, {"skills/reader/more.md": ("120000", b"../../../etc/passwd")})
@@ -265,6 +269,7 @@ def test_hidden_words_are_told_in_letters_that_show(here: Place, tmp_path: Path)
     assert done.out.isascii()
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_nothing_of_a_skill_runs_while_it_is_scanned(here: Place, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
@@ -280,6 +285,7 @@ def test_nothing_of_a_skill_runs_while_it_is_scanned(here: Place, tmp_path: Path
     assert not canary.exists()
 
 
+@pytest.mark.wide
 def test_a_scan_writes_nothing_into_the_project(here: Place, source: Path) -> None:
     before = json.dumps(sorted(here.files()))
     scan(here, source)

@@ -92,12 +92,14 @@ def test_what_a_rule_looks_for_takes_time_in_proportion(number: int) -> None:
     assert found == {}
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.parametrize(("path", "unit"), PASSAGES, ids=[repr(unit[:20]) for _, unit in PASSAGES])
 def test_many_passages_and_findings_take_time_in_proportion(path: str, unit: str) -> None:
     assert grows_too_fast(unit, path) is None
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_metadata_that_never_end_take_time_in_proportion() -> None:
     assert grows_too_fast(f"`{FETCH}` ", "x.md", "---\nname: x\n") is None

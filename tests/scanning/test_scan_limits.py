@@ -132,6 +132,7 @@ def pids_of(scanners: Scanners) -> list[int]:
     return [child._process.pid for child in children if child._process is not None]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_many_skills_are_scanned_in_several_processes_with_the_same_findings(
     scanners: Any, monkeypatch: pytest.MonkeyPatch
@@ -147,6 +148,7 @@ def test_many_skills_are_scanned_in_several_processes_with_the_same_findings(
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_slow_skill_among_many_is_given_up_when_the_command_ends(
     scanners: Any, monkeypatch: pytest.MonkeyPatch
@@ -163,6 +165,7 @@ def test_a_slow_skill_among_many_is_given_up_when_the_command_ends(
     assert {one.code for one in scan(*skills[7])} == {"credential-flow"}
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_scanner_that_is_stopped_is_dead(scanners: Any) -> None:
     scan = scanners(seconds=2)
@@ -172,6 +175,7 @@ def test_a_scanner_that_is_stopped_is_dead(scanners: Any) -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_what_needs_too_much_memory_is_told_of_and_the_next_skill_is_scanned(scanners: Any) -> None:
     scan = scanners(memory=200 * MIB)
@@ -238,6 +242,7 @@ def test_what_stands_behind_long_comments_is_found_and_not_installed(here: Place
     assert not (here.root / ".claude/skills/grabber").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_skill_that_was_not_looked_at_whole_is_said_to_be_so(here: Place, tmp_path: Path) -> None:
     source = laid(tmp_path / "guide", {"run.sh": UNREADABLE})
@@ -263,6 +268,7 @@ def test_a_skill_that_was_not_looked_at_whole_asks_before_it_runs(
     assert (done.code, "it ran" in done.out) == (code, code == 0), done
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_an_update_that_was_not_looked_at_whole_asks_before_it_runs(here: Place, tmp_path: Path) -> None:
     here.said("skill", "install", source := laid(tmp_path / "runner", runnable("runner", b"ls\n")))
@@ -293,6 +299,7 @@ def test_no_process_is_left_by_a_command_that_was_killed(here: Place, tmp_path: 
     assert is_dead(pid)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_description_that_takes_too_long_makes_every_tool_suspicious() -> None:
     found = servers.suspicions(["Reads a page.", f"```\n{SLOW.decode()}\n```"], seconds=2)

@@ -158,6 +158,7 @@ def test_any_bytes_become_clean_text(place: Place, content: bytes, message: str)
     assert [told["message"] for told in data["messages"]] == [message]
 
 
+@pytest.mark.wide
 def test_a_large_log_is_not_held_in_memory(place: Place) -> None:
     line = "2026-01-31 09:30:00 INFO " + "x" * 975 + "\n"
     path = place.write("large.log", line * 80_000 + "y" * (60 * 2**20))  # 140 MB, the last line has no end
@@ -165,6 +166,7 @@ def test_a_large_log_is_not_held_in_memory(place: Place) -> None:
     assert (data["lines"], data["levels"]) == (80_001, {"INFO": 80_000})
 
 
+@pytest.mark.wide
 def test_very_many_different_messages_are_counted_roughly(place: Place) -> None:
     dice = random.Random(1)
     words = ["".join(dice.choices("ghijklmnop", k=9)) for _ in range(120_000)]

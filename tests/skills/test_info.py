@@ -113,6 +113,7 @@ def test_the_page_of_a_folder_is_told_with_the_ref_that_the_server_has(project: 
     assert [one["name"] for one in answer["skills"]] == ["alpha"]
 
 
+@pytest.mark.wide
 def test_the_command_line_shows_what_is_asked_before_an_install(tmp_path: Path, repo: Path) -> None:
     place, source = place_in(tmp_path), f"file://{repo}"
     seen = place.run("skill", "info", source)

@@ -28,6 +28,7 @@ def used(run: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
     return [event["data"] for event in run if event["type"] == "Usage"]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-41", "RET-1")
 def test_a_failure_is_a_sentence_and_a_hint_and_json_keeps_the_data(
     here: Place, mine: Path, server: WireServer
@@ -54,6 +55,7 @@ def test_a_failure_is_told_in_the_language_of_the_message(here: Place, mine: Pat
     assert "模型 'there:failed'：服务器出错 (500)" in err and "请稍后重新发送" in err
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("mode", ["cut", "error-in-stream"])
 def test_what_came_of_an_answer_that_broke_off_is_kept_and_marked(
     here: Place, mine: Path, server: WireServer, mode: str
@@ -75,6 +77,7 @@ def test_what_came_of_an_answer_that_broke_off_is_kept_and_marked(
     assert here.run("replay", told["run"]).code == 0
 
 
+@pytest.mark.wide
 def test_what_was_streamed_when_it_broke_off_is_in_the_log_to_its_end(
     here: Place, mine: Path, server: WireServer
 ) -> None:
@@ -150,6 +153,7 @@ def test_a_step_that_no_model_answered_can_be_tried_again_and_again(
     assert (told["report"]["state"], told["report"]["data"]["words"]) == ("success", 4)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("STK-2")
 @pytest.mark.parametrize("word", ["cancel", "no", "取消", "不用"])
 def test_a_no_to_a_follow_up_asks_no_model(here: Place, server: WireServer, word: str) -> None:
@@ -171,6 +175,7 @@ def test_a_redirected_answer_is_whole_and_alone(here: Place, server: WireServer)
     assert (done.code, done.out) == (0, f"{long}\n")
 
 
+@pytest.mark.wide
 def test_a_key_that_is_named_and_not_set_is_an_error_before_any_request(
     here: Place, mine: Path, server: WireServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +197,7 @@ def test_a_budget_that_is_used_up_says_what_was_paid(here: Place, mine: Path, se
     assert (told["report"]["raw"], len(of_phase_two(server))) == ("Let me look.", 1)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("EVT-7")
 def test_a_conversation_shows_a_failure_once_and_counts_what_it_cannot_know(
     here: Place, mine: Path, server: WireServer
@@ -210,6 +216,7 @@ def test_a_conversation_shows_a_failure_once_and_counts_what_it_cannot_know(
         assert held.end() == 0
 
 
+@pytest.mark.wide
 def test_a_request_that_the_person_stops_counts_as_one_of_which_nobody_knows_what_it_took(
     here: Place, mine: Path, server: WireServer
 ) -> None:

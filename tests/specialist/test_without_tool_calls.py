@@ -94,6 +94,7 @@ def test_a_test_finds_how_a_model_comes_to_tools_and_keeps_it_for_the_person(
     assert told["requests"] == 3 - len(declines) if said != "native" else 2  # one that is declined costs nothing
 
 
+@pytest.mark.wide
 def test_the_settings_say_more_than_what_was_found(here: Place, mine: Path, server: WireServer) -> None:
     found(server, READY)
     assert here.json("model", "test")["tools"] == "none"
@@ -106,6 +107,7 @@ def test_the_settings_say_more_than_what_was_found(here: Place, mine: Path, serv
     assert here.json("ask", "/song-writer a song")["error"]["exit_code"] == 2
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("JIT-5", "JIT-10")
 def test_built_in_tools_work_by_text_where_the_server_takes_no_tools(
     here: Place, mine: Path, server: WireServer
@@ -133,6 +135,7 @@ def test_built_in_tools_work_by_text_where_the_server_takes_no_tools(
     assert results[0]["text"] == "     1\tboat, float" and "boat_sink" in results[2]["text"]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("JIT-12")
 def test_a_call_by_text_waits_for_the_same_yes(here: Place, mine: Path, server: WireServer) -> None:
     mine.write_text(settings(server) + 'tools = "schema"\n')
@@ -145,6 +148,7 @@ def test_a_call_by_text_waits_for_the_same_yes(here: Place, mine: Path, server: 
     assert (told["exit_code"], (here.root / "notes.txt").read_text()) == (0, "one\n2\n"), told
 
 
+@pytest.mark.wide
 def test_one_that_can_use_no_tools_answers_questions_and_says_that_it_cannot_do_the_rest(
     here: Place, mine: Path, server: WireServer
 ) -> None:

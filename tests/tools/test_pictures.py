@@ -52,6 +52,7 @@ def test_a_pdf_is_shown_with_its_pages_where_it_counts_them(box: Toolbox, data: 
     assert (answer.text, len(answer.files)) == (f"song.pdf is a PDF, {len(data):,} bytes{pages}", 1)
 
 
+@pytest.mark.wide
 def test_what_a_pdf_packs_is_unpacked_up_to_a_limit(box: Toolbox) -> None:
     import zlib
 

@@ -154,8 +154,8 @@ class WireModel:
         return self._completion(response, held)
 
     async def _streamed(self, model: Any, messages: list[Any], given: Any, held: _Request) -> Any:
-        """The response, whose text was told piece by piece. TimeoutError where nothing of it came in time: pydantic-ai's
-        `first_event_timeout` does the same with a scope for each event, half a millisecond an answer."""
+        """The response, after its text was told piece by piece. TimeoutError if nothing of it came in time:
+        pydantic-ai's `first_event_timeout` does the same with a scope for each event, half a millisecond an answer."""
         from pydantic_ai.direct import model_request_stream
 
         async with asyncio.timeout(self.models.first) as until_first:

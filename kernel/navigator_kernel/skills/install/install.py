@@ -6,6 +6,8 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace
+
 from navigator_kernel.errors import KernelError, NotLoadable, Refused, UsageProblem
 from navigator_kernel.skills.catalog.digest import folder_digest
 from navigator_kernel.skills.formats.confusables import refuse_shape, shapes, skeleton
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.skills.source.found import Found
     from navigator_kernel.values.receipt import Receipt
+    from navigator_kernel.values.resource import Diagnostic
 
 TAKEN = "name-taken"  # the reason of a Refused
+_FOR_AUTHORS = frozenset({"allowed-tools-form", "crlf", "name-folder", "not-text", "yaml-unquoted"})
 
 
 class PreparedInstall(NamedTuple):
@@ -243,8 +247,13 @@ def tell(plan: PlannedSkill, place: InstallScope, linked: Collection[str], *, ch
         "files": len(receipt.files),
         "verdict": receipt.verdict,
         "changed": changed,
-        "findings": [finding.to_dict() for finding in (*plan.findings, *plan.skill.diagnostics)],
+        "findings": [one.to_dict() for one in (*plan.findings, *map(_at_install, plan.skill.diagnostics))],
     }
+
+
+def _at_install(noticed: Diagnostic) -> Diagnostic:
+    """Of interest to the skill's author only (`navigator skill validate` warns of it): nothing is lost."""
+    return replace(noticed, level="note") if noticed.code in _FOR_AUTHORS else noticed
 
 
 def _everything(selection: Selection, options: InstallOptions) -> Picked:

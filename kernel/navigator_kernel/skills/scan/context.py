@@ -28,7 +28,13 @@ _CONDITION = lazy_compile(
     re.IGNORECASE,
 )
 _SEARCHES = lazy_compile(r"\b(?:[ef]?grep|rg|ag|ack|findstr|select-string)\b[^\n|;&]{0,200}$", re.IGNORECASE)
-_IMAGE = lazy_compile(r"(?:^|/)(?:Dockerfile|Containerfile)(?:\.[\w.-]+)?$|\.(?:dockerfile|containerfile)$", re.IGNORECASE)
+_IMAGE = lazy_compile(r"(?:^|/)(?:Docker|Container)file(?:\.[\w.-]+)?$|\.(?:docker|container)file$", re.IGNORECASE)
+# An order to run what follows
+_ORDERS = lazy_compile(
+    r"\b(?:run|execute|type|paste|enter|issue|invoke|use)\b[^.!?\n]{0,60}$"
+    r"|(?:执行|运行|输入|使用|调用)[^。！？\n]{0,30}$",
+    re.IGNORECASE,
+)
 FAR = 2_000  # characters of a long line, before and after a place, that stand for it
 _OPENING = "\"'“‘«`「『"
 _CLOSING = "\"'”’»`」』"
@@ -77,6 +83,19 @@ def excused(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
 def is_conditional(passage: Passage, at: int) -> bool:
     """Whether the sentence forbids it, or says when it would hold: the opposite of what it says alone."""
     return bool(_CONDITION.search(passage.body, max(at - 120, 0), at))
+
+
+def is_mentioned(passage: Passage, at: int) -> bool:
+    """Whether it stands in prose, or between backticks in prose, and no words before it order to run it. A line of its
+    own is an order."""
+    inline = passage.kind == "fence" and passage.text[passage.start - 1 : passage.start] == "`"
+    if passage.kind != "prose" and (not inline or "\n" in passage.body):
+        return False
+    place = passage.start + at
+    before = passage.text[max(place - 100, 0) : place]
+    if not before.rpartition("\n")[2].strip(" \t$>`"):
+        return False
+    return not _ORDERS.search(before) or bool(_CONDITION.search(before))
 
 
 def is_quoted(passage: Passage, hit: re.Match[str]) -> bool:

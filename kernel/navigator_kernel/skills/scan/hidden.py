@@ -29,7 +29,7 @@ _LOOKS = frozenset("АВЕКМНОРСТХаеорсухіїјѕԁԛԝһӏΑΒΕ
 _BEFORE, _AFTER = lazy_compile(r"\w+\Z"), lazy_compile(r"\w+")
 _ANY_ALIKE = lazy_compile(f"[{_ALIKE}]")
 _SCRIPTS = lazy_compile(f"[A-Za-z][{_ALIKE}]|[{_ALIKE}][A-Za-z]")
-_ESCAPES = lazy_compile(r"[\x1b\x9b\x9d\x90][^\n]{0,40}")
+_ESCAPES = lazy_compile(r"(?:\x1b[\[\]P_^X()c78=>NO#]|[\x9b\x9d\x90])[^\n]{0,40}")
 _STEERS = lazy_compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]|\r(?!\n|\Z)")
 _RECORDED = (".log", ".cast", ".ans", ".typescript")
 _RTL = frozenset({"R", "AL"})

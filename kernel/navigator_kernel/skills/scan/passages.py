@@ -174,7 +174,7 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
     for hit in fences if "fence" in kinds else ():
         yield Passage(path, "fence", _joined(hit[2]), hit.start(2), text)
     rest = _blanked(text, fences)
-    unseen = list(_UNSEEN.finditer(rest))
+    unseen = [hit for hit in _UNSEEN.finditer(rest) if not _is_shown(rest, hit)]
     for hit in unseen:
         group = hit.lastindex or 0
         yield Passage(path, "comment", _unwrapped(hit[group]), hit.start(group), text)
@@ -187,6 +187,11 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
             yield Passage(path, "fence", _joined(hit[group]), hit.start(group), text)
     if "prose" in kinds:
         yield Passage(path, "prose", _unwrapped(rest), 0, text)
+
+
+def _is_shown(text: str, hit: re.Match[str]) -> bool:
+    """Whether it stands between backticks, which show it."""
+    return text[hit.start() - 1 : hit.start()] == "`" == text[hit.end() : hit.end() + 1]
 
 
 def _joined(text: str) -> str:

@@ -12,7 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from navigator_kernel.skills.scan.context import excused, is_conditional, is_image, is_quoted, names_nobody
+from navigator_kernel.skills.scan.context import (
+    excused,
+    is_conditional,
+    is_image,
+    is_mentioned,
+    is_quoted,
+    names_nobody,
+)
 from navigator_kernel.skills.scan.finding import Level, lowered
 from navigator_kernel.skills.scan.passages import Kind, Passage
 from navigator_kernel.text import lazy_compile
@@ -52,6 +59,8 @@ class Rule(NamedTuple):
     guarded: bool = False
     strangers: bool = False
     here: bool = False
+    mild: Sequence[str] = ()
+    ordered: bool = False
     strings: bool = False
     within: int = 0
 
@@ -94,8 +103,7 @@ class Rule(NamedTuple):
         ):
             return "note"
         level: Level = "note" if passage.kind in self.notes else "warning"
-        elsewhere = self.here and is_image(passage.path)
-        if passage.kind in self.blocks and not elsewhere and self._is_malice(passage, hit):
+        if passage.kind in self.blocks and not self._is_harmless(passage, hit) and self._is_malice(passage, hit):
             level = "error"
         if level == "error" and self.strangers and names_nobody(passage, hit):
             level = "warning"
@@ -104,6 +112,15 @@ class Rule(NamedTuple):
             if passage.kind != "comment" and excused(passage, hit, strings=self.strings or bool(self.malice))
             else level
         )
+
+    def _is_harmless(self, passage: Passage, hit: re.Match[str]) -> bool:
+        """Whether it changes another machine, is of a usual form, or is only mentioned."""
+        if self.here and is_image(passage.path):
+            return True
+        begin, end = max(hit.start() - NEAR // 4, 0), hit.end() + NEAR // 4
+        if any(_compiled(source).search(passage.body, begin, end) for source in self.mild):
+            return True
+        return self.ordered and is_mentioned(passage, hit.start())
 
     def _is_malice(self, passage: Passage, hit: re.Match[str]) -> bool:
         begin, end = max(hit.start() - NEAR, 0), hit.end() + NEAR

@@ -12,8 +12,11 @@ from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.text import lazy_compile
 
 KINDS: frozenset[Kind] = frozenset({"code", "fence", "config", "comment"})
-# What is no program by its name's ending, and only mentioned
-_DATA = r"(?:p8|p12|pem|key|pub|cer|crt|der|pfx|jks|keystore|mobileprovision|plist|json|ya?ml|toml|csv|txt|md|pdf|png|jpe?g|gif|svg)"
+# Endings of files that are data and that no command runs
+_DATA = (
+    r"(?:p8|p12|pem|key|pub|cer|crt|der|pfx|jks|keystore|mobileprovision"
+    r"|plist|json|ya?ml|toml|csv|txt|md|pdf|png|jpe?g|gif|svg)"
+)
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _FILE = r"[\"']?(?P<file>[\w./~][\w./~@:-]{1,200}|\$[({]?\w{1,40}[)}]?(?:/[\w./-]{1,80})?)"
 _SAVED = lazy_compile(

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import Level, finding
 from navigator_kernel.skills.scan.models import kind_of as model_of
 from navigator_kernel.text import lazy_compile
@@ -36,6 +37,8 @@ _ACTS = lazy_compile(
     r"|auto_?approve\"?\s*:\s*true|/dev/tcp/|ANTHROPIC_BASE_URL|OPENAI_BASE_URL|\$\{?\w*(?:TOKEN|SECRET|API_KEY)\b",
     re.IGNORECASE,
 )
+# What a server is given of the person's own environment, which is how its settings name a key
+_GIVEN = lazy_compile(r"\"(?:env|headers)\"\s*:\s*\{[^{}]{0,400}(?:\$?\{[^{}]{0,80}\}[^{}]{0,400}){0,8}\}")
 _PACKAGE = lazy_compile(r"(?:^|/)package\.json$")
 _INSTALLED = ("preinstall", "install", "postinstall", "prepare")
 _COMMANDS = (
@@ -67,10 +70,9 @@ def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
     """What a host starts is no harm by itself; what fetches, sends or allows everything is."""
     text = data.decode("utf-8", "replace")
     named = [held for name, held in files.items() if name != path and name.rpartition("/")[2] in text and len(name) > 3]
-    hit = _ACTS.search(text)
-    level: Level = (
-        "error" if hit or any(_ACTS.search(held.decode("utf-8", "replace")) for held in named[:8]) else "warning"
-    )
+    hit = _ACTS.search(_GIVEN.sub(lambda held: " " * len(held.group()), text))
+    acts = hit or any(_ACTS.search(held.decode("utf-8", "replace")) for held in named[:8])
+    level: Level = "error" if acts and not is_aside(path) else "warning"
     if path.endswith(".pth"):
         level = "error"
     at = hit.start() if hit else 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.rule import Hit
 from navigator_kernel.skills.scan.secret_places import ADDRESS, ENVIRONMENT, LOCAL, SHELL_STORE, TOKENS
 from navigator_kernel.text import lazy_compile
@@ -65,19 +66,48 @@ class _Statement(NamedTuple):
     text: str
 
 
+class _Tokens:
+    """Tokens that commands print, each for its own hosts, and the addresses that names hold."""
+
+    def __init__(self, body: str) -> None:
+        self._made = [(held, hosts) for held, hosts in TOKENS if held.search(body)]
+        self._hosts: dict[str, re.Pattern[str]] = {}
+        self._places: dict[str, frozenset[str]] = {}
+
+    def goes(self, text: str, names: set[str]) -> Literal["", "home", "away", "unknown"]:
+        """Whether a token of the statement goes to its own hosts, elsewhere, or to a place that is not known; "" for a
+        statement without one. The statement is remembered: it may set a name to a token or an address."""
+        if not self._made:
+            return ""
+        named = frozenset(ADDRESS.findall(text))
+        if named:
+            self._places |= dict.fromkeys(_set(text), named)
+        hosts = next((hosts for held, hosts in self._made if held.search(text)), None)
+        hosts = hosts or next((self._hosts[name] for name in names & self._hosts.keys()), None)
+        if hosts is None:
+            return ""
+        named = named.union(*(self._places[name] for name in names & self._places.keys()))
+        if not all(hosts.search(host) for host in named):
+            return "away"
+        self._hosts |= dict.fromkeys(_set(text), hosts)
+        return "home" if named else "unknown"
+
+
 def hits(body: str, may: Container[str]) -> Iterator[Hit]:
     """One for each statement that does the second half of a deed; `may` holds the patterns that may match."""
     if not any(_is_in(body, first, may) and _is_in(body, second, may) for first, second in _possible(may)):
         return  # one half of a deed is nowhere in it
     secret, decoded, channels, runners = set[str](), set[str](), set[str](), set[str]()
+    tokens = _Tokens(body)
     for one in _statements(body):
         text = one.text
         names = set(_NAME.findall(text))
         store, apart = _secret(text)
-        carries = store or bool(names & secret)
+        store, goes = store or bool(names & secret), tokens.goes(text, names)
+        carries = store or goes == "away" or (goes == "unknown" and bool(_SENDS.search(text)))
         if carries or _DECODES.search(text) or names & decoded:
             names_set = _set(text)
-            if carries:
+            if carries and goes != "unknown":
                 secret |= names_set
             if _DECODES.search(text) or names & decoded:
                 decoded |= names_set
@@ -86,7 +116,8 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
         runners |= {hit[1] for hit in _CONSTRUCTOR.finditer(text)}
         if carries and not apart and (_SENDS.search(text) or _through(text, channels)) and not _is_local(text):
             told = "reads secrets and sends them to another machine"
-            yield Hit("credential-flow", one.at + _first(text), "error", told, whole=True)
+            level: Level = "error" if store or goes == "away" else "warning"
+            yield Hit("credential-flow", one.at + _first(text), level, told, whole=True)
         yield from _run(one, names & decoded, runners)
 
 
@@ -128,17 +159,13 @@ def _is_code(run: str) -> bool:
 
 def _secret(text: str) -> tuple[bool, bool]:
     """Whether it reads a secret, and whether that is only the key that it signs in with."""
-    found = [hit for hit in SHELL_STORE.finditer(text) if not _UNREAD.search(text, max(hit.start() - 160, 0), hit.start())]
+    found = [
+        hit for hit in SHELL_STORE.finditer(text) if not _UNREAD.search(text, max(hit.start() - 160, 0), hit.start())
+    ]
     keys = [hit for hit in found if _KEY_OPTION.search(text, max(hit.start() - 80, 0), hit.start())]
     if found:
         return True, len(keys) == len(found)
-    if ENVIRONMENT.search(text):
-        return True, False
-    for held, hosts in TOKENS:
-        if held.search(text):
-            named = ADDRESS.findall(text)
-            return True, not named or all(hosts.search(host) for host in named)
-    return False, False
+    return bool(ENVIRONMENT.search(text)), False
 
 
 def _set(text: str) -> set[str]:
