@@ -74,23 +74,20 @@ class Writer(Protocol):
         """Appends a record with one system call."""
 
     def appending(self, path: Path) -> AbstractContextManager[Callable[[bytes], None]]:
-        """As `append` for many records of one file, which is checked and opened once."""
+        """As `append` for many records of one file, which is opened once."""
 
     def overwrite(self, path: Path, data: bytes) -> None: ...
     def create(self, path: Path, data: bytes, *, mode: int) -> bool: ...
-
     def make_folder(self, path: Path) -> None: ...
 
     def move(self, source: Path, target: Path) -> None:
         """Renames `source`; `target` must not exist."""
 
     def link(self, path: Path, text: str) -> None:
-        """Creates a symbolic link with the relative target `text`. Refused if it would lead out of the roots or if
-        `path` exists."""
+        """Creates a relative symbolic link. Refused if it would lead out of the roots or if `path` exists."""
 
     def remove(self, path: Path, *, durable: bool = True) -> None:
-        """Removes a file, a link, or a folder with its content; does nothing if `path` does not exist. Without
-        `durable` it does not wait for the disk: a power failure may bring `path` back."""
+        """Removes a file, a link or a folder, if it exists; without `durable`, a power failure may bring it back."""
 
 
 class FileReader(Protocol):
