@@ -195,7 +195,7 @@ def test_a_refusal_reaches_the_client_with_its_status(npm: Path, served: Served,
 
 def test_the_lines_of_the_guide_do_what_they_say(npm: Path, served: Served, model: WireServer) -> None:
     guide = Path(__file__).parents[2] / "docs" / "guides" / "http.md"
-    lines = guide.read_text("utf-8").partition("title=agent.mjs\n")[2].partition("```")[0]
+    lines = guide.read_text("utf-8").partition('title="agent.mjs"\n')[2].partition("```")[0]
     (npm / "agent.mjs").write_text(lines.replace("http://127.0.0.1:8766", served.url))
     made = turn(served, model, "/task_manager create it", calls("task_create", title="old"), Said(text="done"))
     task = json.loads(of_kind(made, "TOOL_CALL_RESULT")[0]["content"])["id"]
