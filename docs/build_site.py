@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def build(program: str, site: Path) -> None:
-    """Builds English into `site` and Chinese into its folder `zh`; CalledProcessError on a warning."""
+    """Builds English into `site` and Chinese into its folder `zh`; on a warning, prints it and ends with 1."""
     for config, out in (("mkdocs.yml", site), ("mkdocs.zh.yml", site / "zh")):
         if program == "zensical":
             argv = ["zensical", "build", "--clean", "--strict", "--config-file", config]

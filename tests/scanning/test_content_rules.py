@@ -107,13 +107,13 @@ def test_at_least_91_of_100_malicious_skills_are_told_of(which: str) -> None:
 
 
 @pytest.mark.requirement("SAF-1")
-def test_of_the_truly_malicious_skills_85_of_100_are_blocked() -> None:
-    """And of the others each is told of: `malice.py` says why a person has to decide about them."""
+def test_every_truly_malicious_skill_is_blocked() -> None:
+    """The others get a warning: `malice.py` says why a person has to decide on them."""
     names = {one.name for one in MALICIOUS}
     assert names >= RESEMBLE_HONEST_SKILLS.keys()
     truly = names - RESEMBLE_HONEST_SKILLS.keys()
     missed = sorted(name for name in truly if verdict(name) != "block")
-    assert len(missed) <= 0.15 * len(truly), missed
+    assert missed == []
     assert {name for name in RESEMBLE_HONEST_SKILLS if verdict(name) == "ok"} == set()
 
 

@@ -58,6 +58,18 @@ def test_a_local_folder_is_a_source(project: Any) -> None:
     assert answer["commit"] == ""
 
 
+def test_what_only_an_author_can_change_is_a_note_at_install(project: Any) -> None:
+    """Nothing of it is lost; `skill validate` warns of it."""
+    folder = project.root.parent / "elsewhere"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: one\ndescription: d\nallowed-tools: Read, Grep\n---\nGo.\n")
+    (one,) = project.run("install", source=str(folder))["skills"]
+    assert {(found["code"], found["level"]) for found in one["findings"]} == {
+        ("allowed-tools-form", "note"),
+        ("name-folder", "note"),
+    }
+
+
 def test_a_skill_at_the_top_of_a_repository_is_named_by_its_manifest(project: Any, tmp_path: Path) -> None:
     repo = make_repo(tmp_path, {"SKILL.md": skill_text("top-one"), "data/a.txt": "a"}, name="some-repo")
     project.run("install", source=f"file://{repo}")

@@ -154,7 +154,7 @@ class WireModel:
         return self._completion(response, held)
 
     async def _streamed(self, model: Any, messages: list[Any], given: Any, held: _Request) -> Any:
-        """The response, after its text was told piece by piece. TimeoutError if nothing of it came in time:
+        """Streams an answer and returns it whole. TimeoutError if its first event takes longer than `models.first`:
         pydantic-ai's `first_event_timeout` does the same with a scope for each event, half a millisecond an answer."""
         from pydantic_ai.direct import model_request_stream
 

@@ -70,10 +70,11 @@ class Underway:
     def leave(self, run: str) -> None:
         """Nothing more of the run is kept, and what was is removed."""
         held = self._runs.pop(run, None)
-        if held is not None and held.add is not None:
+        if held is None:
+            return
+        if held.add is not None:
             self._remove(run)
-        if held is not None:
-            held.open.close()
+        held.open.close()
 
     def start(self, packet: Packet, count: int) -> None:
         """A model begins to work on an order, or goes on with it after `count` messages. Busy where another process has

@@ -15,7 +15,7 @@ WIDEST = 100  # columns: longer lines are hard to read
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
-    from navigator_kernel.bootstrap.pages import page_files
+    from navigator_kernel.cli.pages import page_files
 
     return [name for name in page_files() if name.startswith(typed)]
 
@@ -26,7 +26,7 @@ def _names(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str
 @pass_app
 def command(app: App, *, page: str | None, as_json: bool) -> None:
     """Show a page of the documentation, or list all pages; in a pipe, print PAGE as Markdown."""
-    from navigator_kernel.bootstrap.pages import read_page
+    from navigator_kernel.cli.pages import read_page
 
     if page is None:
         _list(app, as_json=as_json)
@@ -41,7 +41,7 @@ def command(app: App, *, page: str | None, as_json: bool) -> None:
 
 
 def _list(app: App, *, as_json: bool) -> None:
-    from navigator_kernel.bootstrap.pages import page_files, read_page
+    from navigator_kernel.cli.pages import page_files, read_page
 
     found = [read_page(name, app.spoken) for name in page_files()]
     if as_json:

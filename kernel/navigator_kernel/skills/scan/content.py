@@ -131,8 +131,10 @@ def _line(text: str, at: int) -> tuple[str, int]:
 
 
 def _text(path: str, data: bytes) -> str | None:
-    """None for what is not text: bytes with zeros, or a PDF, under a name that does not promise text."""
-    if (b"\x00" in data[:4096] or data.startswith(b"%PDF-")) and not (data.startswith(_WIDE) or _is_text(path, data)):
+    """None for what is not text: a PDF, and bytes with zeros under a name that promises none."""
+    if path.lower().endswith(".pdf") and data.startswith(b"%PDF-"):
+        return None
+    if b"\x00" in data[:4096] and not (data.startswith(_WIDE) or _is_text(path, data)):
         return None
     return data.decode(_encoding(data), "replace").replace("\r\n", "\n")
 

@@ -143,6 +143,12 @@ def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
     return bool(_LISTED.search(before, 0, mark)) and not _RUNS.search(before, 0, mark + 1)
 
 
+def line_of(body: str, at: int) -> str:
+    """The line of place `at`, or the part of a long one around it."""
+    begin, end = _line(body, at)
+    return body[begin:end]
+
+
 def _line(body: str, at: int) -> tuple[int, int]:
     """Where the line of place `at` begins and ends, or the part of a long one around it."""
     low, high = max(at - FAR, 0), min(at + FAR, len(body))

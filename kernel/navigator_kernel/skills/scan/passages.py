@@ -41,6 +41,7 @@ _UNFENCED = lazy_compile(
 )
 _WRAPPED = lazy_compile(r"(?<=[^\n])\n(?=[^\S\n]{0,12}[^\s#>*|+`-])")
 _CONTINUED = lazy_compile(r"\\\n|([|&])\n")
+_BREAK = lazy_compile(r"\n[ \t]*\n")
 _INLINE = lazy_compile(r"`([^`\n]{3,400})`")
 _UNSEEN = lazy_compile(  # each form begins with one of a few marks: looking for these takes half of the time
     r"[<\[!\]](?:"
@@ -190,8 +191,13 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
 
 
 def _is_shown(text: str, hit: re.Match[str]) -> bool:
-    """Whether it stands between backticks, which show it."""
-    return text[hit.start() - 1 : hit.start()] == "`" == text[hit.end() : hit.end() + 1]
+    """Whether it stands between backticks, which show it. False where backticks before it in its paragraph
+    come in runs, are escaped, or are not in pairs on their line: the pairs are then not known."""
+    breaks = [gap.end() for gap in _BREAK.finditer(text, 0, hit.start())]
+    before = text[breaks[-1] if breaks else 0 : hit.start()]
+    if not before.endswith("`") or text[hit.end() : hit.end() + 1] != "`" or "``" in before or "\\`" in before:
+        return False
+    return all(line.count("`") % 2 == 0 for line in before[:-1].split("\n"))
 
 
 def _joined(text: str) -> str:

@@ -18,6 +18,7 @@ from navigator_kernel.skills.scan.context import (
     is_image,
     is_mentioned,
     is_quoted,
+    line_of,
     names_nobody,
 )
 from navigator_kernel.skills.scan.finding import Level, lowered
@@ -117,9 +118,10 @@ class Rule(NamedTuple):
         """Whether it changes another machine, is of a usual form, or is only mentioned."""
         if self.here and is_image(passage.path):
             return True
-        begin, end = max(hit.start() - NEAR // 4, 0), hit.end() + NEAR // 4
-        if any(_compiled(source).search(passage.body, begin, end) for source in self.mild):
-            return True
+        if self.mild and "\n" not in hit.group():
+            line = line_of(passage.body, hit.start())
+            if any(_compiled(source).search(line) for source in self.mild):
+                return True
         return self.ordered and is_mentioned(passage, hit.start())
 
     def _is_malice(self, passage: Passage, hit: re.Match[str]) -> bool:

@@ -26,7 +26,7 @@ SHELL_STORE = lazy_compile(
 ENVIRONMENT = lazy_compile(
     # As a command: `fnm env`, `handle(env)` and `env: Env` are something else
     r"(?-i:(?:(?:^|\$\(|`|[|;!\"'{]|&&)\s{0,4}|\b(?:sudo|then|do|else|exec|command|run|RUN)\s{1,4})(?:env|printenv)\s*(?:\||>|$)"
-    r"|(?:\$\(|`)\s{0,4}(?:env|printenv)\s*[)`]|\(\s{0,4}(?:env|printenv)\s*\|)|JSON\.stringify\s*\(\s*process\.env\s*[,)]|Object\.(?:entries|values)\s*\(\s*process\.env\s*\)"
+    r"|(?:\$\(|`)\s{0,4}(?:sudo\s{1,4})?(?:env|printenv)\s*[)`]|\(\s{0,4}(?:env|printenv)\s*\|)|JSON\.stringify\s*\(\s*process\.env\s*[,)]|Object\.(?:entries|values)\s*\(\s*process\.env\s*\)"
     r"|\.\.\.process\.env\b|\bENV\.to_h\b|\bENV\.to_a\b|Get-ChildItem\s+env:",
     re.IGNORECASE | re.MULTILINE,
 )

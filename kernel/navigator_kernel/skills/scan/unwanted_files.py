@@ -37,8 +37,6 @@ _ACTS = lazy_compile(
     r"|auto_?approve\"?\s*:\s*true|/dev/tcp/|ANTHROPIC_BASE_URL|OPENAI_BASE_URL|\$\{?\w*(?:TOKEN|SECRET|API_KEY)\b",
     re.IGNORECASE,
 )
-# What a server is given of the person's own environment, which is how its settings name a key
-_GIVEN = lazy_compile(r"\"(?:env|headers)\"\s*:\s*\{[^{}]{0,400}(?:\$?\{[^{}]{0,80}\}[^{}]{0,400}){0,8}\}")
 _PACKAGE = lazy_compile(r"(?:^|/)package\.json$")
 _INSTALLED = ("preinstall", "install", "postinstall", "prepare")
 _COMMANDS = (
@@ -70,7 +68,7 @@ def _started(path: str, data: bytes, files: Mapping[str, bytes]) -> Iterator[Dia
     """What a host starts is no harm by itself; what fetches, sends or allows everything is."""
     text = data.decode("utf-8", "replace")
     named = [held for name, held in files.items() if name != path and name.rpartition("/")[2] in text and len(name) > 3]
-    hit = _ACTS.search(_GIVEN.sub(lambda held: " " * len(held.group()), text))
+    hit = _ACTS.search(text)
     acts = hit or any(_ACTS.search(held.decode("utf-8", "replace")) for held in named[:8])
     level: Level = "error" if acts and not is_aside(path) else "warning"
     if path.endswith(".pth"):

@@ -104,6 +104,8 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
         names = set(_NAME.findall(text))
         store, apart = _secret(text)
         store, goes = store or bool(names & secret), tokens.goes(text, names)
+        if goes and names & decoded:  # its address is hidden
+            goes = "away"
         carries = store or goes == "away" or (goes == "unknown" and bool(_SENDS.search(text)))
         if carries or _DECODES.search(text) or names & decoded:
             names_set = _set(text)
@@ -115,9 +117,9 @@ def hits(body: str, may: Container[str]) -> Iterator[Hit]:
             channels |= _set(text)
         runners |= {hit[1] for hit in _CONSTRUCTOR.finditer(text)}
         if carries and not apart and (_SENDS.search(text) or _through(text, channels)) and not _is_local(text):
-            told = "reads secrets and sends them to another machine"
             level: Level = "error" if store or goes == "away" else "warning"
-            yield Hit("credential-flow", one.at + _first(text), level, told, whole=True)
+            message = "reads secrets and sends them to another machine"
+            yield Hit("credential-flow", one.at + _first(text), level, message, whole=True)
         yield from _run(one, names & decoded, runners)
 
 
