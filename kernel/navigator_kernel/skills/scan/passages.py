@@ -193,9 +193,11 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
 def _is_shown(text: str, hit: re.Match[str]) -> bool:
     """Whether it stands between backticks, which show it. False where backticks before it in its paragraph
     come in runs, are escaped, or are not in pairs on their line: the pairs are then not known."""
-    breaks = [gap.end() for gap in _BREAK.finditer(text, 0, hit.start())]
+    if text[hit.start() - 1 : hit.start()] != "`" or text[hit.end() : hit.end() + 1] != "`":
+        return False
+    breaks = [gap.end() for gap in _BREAK.finditer(text, max(hit.start() - _BLOCK, 0), hit.start())]
     before = text[breaks[-1] if breaks else 0 : hit.start()]
-    if not before.endswith("`") or text[hit.end() : hit.end() + 1] != "`" or "``" in before or "\\`" in before:
+    if "``" in before or "\\`" in before:
         return False
     return all(line.count("`") % 2 == 0 for line in before[:-1].split("\n"))
 
