@@ -120,7 +120,7 @@ build/local-llm/made: Makefile
 $(SITE)/made: requirements-site.lock
 	@rm -rf $(SITE)
 	@$(PYTHON) -m venv $(SITE)
-	@$(SITE)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements-site.lock
+	@$(SITE)/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r requirements-site.lock
 	@touch $@
 
 $(STAMP): requirements.lock pyproject.toml
@@ -131,6 +131,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "making .venv, once" >&2
 	@rm -rf .venv
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@missing=$$($(BIN)/python -m pip check --disable-pip-version-check) || { echo "$$missing" >&2; exit 1; }
 	@touch $@
