@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from workflows.project import workflow_file
 
 Before = Callable[[Place], object]
 SERVING = ExitStack()
+atexit.register(SERVING.close)  # while the threads of its servers still run
 MCP_SERVER = Path(__file__).parents[1] / "mcp_client" / "hostile_server.py"
 
 

@@ -170,10 +170,21 @@ def test_doctor_shows_what_is_wrong_and_a_count(here: Place) -> None:
     lines = done.out.splitlines()
     assert (done.code, lines[0][:2]) == (1, "!!")
     assert not [line for line in lines if line.startswith("ok")]
-    assert [word.split()[1] for word in lines[-1].split(", ")] == ["damaged", "missing", "ok"]
+    assert [word.split()[1] for word in lines[-1].split(", ")] == ["damaged", "missing", "notes", "ok"]
     every = here.run("doctor", "-v").out.splitlines()
     assert any(line.startswith("ok  python") for line in every)
     assert every[-1] == lines[-1]
+
+
+def test_doctor_counts_notes_on_the_text_of_skills_and_names_them_with_v(here: Place) -> None:
+    names = ["one", "two", "three"]
+    text = "---\nname: {0}\ndescription: Does {0}.\nmetadata:\n  updated: 2026-01-02\n---\nDo it.\n"
+    here.write({f".claude/skills/{name}/SKILL.md": text.format(name) for name in names})
+    lines = here.run("doctor").out.splitlines()
+    assert "..  manifest not-text: 3 skills" in lines
+    assert lines[-1].split(", ")[2] == "3 notes"
+    every = here.run("doctor", "-v").out
+    assert all(f"/{name}/SKILL.md: metadata.updated is not written as text" in every for name in names)
 
 
 @pytest.mark.requirement("LIF-5")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,11 +27,14 @@ _EXTRAS = (
 )
 
 
+_MARKS = {"damaged": "!!", "missing": "--", "note": "..", "ok": "ok"}
+
+
 class Finding(Struct, frozen=True, kw_only=True):
-    """The result of one check."""
+    """The result of one check. A `note` is about the text of a skill, which works all the same."""
 
     what: str
-    state: Literal["ok", "missing", "damaged"]
+    state: Literal["ok", "note", "missing", "damaged"]
     detail: str
     remedy: str = ""
 
@@ -84,14 +88,19 @@ def _encoder(settings: Settings) -> str:
 
 
 def shown(found: Sequence[Finding], *, every: bool = False) -> list[str]:
-    """The lines that a person reads: what is damaged or missing, or `every` thing, and how many are what."""
-    marks = {"damaged": "!!", "missing": "--", "ok": "ok"}
+    """The lines that a person reads: what is damaged or missing, how many skills a note is about, and the counts; or
+    `every` finding."""
     lines: list[str] = []
-    for one in sorted(found, key=lambda one: list(marks).index(one.state)):
-        if every or one.state != "ok":
-            lines += [f"{marks[one.state]}  {one.what}: {one.detail}", *([f"    {one.remedy}"] if one.remedy else [])]
-    counts = {state: sum(one.state == state for one in found) for state in marks}
-    return [*lines, ", ".join(f"{count} {state}" for state, count in counts.items())]
+    for one in sorted(found, key=lambda one: list(_MARKS).index(one.state)):
+        if every or one.state in {"damaged", "missing"}:
+            lines += [f"{_MARKS[one.state]}  {one.what}: {one.detail}", *([f"    {one.remedy}"] if one.remedy else [])]
+    notes = Counter(one.what for one in found if one.state == "note")
+    if notes and not every:
+        lines += [f"{_MARKS['note']}  {what}: {n} {'skill' if n == 1 else 'skills'}" for what, n in notes.most_common()]
+        lines.append("    navigator doctor -v names them")
+    counts = {state: sum(one.state == state for one in found) for state in _MARKS}
+    named = {**{state: state for state in counts}, "note": "note" if counts["note"] == 1 else "notes"}
+    return [*lines, ", ".join(f"{count} {named[state]}" for state, count in counts.items())]
 
 
 def answered(
@@ -133,7 +142,7 @@ def _skills(root: Path) -> Iterator[Finding]:
     except KernelError:
         notes = ()
     for note in notes:
-        state: Literal["damaged", "missing"] = "damaged" if note.level == "error" else "missing"
+        state: Literal["damaged", "note"] = "damaged" if note.level == "error" else "note"
         yield Finding(what=f"manifest {note.code}", state=state, detail=f"{note.path}: {note.message}")
     lifecycle = open_lifecycle(root)
     yield _tried(
