@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from navigator_kernel.skills.scan.passages import Passage, warned_of
+from navigator_kernel.skills.scan.passages import Passage, language_of, warned_of
 from navigator_kernel.text import lazy_compile
 
 # Files that say what a program does, or try it, and are not what an agent follows
@@ -28,6 +28,11 @@ _CONDITION = lazy_compile(
     re.IGNORECASE,
 )
 _SEARCHES = lazy_compile(r"\b(?:[ef]?grep|rg|ag|ack|findstr|select-string)\b[^\n|;&]{0,200}$", re.IGNORECASE)
+# What the first line of a fence calls the languages of programs and settings
+_LANGUAGES = frozenset(
+    "bash c cpp cs csharp go ini java javascript js json jsonc jsx kotlin lua make makefile perl php powershell ps1 py"
+    " python python3 rb rego ruby rust scala sh sql swift toml ts tsx typescript yaml yml zsh".split()
+)
 _IMAGE = lazy_compile(r"(?:^|/)(?:Docker|Container)file(?:\.[\w.-]+)?$|\.(?:docker|container)file$", re.IGNORECASE)
 # An order to run what follows
 _ORDERS = lazy_compile(
@@ -124,8 +129,9 @@ def _is_searched(passage: Passage, hit: re.Match[str]) -> bool:
 
 
 def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
-    """A comment of code, or a string that is printed or compared and not run."""
-    if passage.kind not in {"code", "config"}:
+    """A comment of code, or a string that is printed or compared and not run. In a fence that names no language, or a
+    terminal's, a line that begins with `#` may be an order of root."""
+    if passage.kind not in {"code", "config"} and not (passage.kind == "fence" and language_of(passage) in _LANGUAGES):
         return False
     body = passage.body
     begin, end = _line(body, hit.start())

@@ -35,6 +35,7 @@ _FENCE = lazy_compile(
     r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)?(`{3,}+|~{3,}+)[^\n]*\n(.*?)(?:^[ \t>]*\1[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+_NAMED = lazy_compile(r"[`~]{3}[ \t]*\{?\.?([\w+#-]+)[^\n]*\n\Z")
 _UNFENCED = lazy_compile(
     r"(?:\A|(?<=\n))(?:[ \t>]*\n|\A)((?:(?: {4}|\t)[^\n]*(?:\n|\Z))+)|<(?:pre|code)\b[^<>]{0,200}>(.*?)(?:</|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -65,13 +66,13 @@ _WARNS = lazy_compile(
     r"|regex(?:es)?|never run|bad example|forbidden|blocked|threats?|phishing|indicators?|compromised?|malware"
     r"|intrusions?|forensics?|must be reported|payloads?|xss|csrf|sqli|pen-?test\w*|penetration|reverse shells?"
     r"|privilege escalation|blocks|denied|denylist|ctf)\b"
-    r"|危险|恶意|可疑|攻击|避免使用|漏洞|检测|不安全|禁止",
+    r"|危险|恶意|可疑|攻击|避免使用|漏洞|检测|不安全|禁止|危険|悪意|攻撃|脆弱|検知|検出|悪い例|使わない|しないこと",
     re.IGNORECASE,
 )
 
 _WARNS_IN_CODE = lazy_compile(  # what code does for a living makes its comments speak of detecting and avoiding
     r"\b(?:malicious|suspicious|attack(?:s|er|ers)?|vulnerab\w+|red flags?|exploit\w*|signatures?|indicators?|malware"
-    r"|compromised?|intrusions?|forensics?|phishing)\b|恶意|可疑|攻击|漏洞",
+    r"|compromised?|intrusions?|forensics?|phishing)\b|恶意|可疑|攻击|漏洞|悪意|攻撃|脆弱",
     re.IGNORECASE,
 )
 
@@ -149,6 +150,12 @@ def _warns_between(text: str, begin: int, end: int, kind: Kind) -> bool:
     return bool((_WARNS_IN_CODE if kind == "code" else _WARNS).search(text, begin, end))
 
 
+def language_of(passage: Passage) -> str:
+    """The language that a fence names, in lower case; "" where it names none."""
+    named = _NAMED.search(passage.text, max(passage.start - _BLOCK, 0), passage.start)
+    return named[1].lower() if named else ""
+
+
 def line_at(text: str, at: int) -> int:
     """The line of `text`, from 1, of place `at`."""
     block = at // _BLOCK
@@ -191,9 +198,11 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
 
 
 def _is_shown(text: str, hit: re.Match[str]) -> bool:
-    """Whether it stands between backticks, which show it. False where backticks before it in its paragraph
-    come in runs, are escaped, or are not in pairs on their line: the pairs are then not known."""
-    if text[hit.start() - 1 : hit.start()] != "`" or text[hit.end() : hit.end() + 1] != "`":
+    """Whether it stands between backticks, or its opening does: they show it. False where backticks before it in its
+    paragraph come in runs, are escaped, or are not in pairs on their line: the pairs are then not known."""
+    if text[hit.start() - 1 : hit.start()] != "`":
+        return False
+    if text[hit.end() : hit.end() + 1] != "`" and hit.group().partition("\n")[0].count("`") != 1:
         return False
     breaks = [gap.end() for gap in _BREAK.finditer(text, max(hit.start() - _BLOCK, 0), hit.start())]
     before = text[breaks[-1] if breaks else 0 : hit.start()]

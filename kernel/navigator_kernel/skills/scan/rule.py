@@ -128,7 +128,11 @@ class Rule(NamedTuple):
         begin, end = max(hit.start() - NEAR, 0), hit.end() + NEAR
         if passage.kind == "comment" and self.code not in {"hidden-instructions", "unasked"}:
             return True  # what is hidden from people is the second fact
-        return not self.malice or any(_compiled(source).search(passage.body, begin, end) for source in self.malice)
+        return not self.malice or any(
+            not self._is_known(found.group())
+            for source in self.malice
+            for found in _compiled(source).finditer(passage.body, begin, end)
+        )
 
 
 def _lines_with(needles: Sequence[str], lowered: str) -> list[tuple[int, int]]:
