@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from navigator_kernel.bootstrap.places import private_writer
 from navigator_kernel.config.settings import user_state
+from navigator_kernel.model_ports import Tool as ToolPort
+from navigator_kernel.values.http.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,7 +70,6 @@ def tooling_of(name: str, models: Models) -> str:
 def keep_found(name: str, tooling: Tooling) -> None:
     """Keeps how the model `provider:model` uses tools, for all projects of the person."""
     from navigator_kernel.adapters.models.tooling import keep_tooling
-    from navigator_kernel.bootstrap.places import private_writer
 
     keep_tooling(tooling_file(), private_writer(user_state()), name, tooling)
 
@@ -196,9 +198,6 @@ def open_desk(
 
 def tools_of(plugins: Plugins, project: ProjectPorts) -> Iterator[Tool]:
     """The tools of plugins; what is not a tool is named as a failure."""
-    from navigator_kernel.model_ports import Tool as ToolPort
-    from navigator_kernel.values.http.endpoint import Endpoint
-
     for hook, given in (("kernel_register_tools", project.root), ("kernel_register_tools_and_endpoints", project)):
         for plugin, brought in plugins.all(hook, given):
             for tool in brought:

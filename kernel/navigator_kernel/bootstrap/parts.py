@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter, Stamp, stamp
 from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectWriter
 from navigator_kernel.bootstrap.places import (
@@ -110,7 +111,6 @@ def open_run_log(root: Path) -> JsonLinesLog:
 
 
 def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSessions:
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
 
     state = project_state(root)
@@ -119,7 +119,6 @@ def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSession
 
 
 def open_underway(root: Path, redact: Redact) -> Underway:
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.underway import Underway
 
     state = project_state(root)
@@ -127,7 +126,6 @@ def open_underway(root: Path, redact: Redact) -> Underway:
 
 
 def open_journal(root: Path, redact: Redact | None = None) -> SqliteJournal:
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.journal import SqliteJournal
 
     state = project_state(root)
@@ -136,7 +134,6 @@ def open_journal(root: Path, redact: Redact | None = None) -> SqliteJournal:
 
 
 def open_lessons(root: Path, redact: Redact | None = None) -> Lessons:
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.lessons import Lessons
 
     state = project_state(root)
@@ -145,7 +142,6 @@ def open_lessons(root: Path, redact: Redact | None = None) -> Lessons:
 
 def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
     """What was allowed, refused, run and written in this project."""
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.audit import AuditLog
 
     state, home = project_state(root), user_state()

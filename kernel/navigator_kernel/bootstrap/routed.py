@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.language.clauses import may_spell_out
 from navigator_kernel.values.route import RouteDecision, RouteResult, Workflow
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ def _spelled_out(
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     """The workflow that the message spells out, each step with what it is bound to, or the question that comes first;
     nothing where it is one order."""
-    from navigator_kernel.language.clauses import may_spell_out
     from navigator_kernel.stages.preprocess import without_prefix
 
     need = without_prefix(request.original)

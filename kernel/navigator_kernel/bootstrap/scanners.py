@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.processes.module_call import call_module
 from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.bootstrap.places import installed_plugins
 from navigator_kernel.errors import KernelError
@@ -128,8 +129,6 @@ def _asked(
 
 def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
     """The findings of plugins' scanners, or None if there are none."""
-    from navigator_kernel.adapters.processes.module_call import call_module
-
     try:
         told = call_module(PLUGINS, dict(files), seconds=SECONDS, memory=MEMORY)
         found = _told(told, skill)

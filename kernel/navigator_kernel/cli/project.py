@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.bootstrap.places import find_root, has_old_state
+from navigator_kernel.cli.output import note
 from navigator_kernel.config.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ class App(Struct, kw_only=True, dict=True):
         root = find_root(Path.cwd(), self.root_flag)
         if has_old_state(root):
             from navigator_kernel.bootstrap.upgrade import upgrade
-            from navigator_kernel.cli.output import note
 
             for line in upgrade(root):
                 note(f"upgrade: {line}")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from navigator_kernel import __version__
+from navigator_kernel.text import suggestions
 
 # name → (module, or module:command, help); the help is here so that `navigator --help` loads nothing
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -120,7 +121,6 @@ def _misused(error: click.ClickException) -> Mapping[str, Any]:
 def _meant(word: str, context: click.Context) -> str:
     """A hint with the most similar command name, or empty."""
     from navigator_kernel.cli.skill.group import COMMANDS as OF_SKILLS
-    from navigator_kernel.text import suggestions
 
     path, group = context.command_path, context.command
     if context.parent is None and word in OF_SKILLS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,8 +102,6 @@ def own_lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
 
 def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
     """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
-    import fcntl
-
     end = monotonic() + timeout
     while True:
         with _named(path), ExitStack() as unless_held:

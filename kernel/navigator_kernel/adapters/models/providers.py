@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -162,8 +163,6 @@ def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: 
 
 
 def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) -> Any:
-    import inspect
-
     value = key.value or NEVER
     if held is None:
         return kind(api_key=value, http_client=http)

@@ -11,8 +11,10 @@ from navigator_kernel.cli.chat.stream import Shown
 from navigator_kernel.cli.output import document, is_attended, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
+from navigator_kernel.stages.resume import asks_for_model
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
+from navigator_kernel.workflows.orchestrator import COMMAND
 
 HELP = """\
 /help            this page
@@ -117,8 +119,6 @@ def _block() -> str:
 
 def _with_reason(text: str, session: Session) -> str:
     """Asks the person for the reason of a refusal; empty if there is none."""
-    from navigator_kernel.stages.resume import asks_for_model
-
     held = session.approval
     if text.strip().lower() != "e" or held is None or not is_attended() or not asks_for_model(held):
         return text
@@ -147,8 +147,6 @@ def _turn(app: App, text: str, session: Session, shown: Shown) -> Reply:
 def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies: list[Reply]) -> None:
     match word:
         case "/help":
-            from navigator_kernel.workflows.orchestrator import COMMAND
-
             lines([HELP, f"/{COMMAND.name} need", f"                 {COMMAND.description}"])
         case "/cost":
             lines(list(shown.costs()))

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.evals.cases import gathered, routed
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
+from navigator_kernel.evals.cases import Problem
 from navigator_kernel.text import shorten
 
 if TYPE_CHECKING:
-    from navigator_kernel.evals.cases import EvalCase, Problem
+    from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.evals.score import Outcome
     from navigator_kernel.values.resource import SkillDef
 
@@ -69,8 +72,6 @@ def command(
     Exit code 1 where a threshold is missed or something is wrong. Nothing is run and no model is asked. With --against
     every message is routed twice, and the messages that change are listed; exit code 1 where one gets worse.
     """
-    from navigator_kernel.bootstrap.parts import open_router
-
     parts = open_router(app.root, app.settings)
     every = [skill for skill in parts.catalogue.list_resources() if skill.type == "skill"]
     if missing := [name for name in skills if name not in {skill.name for skill in every}]:
@@ -99,7 +100,6 @@ def _linted(
 ) -> Iterator[Problem]:
     """The problems of descriptions and evals."""
     from navigator_kernel.evals import lint
-    from navigator_kernel.evals.cases import Problem
 
     yield from lint.of_descriptions(chosen)
     yield from lint.of_names(every)
@@ -117,7 +117,6 @@ def _judged(
 ) -> dict[str, Any]:
     """The whole as `--json` prints it."""
     from navigator_kernel.evals import lint
-    from navigator_kernel.evals.cases import Problem
     from navigator_kernel.evals.score import confusions, score
 
     whole = score(found)
@@ -147,8 +146,6 @@ def _judged(
 
 
 def _written(file: Path, found: Sequence[Outcome], problems: Sequence[Mapping[str, Any]]) -> None:
-    from navigator_kernel.adapters.files.writer import FolderWriter
-    from navigator_kernel.evals.cases import Problem
     from navigator_kernel.evals.junit import junit
 
     place = Path.cwd() / file

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.mcp.servers import add, listed, remove, taken_over
 from navigator_kernel.cli.mcp.use import approve, call, read, tested, tools
@@ -114,7 +115,6 @@ def _token() -> str:
     """The token of the person's settings, or one that is created once in a private file."""
     if said := os.environ.get(VARIABLE, ""):
         return said
-    from navigator_kernel.adapters.files.writer import FolderWriter
 
     file = user_state() / "mcp-token"
     try:

@@ -7,7 +7,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.skills.catalog.digest import folder_files
+from navigator_kernel.skills.catalog.receipts import read_receipts
+from navigator_kernel.skills.catalog.usage import use_counts
 from navigator_kernel.skills.commands.lifecycle import required
+from navigator_kernel.skills.formats.declared import declared
+from navigator_kernel.skills.install.deps import open_source_tree
+from navigator_kernel.skills.install.inventory import differences
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.standing import install_subject
 
@@ -34,7 +40,6 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
         return _known(held)
     if params.get("installed"):
         raise ground.unknown(str(params["source"]))
-    from navigator_kernel.skills.install.deps import open_source_tree
     from navigator_kernel.skills.source.reading import SourceReader
 
     source, wanted = ground.sourced(params)
@@ -51,7 +56,6 @@ def _search(ground: Lifecycle, params: Params) -> Answer:
     """`{query, limit, user, target, remote, catalogues, offline}` → `{query, count, skills}`, best first (LIF-16); with
     `remote` also what the catalogues offer."""
     from navigator_kernel.skills.catalog.search import search
-    from navigator_kernel.skills.catalog.usage import use_counts
 
     query = required(params, "query")
     sought = ground.doors.seek(query)
@@ -77,9 +81,6 @@ def _search(ground: Lifecycle, params: Params) -> Answer:
 
 def _verify(ground: Lifecycle, params: Params) -> Answer:
     """`{name, user, target}`; IntegrityMismatch with the files of every skill that is not as it was installed."""
-    from navigator_kernel.skills.catalog.receipts import read_receipts
-    from navigator_kernel.skills.install.inventory import differences
-
     checked = []
     wanted, agreed = fold(str(params.get("name") or "")), ground.agreed()
     for place in ground.chosen(params):
@@ -111,21 +112,16 @@ def _check(ground: Lifecycle, params: Params) -> Answer:
     places = ground.chosen(params)
     for place in places:
         refuse_damage(place)
-    from navigator_kernel.skills.catalog.receipts import read_receipts
 
     return {"count": sum(len(read_receipts(place)) for place in places)}
 
 
 def _known(one: Installed) -> dict[str, Any]:
     """An installed skill: its row, its receipt and what its manifest declares."""
-    from navigator_kernel.skills.formats.declared import declared
-
     receipt = one.receipt.to_dict() if one.receipt else None
     files: list[str] = []
     with suppress(KernelError):
         if one.skill.folder is not None:
-            from navigator_kernel.skills.catalog.digest import folder_files
-
             files = [clean(file.path, lines=False) for file in folder_files(one.skill.folder)]
     return {**one.to_dict(), **declared(one.skill), "files": files, "receipt": receipt}
 

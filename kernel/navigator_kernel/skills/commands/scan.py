@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.skills.commands.lifecycle import required
 from navigator_kernel.text import clean
@@ -81,7 +82,6 @@ def _topmost(reader: SourceReader) -> Sequence[Found]:
 
 def _of_file(ground: Lifecycle, one: Installed) -> tuple[str, list[dict[str, Any]]]:
     """A skill that is one file."""
-    from navigator_kernel.adapters.files.writer import read_bounded
     from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT
     from navigator_kernel.skills.install.plans import verdict_of
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
@@ -244,8 +245,6 @@ def _param(item: Mapping[str, Any], parts: Parts, path: str) -> ParamSpec:
 
 def _embedded(text: str) -> Any:
     """A list written as one string, which is what `metadata` allows: JSON, or names with commas."""
-    import json
-
     try:
         if text.count("[") + text.count("{") <= _NESTED and not _ESCAPED_CONTROL.search(text):
             return json.loads(text)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.sources.folder import FolderSource
 from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
 from navigator_kernel.skills.source.discover import candidate_manifests, find_skills
 from navigator_kernel.skills.source.found import Found
@@ -176,8 +177,6 @@ class SourceReader(Struct):
 
 
 def _read(found: Found, data: bytes) -> SkillDef | KernelError:
-    from navigator_kernel.skills.formats.manifest import read_manifest
-
     folder = Path(found.folder or found.name)
     try:
         return read_manifest(data, path=Path(found.manifest.path), folder=folder)
