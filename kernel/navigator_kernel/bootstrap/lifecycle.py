@@ -34,7 +34,7 @@ from navigator_kernel.sandbox.authority import writable
 from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.skills.commands.lifecycle import Lifecycle
 from navigator_kernel.skills.install.deps import InstallDeps, SearchSpace
-from navigator_kernel.text import language_of
+from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
@@ -127,9 +127,7 @@ def _sought(find: Callable[[str], SearchSpace], query: str) -> SearchSpace | Non
     try:
         return find(query)
     except KernelError as error:
-        import logging
-
-        logging.getLogger("navigator").warning("searching without the router: %s", error.message)
+        warn("searching without the router: %s", error.message)
         return None
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.run_log import JsonLinesLog
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.adapters.stores.underway import Underway
+    from navigator_kernel.bootstrap.extensions import LoadedPlugins
     from navigator_kernel.model_ports import Encoder
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Catalogue, FileReader, Router
@@ -90,10 +91,14 @@ class Agreed:
     def __call__(self) -> frozenset[str]:
         seen = stamp(user_state() / "trust.json")
         if seen != self._seen:
-            from navigator_kernel.bootstrap.consents import open_consents
-
-            self._seen, self._subjects = seen, frozenset(open_consents().subjects())
+            self._seen, self._subjects = seen, _agreed_subjects()
         return self._subjects
+
+
+def _agreed_subjects() -> frozenset[str]:
+    from navigator_kernel.bootstrap.consents import open_consents
+
+    return frozenset(open_consents().subjects())
 
 
 def open_mapping(root: Path) -> SkillMapping:
@@ -193,11 +198,11 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None) -> Encoder | None:
     """The encoder of a plugin or the shipped one; None if it is switched off or cannot be loaded."""
-    if settings.encoder == "off":
-        return None
     from navigator_kernel.adapters.index.kept_vectors import KeptVectors
     from navigator_kernel.adapters.index.use_encoder import UseEncoder, installed
 
+    if settings.encoder == "off":
+        return None
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 on a busy machine
     brought = _plugins_encoder(root, plugins) if plugins is not None else None
     if brought is not None or not installed():
@@ -239,11 +244,7 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
     from navigator_kernel.adapters.files.project_files import ProjectFiles
     from navigator_kernel.routing.cascade import CascadeRouter
 
-    plugins = None
-    if installed_plugins():
-        from navigator_kernel.bootstrap.extensions import open_plugins
-
-        plugins = open_plugins(root, agents=False)
+    plugins = _plugins(root) if installed_plugins() else None
     sources = plugins.sources(root) if plugins else ()
     catalogue = open_catalogue(root, sources)
     meaning = open_meaning(root, settings, plugins.plugins if plugins else None)
@@ -256,3 +257,9 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
     )
     chosen = plugins.plugins.first("kernel_register_routers", catalogue) if plugins else None
     return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()), meaning=meaning)
+
+
+def _plugins(root: Path) -> LoadedPlugins:
+    from navigator_kernel.bootstrap.extensions import open_plugins
+
+    return open_plugins(root, agents=False)

@@ -65,6 +65,12 @@ def _spelled_out(
     need = without_prefix(request.original)
     if request.commands or not may_spell_out(need):
         return None, ()
+    return _planned(request, need, root, settings, parts)
+
+
+def _planned(
+    request: PreprocessingResult, need: str, root: Path, settings: Settings, parts: Routes
+) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.workflows.planning import PlanProposal, plan_workflow
     from navigator_kernel.workflows.step_binding import PlanningContext

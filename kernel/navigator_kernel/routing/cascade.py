@@ -14,7 +14,7 @@ from navigator_kernel.errors import KernelError
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.verbs import Names, changes_skills, parse_command
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, warn
 from navigator_kernel.values.route import Action, Retrieval
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ class CascadeRouter(Struct):
             try:
                 return self.meaning.retrieve(skills, text, k, self.servers)
             except KernelError as error:
-                import logging
-
-                logging.getLogger("navigator").warning("routing by words only: %s", error.message)
+                warn("routing by words only: %s", error.message)
         if self._spare is None:
             self._spare = _Temporary(self.meaning)
         return self._spare.meaning.retrieve(skills, text, k, self.servers)

@@ -40,15 +40,14 @@ def command(
 
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
-    text = _message(words)
+    from navigator_kernel.cli.chat.replies import show
     from navigator_kernel.cli.chat.turns import open_session, take_turn
 
+    text = _message(words)
     wanted = "raw" if show_prompt else form or app.settings.format
     attended = is_attended() and not as_json
     asked = FORMATS.get(wanted, "detail")
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
-    from navigator_kernel.cli.chat.replies import show
-
     kept = session is not None
     reply = take_turn(app, message, open_session(app, session, text), listeners=(waits,), keep=kept)
     show(app, reply, form=wanted, as_json=as_json)

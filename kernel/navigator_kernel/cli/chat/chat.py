@@ -102,6 +102,10 @@ def _line(prompt: str) -> str:
         if not line:
             raise EOFError
         return line.rstrip("\n")
+    return _typed(prompt)
+
+
+def _typed(prompt: str) -> str:
     import readline  # noqa: F401 - gives input() its editing and history
 
     return input(prompt)
@@ -145,6 +149,8 @@ def _turn(app: App, text: str, session: Session, shown: Shown) -> Reply:
 
 
 def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies: list[Reply]) -> None:
+    from navigator_kernel.why import lines_of
+
     match word:
         case "/help":
             lines([HELP, f"/{COMMAND.name} need", f"                 {COMMAND.description}"])
@@ -157,8 +163,6 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
         case "/skills":
             lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
         case "/why" if replies:
-            from navigator_kernel.why import lines_of
-
             events = app.kernel.run_log.read(replies[-1].run)
             lines([line for event in events for line in lines_of(event)])
         case _:
@@ -167,9 +171,9 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
 
 def _model(app: App, name: str) -> None:
     """For this conversation only; `navigator model use` is for good."""
-    if name:
-        from navigator_kernel.adapters.models.providers import check_provider, spelled_out
+    from navigator_kernel.adapters.models.providers import check_provider, spelled_out
 
+    if name:
         try:
             check_provider(spelled_out(name, app.settings.models)[0], app.settings.models)
         except KernelError as error:

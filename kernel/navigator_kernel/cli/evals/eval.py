@@ -19,6 +19,7 @@ from navigator_kernel.evals.cases import Problem
 from navigator_kernel.text import shorten
 
 if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.parts import RouterParts
     from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.evals.score import Outcome
     from navigator_kernel.values.resource import SkillDef
@@ -80,9 +81,7 @@ def command(
     cases, problems = gathered(app, parts, chosen, whole=not skills)
     found = routed(cases, parts)
     if against is not None:
-        from navigator_kernel.cli.evals.against import compared
-
-        return compared(app, parts, found, against, as_json=as_json)
+        return _compared(app, parts, found, against, as_json=as_json)
     level = "error" if require_evals else "warning"
     limits = Limits(min_precision, min_recall, min_served, max_overlap, tuple(hosts), budget, level)
     body = _judged(found, [*problems, *_linted(cases, chosen, every, limits)], every, limits)
@@ -153,7 +152,15 @@ def _written(file: Path, found: Sequence[Outcome], problems: Sequence[Mapping[st
     FolderWriter([place.parent]).write(place, text.encode("utf-8", "replace"))
 
 
+def _compared(app: App, parts: RouterParts, found: Sequence[Outcome], against: str, *, as_json: bool) -> int:
+    from navigator_kernel.cli.evals.against import compared
+
+    return compared(app, parts, found, against, as_json=as_json)
+
+
 def _show(body: Mapping[str, Any]) -> None:
+    from navigator_kernel.evals.score import FIGURES
+
     rows = [
         (str(one["skill"]), f"{one['passed']}/{one['cases']}", f"{one['precision']:.2f}", f"{one['recall']:.2f}")
         for one in body["skills"]
@@ -171,7 +178,5 @@ def _show(body: Mapping[str, Any]) -> None:
         note(f"{one['one']} and {one['other']} are described alike: {one['likeness']:.0%}")
     for host, held in body["budgets"].items():
         note(f"{host}: {held['used']} of {held['limit']} characters")
-    from navigator_kernel.evals.score import FIGURES
-
     figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in FIGURES)
     note(f"{body['passed']} of {body['cases']} evals passed, {figures}")

@@ -27,6 +27,8 @@ from navigator_kernel.values.mcp import OfferedTool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.progress import Progress
+
     from navigator_kernel.bootstrap.servers import Held
 
 ASKED = 5  # questions of one call that a person is asked at most
@@ -319,16 +321,20 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with _bar() as bar:
         task = bar.add_task("", total=None)
 
         async def told(done: float, of: float | None, message: str | None) -> None:
             bar.update(task, completed=done, total=of, description=clean(message or "", lines=False))
 
         yield told
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True)
 
 
 def _show(told: Mapping[str, Any]) -> None:

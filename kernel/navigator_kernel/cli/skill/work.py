@@ -13,6 +13,7 @@ from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.commands.lifecycle import Lifecycle
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,6 +58,10 @@ def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) ->
     lifecycle = open_lifecycle(app.root)
     if quiet or not sys.stderr.isatty():
         return lifecycle.perform(operation, params)
+    return _with_spinner(app, lifecycle, operation, params)
+
+
+def _with_spinner(app: App, lifecycle: Lifecycle, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
     from rich.console import Console
     from rich.text import Text
 

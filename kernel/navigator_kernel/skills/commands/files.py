@@ -163,6 +163,10 @@ def _manifests(path: Path) -> list[Path]:
     all that is there."""
     if not path.is_dir() or any(file.name.lower() == "skill.md" for file in path.iterdir()):
         return [_manifest(path)]
+    return _below(path)
+
+
+def _below(path: Path) -> list[Path]:
     from navigator_kernel.adapters.sources.folder import FolderSource
     from navigator_kernel.skills.source.discover import find_skills
 

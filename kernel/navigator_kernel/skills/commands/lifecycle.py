@@ -107,8 +107,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def settle(self) -> bool:
         """Whether an unfinished change was found, and is finished now."""
         unfinished = [place for place in self.places.values() if (place.inner / "intent").is_file()]
-        if not unfinished:
-            return False
+        return bool(unfinished) and self._settled(unfinished)
+
+    def _settled(self, unfinished: Sequence[InstallScope]) -> bool:
         from navigator_kernel.skills.install.change import settle
 
         mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]

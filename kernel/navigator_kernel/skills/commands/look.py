@@ -19,7 +19,11 @@ from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.commands.lifecycle import Answer, Lifecycle
+    from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.inventory import Installed
+    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.skills.source.mapping import Row
+    from navigator_kernel.skills.source.reading import Tree
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import SkillDef
 
@@ -40,16 +44,21 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
         return _known(held)
     if params.get("installed"):
         raise ground.unknown(str(params["source"]))
-    from navigator_kernel.skills.source.reading import SourceReader
-
     source, wanted = ground.sourced(params)
     if wanted:
         ground.doors.prepare()
     with open_source_tree(source, ground.doors, ground.options(params)) as tree:
-        from navigator_kernel.skills.install.info import analyse  # most of it was imported while git worked
-
-        answer, rows = analyse(SourceReader(source, tree), wanted, ground.doors)
+        answer, rows = _analysed(source, tree, wanted, ground.doors)
     return {**answer, **ground.observe(rows)}
+
+
+def _analysed(
+    source: Source, tree: Tree, wanted: Sequence[str], doors: InstallDeps
+) -> tuple[dict[str, Any], tuple[Row, ...]]:
+    from navigator_kernel.skills.install.info import analyse  # most of it was imported while git worked
+    from navigator_kernel.skills.source.reading import SourceReader
+
+    return analyse(SourceReader(source, tree), wanted, doors)
 
 
 def _search(ground: Lifecycle, params: Params) -> Answer:
@@ -72,11 +81,15 @@ def _search(ground: Lifecycle, params: Params) -> Answer:
     told = [{**held[hit.skill.name].to_dict(), "score": hit.score, "reason": hit.reason} for hit in shown]
     answer: dict[str, Any] = {"query": clean(query, lines=False), "count": len(hits), "skills": told}
     if params.get("remote"):
-        from navigator_kernel.skills.source.remote import search_remote
-
-        catalogues = tuple(map(str, params.get("catalogues") or ()))
-        answer["remote"] = search_remote(query, catalogues, base=ground.root, offline=bool(params.get("offline")))
+        answer["remote"] = _found_remotely(ground, query, params)
     return answer
+
+
+def _found_remotely(ground: Lifecycle, query: str, params: Params) -> list[dict[str, Any]]:
+    from navigator_kernel.skills.source.remote import search_remote
+
+    catalogues = tuple(map(str, params.get("catalogues") or ()))
+    return search_remote(query, catalogues, base=ground.root, offline=bool(params.get("offline")))
 
 
 def _verify(ground: Lifecycle, params: Params) -> Answer:

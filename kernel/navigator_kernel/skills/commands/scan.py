@@ -60,12 +60,12 @@ def _is_unknown(ground: Lifecycle, word: str) -> bool:
 
 def _of_installed(ground: Lifecycle, one: Installed) -> Iterator[dict[str, Any]]:
     """As it lies here, read as a source that is a folder."""
+    from navigator_kernel.skills.source.address import parse_source
+
     skill, shown = one.skill, one.place.told(one.skill.folder or one.skill.path)
     if skill.folder is None:
         yield _row(skill.name, shown, *_of_file(ground, one))
         return
-    from navigator_kernel.skills.source.address import parse_source
-
     try:
         judged = list(_judged(ground, parse_source(str(skill.folder), base=ground.root), {}, _topmost))
     except KernelError as error:

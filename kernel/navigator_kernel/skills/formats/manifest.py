@@ -100,6 +100,10 @@ def _typed(plain: Mapping[str, tuple[str, int]]) -> Iterator[tuple[str, int]]:
 def _is_typed(value: str) -> bool:
     if value[0].isalpha() and value.lower() not in _SWITCHES:
         return False
+    return _is_resolved(value)
+
+
+def _is_resolved(value: str) -> bool:
     import yaml
 
     return any(rule.match(value) for _, rule in yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], []))

@@ -47,9 +47,7 @@ def open_source(
     if source.kind == "folder":
         return FolderSource(Path(source.url))
     if source.kind == "archive":
-        from navigator_kernel.adapters.sources.archive import ArchiveSource  # 5 ms, and only needed here
-
-        return ArchiveSource(Path(source.url))
+        return _open_archive(Path(source.url))
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -59,6 +57,12 @@ def open_source(
     return GitSource(
         source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth, meanwhile=meanwhile
     )
+
+
+def _open_archive(path: Path) -> Tree:
+    from navigator_kernel.adapters.sources.archive import ArchiveSource  # 5 ms, and few sources are one
+
+    return ArchiveSource(path)
 
 
 def ready_to_look() -> None:
