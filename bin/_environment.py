@@ -5,7 +5,9 @@ Any Python can run this file: one that is too old for the kernel, too, and one w
 
 import os
 import sys
+import time
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,9 +21,7 @@ def main(argv: "Sequence[str] | None" = None) -> None:
     """The command line `argv`, by this Python or by the environment's; else says how that is made, exit code 1."""
     inside = Path(sys.prefix).resolve() == VENV.resolve()
     if _can_run() and (inside or not _is_made() or _is_of_this_tree()):
-        from navigator_kernel.cli.main import main as run
-
-        run(argv)
+        import_module("navigator_kernel.cli.main").main(argv)
         return
     if inside or not _is_made():
         _offer()
@@ -62,7 +62,6 @@ def _make() -> None:
     """With a line that counts the seconds; what went wrong is shown as `make` says it."""
     import subprocess
     import tempfile
-    import time
 
     words = ["make", "-s", "-C", str(TOP), ".venv/made"]
     words += [f"PYTHON={sys.executable}"] if sys.version_info >= (3, 11) else []

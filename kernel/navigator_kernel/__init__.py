@@ -48,10 +48,10 @@ if not TYPE_CHECKING:  # or every name would be one for a type checker
 
     def __getattr__(name):
         """Each public name is imported when it is first asked for (PEP 562)."""
-        if name not in _PLACES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = globals()[name] = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
         return value
 

@@ -143,3 +143,10 @@ def size_of(text: str) -> str:
     from hashlib import sha256  # 3 ms, and only for long texts
 
     return f"{len(text)} characters, sha256:{sha256(text.encode('utf-8', 'backslashreplace')).hexdigest()}"
+
+
+def warn(message: str, *values: object) -> None:
+    """Logs a warning of the kernel; `logging` takes 2 ms to import, and most commands warn of nothing."""
+    import logging
+
+    logging.getLogger("navigator").warning(message, *values)

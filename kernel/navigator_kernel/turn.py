@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import partial
 from typing import TYPE_CHECKING
@@ -287,8 +288,6 @@ def _finish(reply: Reply, kernel: Kernel, emit: Emit, *, has_step: bool) -> None
 
 
 def _ending(error: BaseException) -> Body:
-    import asyncio
-
     if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt)):
         return RunCancelled(reason="stopped by the person")
     return RunError(error={"type": type(error).__name__, "msg": str(error)})

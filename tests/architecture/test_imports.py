@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from architecture.lazy_imports import misplaced, needless
 from architecture.source import ROOT, python_files, read
 
 if TYPE_CHECKING:
@@ -22,6 +23,35 @@ OPEN_TO_AGENTS = {"hookspecs", "ports", "model_ports", "values", "language", "ev
 NOT_AT_START = {
     "numpy", "tantivy", "git", "pydantic", "mcp", "rich", "tinydb", "jinja2", "importlib.metadata",
 }  # fmt: skip
+SAMPLE = '''
+from navigator_kernel import middle
+
+def needless():
+    """Both are there."""
+    import urllib.parse
+    from navigator_kernel import low
+
+def needed():
+    import json
+    from urllib import request
+    from navigator_kernel.heavy import one, two
+
+def guarded():
+    if True:
+        try:
+            import rich
+        except ImportError:
+            return
+
+def late(flag):
+    if flag:
+        return
+    import json
+
+def nested(flag):
+    for _ in flag:
+        import json
+'''
 LOADED_BY_START = """
 import json, sys
 before = set(sys.modules)
@@ -89,6 +119,39 @@ def test_patterns_of_a_module_wait_until_they_are_needed() -> None:
         and not ast.unparse(node.value).startswith(("re.compile(b", "re.compile(rb"))
     ]
     assert eager == []
+
+
+def test_an_import_inside_a_function_loads_what_its_module_does_not(trees: dict[str, ast.Module]) -> None:
+    assert needless(trees) == []
+
+
+def test_an_import_inside_a_function_stands_first_in_it(trees: dict[str, ast.Module]) -> None:
+    assert misplaced(trees) == []
+
+
+def test_needless_and_misplaced_imports_are_found() -> None:
+    sources = {
+        "navigator_kernel": "",
+        "navigator_kernel.low": "from urllib.parse import quote",
+        "navigator_kernel.middle": "if TYPE_CHECKING:\n    import json\nelse:\n    from navigator_kernel import low",
+        "navigator_kernel.heavy": "",
+        "navigator_kernel.top": SAMPLE,
+    }
+    sample = {name: ast.parse(text) for name, text in sources.items()}
+    assert needless(sample) == ["navigator_kernel.top:6", "navigator_kernel.top:7"]
+    assert misplaced(sample) == ["navigator_kernel.top:24", "navigator_kernel.top:28"]
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.Module]:
+    """The code by module; of agents and scripts, which are loaded by path, by their path."""
+    return {module_name(path): ast.parse(read(path)) for path in python_files("kernel", "agents", "bin")}
+
+
+def module_name(path: Path) -> str:
+    if path.parts[0] != "kernel":
+        return str(path)
+    return ".".join(path.with_suffix("").parts[1:]).removesuffix(".__init__")
 
 
 def with_kernel() -> dict[str, str]:

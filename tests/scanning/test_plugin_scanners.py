@@ -104,7 +104,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         answers.append(answer["scanners"])
         return answer
 
-    monkeypatch.setattr(module_call, "call_module", ask)
+    monkeypatch.setattr(scanners, "call_module", ask)
     return answers
 
 

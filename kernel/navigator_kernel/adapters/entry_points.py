@@ -26,11 +26,15 @@ def entry_points(cache: Path, writer: Callable[[], Writer]) -> list[tuple[str, s
     for held in kept:
         if held["key"] == key:
             return [(str(name), str(value)) for name, value in held["found"]]
-    from importlib.metadata import entry_points as scan
-
-    found = sorted((point.name, point.value) for point in scan(group=GROUP))
+    found = _scanned()
     _keep(cache, [{"key": key, "found": found}, *kept][:ENVIRONMENTS], writer)
     return found
+
+
+def _scanned() -> list[tuple[str, str]]:
+    from importlib.metadata import entry_points as scan
+
+    return sorted((point.name, point.value) for point in scan(group=GROUP))
 
 
 def _kept(cache: Path) -> list[dict[str, Any]]:

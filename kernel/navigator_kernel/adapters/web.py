@@ -7,6 +7,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPResponse
+from ssl import create_default_context
 from typing import NamedTuple
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -162,8 +163,6 @@ def _is_local(host: str) -> bool:
 
 def _connected(target: Target, addresses: Sequence[Address], seconds: float) -> HTTPConnection:
     """To an address that was checked; the name is not looked up a second time."""
-    from ssl import create_default_context
-
     connection = HTTPConnection(target.host, target.port, timeout=seconds)
     connection.default_port = PORTS[target.scheme]
     problem: OSError | None = None

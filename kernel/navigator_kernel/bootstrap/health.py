@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import shutil
 import sys
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
 from navigator_kernel.errors import KernelError, UsageProblem
 
 if TYPE_CHECKING:
@@ -114,13 +116,11 @@ def answered(
     code = 1 if any(one.state == "damaged" for one in found) else 0
     if not args:
         return code, "\n".join(shown(found))
-    import json
 
     return code, json.dumps({"findings": [one.to_dict() for one in found], "exit_code": code}, ensure_ascii=False)
 
 
 def _sandbox() -> Finding:
-    from navigator_kernel.bootstrap.parts import open_sandbox
     from navigator_kernel.sandbox.contain import REMEDIES
 
     rung = open_sandbox().rung()
@@ -133,7 +133,6 @@ def _sandbox() -> Finding:
 
 def _skills(root: Path) -> Iterator[Finding]:
     from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-    from navigator_kernel.bootstrap.parts import open_catalogue
 
     catalogue = open_catalogue(root)
     yield _tried("skills", lambda: f"{len(catalogue.list_resources())} resources", "fix the file that is named")

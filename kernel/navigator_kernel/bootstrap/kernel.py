@@ -41,7 +41,7 @@ from navigator_kernel.bootstrap.places import (
     shipped_digests,
     shipped_home,
 )
-from navigator_kernel.bootstrap.servers import open_pins, open_servers
+from navigator_kernel.bootstrap.servers import approved_tools, open_pins, open_servers
 from navigator_kernel.config.settings import user_state
 from navigator_kernel.dispatch.inprocess import InProcessDispatcher
 from navigator_kernel.errors import NotFound
@@ -181,7 +181,6 @@ def _of_servers(settings: Settings, consents: ConsentStore, ports: AgentPorts) -
     """The tools of MCP servers; imported only if there is a server."""
     if not settings.servers:
         return ()
-    from navigator_kernel.bootstrap.servers import approved_tools
 
     return approved_tools(settings, consents, ports.mcp)
 

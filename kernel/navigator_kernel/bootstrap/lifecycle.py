@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter, make_private
+from navigator_kernel.adapters.stores.project_state import PrivateWriter
 from navigator_kernel.bootstrap.consents import open_consents
-from navigator_kernel.bootstrap.parts import MAPPING, Agreed, open_audit, open_mapping, state_writer, writer_for
+from navigator_kernel.bootstrap.parts import (
+    MAPPING,
+    Agreed,
+    open_audit,
+    open_mapping,
+    open_router,
+    state_writer,
+    writer_for,
+)
 from navigator_kernel.bootstrap.places import (
     HOSTS,
     private_writer,
@@ -22,8 +31,10 @@ from navigator_kernel.bootstrap.places import (
 from navigator_kernel.config.settings import load_settings, user_cache, user_state
 from navigator_kernel.errors import KernelError, NotFound
 from navigator_kernel.sandbox.authority import writable
+from navigator_kernel.skills.catalog.aliases import other_words
 from navigator_kernel.skills.commands.lifecycle import Lifecycle
 from navigator_kernel.skills.install.deps import InstallDeps, SearchSpace
+from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
@@ -101,7 +112,6 @@ def write_seen(root: Path) -> dict[str, Any]:
 def _cache() -> RepoCache:
     """The cache of all projects, in the person's cache folder, never in a project."""
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
-    from navigator_kernel.adapters.stores.project_state import PrivateWriter
 
     folder = user_cache() / "repos"
     return RepoCache(folder, PrivateWriter(folder, lambda: make_private(folder.parent)))
@@ -117,15 +127,11 @@ def _sought(find: Callable[[str], SearchSpace], query: str) -> SearchSpace | Non
     try:
         return find(query)
     except KernelError as error:
-        import logging
-
-        logging.getLogger("navigator").warning("searching without the router: %s", error.message)
+        warn("searching without the router: %s", error.message)
         return None
 
 
 def _found(root: Path, query: str) -> SearchSpace:
-    from navigator_kernel.bootstrap.parts import open_router
-
     parts = open_router(root, load_settings(root))
     return _space(parts.catalogue, parts.meaning, query)
 
@@ -133,9 +139,6 @@ def _found(root: Path, query: str) -> SearchSpace:
 def _space(catalogue: Catalogue, meaning: SemanticRanker, query: str) -> SearchSpace:
     """By the words of the router's index, those of a Chinese query also in English; where they find nothing, by
     meaning."""
-    from navigator_kernel.skills.catalog.aliases import other_words
-    from navigator_kernel.text import language_of
-
     with catalogue.once():
         skills = catalogue.list_resources(enabled_only=False)
     chosen = tuple(one for one in skills if one.type == "skill" and one.implicit and one.enabled)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from navigator_kernel.bootstrap.places import private_writer
 from navigator_kernel.config.settings import user_state
+from navigator_kernel.model_ports import Tool as ToolPort
+from navigator_kernel.values.http.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from navigator_kernel.model_ports import ModelRegistry as Shelf
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, ProjectPorts
+    from navigator_kernel.routing.phase_one import Mode
     from navigator_kernel.values.chat import Spent, Tooling
     from navigator_kernel.values.redact import Redact
     from navigator_kernel.values.request import Session
@@ -36,10 +40,10 @@ class ModelRegistry(Struct, frozen=True):
         return name in {*self.models.aliases, *self.models.aliases.values(), self.models.default, *self.models.fallback}
 
     def chain(self, name: str = "") -> ChatModel:
+        from navigator_kernel.agent_loop.chain import ModelChain
+
         wanted = name if name and self.knows(name) else self.models.default
         if wanted not in self._open:
-            from navigator_kernel.agent_loop.chain import ModelChain
-
             others = [one for one in self.models.fallback if one != wanted]
             self._open[wanted] = ModelChain([open_model(one, self.models) for one in (wanted, *others)])
         return self._open[wanted]
@@ -67,7 +71,6 @@ def tooling_of(name: str, models: Models) -> str:
 def keep_found(name: str, tooling: Tooling) -> None:
     """Keeps how the model `provider:model` uses tools, for all projects of the person."""
     from navigator_kernel.adapters.models.tooling import keep_tooling
-    from navigator_kernel.bootstrap.places import private_writer
 
     keep_tooling(tooling_file(), private_writer(user_state()), name, tooling)
 
@@ -111,8 +114,9 @@ def open_specialist(
     gives the files that a message names."""
 
     def specialist(before: Session, spent: Spent) -> Specialist | None:
-        if models is None:
-            return None
+        return None if models is None else working(models, before, spent)
+
+    def working(models: Shelf, before: Session, spent: Spent) -> Specialist:
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.skill_tool import SkillTool
         from navigator_kernel.agent_loop.specialist import Specialist as Working
@@ -143,9 +147,13 @@ def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -
     """The judge, or None if no model may choose or there is no model."""
     if models is None or settings.router == "local_only":
         return None
+    return _judge(models, catalogue, "llm_only" if settings.router == "llm_only" else "cascade")
+
+
+def _judge(models: Shelf, catalogue: Catalogue, mode: Mode) -> Judge:
     from navigator_kernel.routing.phase_one import ModelJudge
 
-    return ModelJudge(models.chain, catalogue, "llm_only" if settings.router == "llm_only" else "cascade")
+    return ModelJudge(models.chain, catalogue, mode)
 
 
 def open_tools(desk: Callable[[Tools], Tools], catalogue: Catalogue) -> Tools:
@@ -196,9 +204,6 @@ def open_desk(
 
 def tools_of(plugins: Plugins, project: ProjectPorts) -> Iterator[Tool]:
     """The tools of plugins; what is not a tool is named as a failure."""
-    from navigator_kernel.model_ports import Tool as ToolPort
-    from navigator_kernel.values.http.endpoint import Endpoint
-
     for hook, given in (("kernel_register_tools", project.root), ("kernel_register_tools_and_endpoints", project)):
         for plugin, brought in plugins.all(hook, given):
             for tool in brought:

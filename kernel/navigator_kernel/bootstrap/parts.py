@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.files.writer import FolderWriter, Stamp, stamp
 from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectWriter
 from navigator_kernel.bootstrap.places import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from navigator_kernel.adapters.stores.run_log import JsonLinesLog
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
     from navigator_kernel.adapters.stores.underway import Underway
+    from navigator_kernel.bootstrap.extensions import LoadedPlugins
     from navigator_kernel.model_ports import Encoder
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Catalogue, FileReader, Router
@@ -89,10 +91,14 @@ class Agreed:
     def __call__(self) -> frozenset[str]:
         seen = stamp(user_state() / "trust.json")
         if seen != self._seen:
-            from navigator_kernel.bootstrap.consents import open_consents
-
-            self._seen, self._subjects = seen, frozenset(open_consents().subjects())
+            self._seen, self._subjects = seen, _agreed_subjects()
         return self._subjects
+
+
+def _agreed_subjects() -> frozenset[str]:
+    from navigator_kernel.bootstrap.consents import open_consents
+
+    return frozenset(open_consents().subjects())
 
 
 def open_mapping(root: Path) -> SkillMapping:
@@ -110,7 +116,6 @@ def open_run_log(root: Path) -> JsonLinesLog:
 
 
 def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSessions:
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.sessions import SqliteSessions
 
     state = project_state(root)
@@ -119,7 +124,6 @@ def open_sessions(root: Path, settings: Settings | None = None) -> SqliteSession
 
 
 def open_underway(root: Path, redact: Redact) -> Underway:
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.underway import Underway
 
     state = project_state(root)
@@ -127,7 +131,6 @@ def open_underway(root: Path, redact: Redact) -> Underway:
 
 
 def open_journal(root: Path, redact: Redact | None = None) -> SqliteJournal:
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.journal import SqliteJournal
 
     state = project_state(root)
@@ -136,7 +139,6 @@ def open_journal(root: Path, redact: Redact | None = None) -> SqliteJournal:
 
 
 def open_lessons(root: Path, redact: Redact | None = None) -> Lessons:
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.lessons import Lessons
 
     state = project_state(root)
@@ -145,7 +147,6 @@ def open_lessons(root: Path, redact: Redact | None = None) -> Lessons:
 
 def open_audit(root: Path, redact: Redact | None = None) -> AuditLog:
     """What was allowed, refused, run and written in this project."""
-    from navigator_kernel.adapters.clock import SystemClock
     from navigator_kernel.adapters.stores.audit import AuditLog
 
     state, home = project_state(root), user_state()
@@ -197,11 +198,11 @@ def open_meaning(root: Path, settings: Settings, plugins: Plugins | None = None)
 
 def open_encoder(root: Path, settings: Settings, plugins: Plugins | None = None) -> Encoder | None:
     """The encoder of a plugin or the shipped one; None if it is switched off or cannot be loaded."""
-    if settings.encoder == "off":
-        return None
     from navigator_kernel.adapters.index.kept_vectors import KeptVectors
     from navigator_kernel.adapters.index.use_encoder import UseEncoder, installed
 
+    if settings.encoder == "off":
+        return None
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread saves 1 ms of 2, or loses 60 on a busy machine
     brought = _plugins_encoder(root, plugins) if plugins is not None else None
     if brought is not None or not installed():
@@ -243,11 +244,7 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
     from navigator_kernel.adapters.files.project_files import ProjectFiles
     from navigator_kernel.routing.cascade import CascadeRouter
 
-    plugins = None
-    if installed_plugins():
-        from navigator_kernel.bootstrap.extensions import open_plugins
-
-        plugins = open_plugins(root, agents=False)
+    plugins = _plugins(root) if installed_plugins() else None
     sources = plugins.sources(root) if plugins else ()
     catalogue = open_catalogue(root, sources)
     meaning = open_meaning(root, settings, plugins.plugins if plugins else None)
@@ -260,3 +257,9 @@ def open_router(root: Path, settings: Settings) -> RouterParts:
     )
     chosen = plugins.plugins.first("kernel_register_routers", catalogue) if plugins else None
     return RouterParts(catalogue=catalogue, router=chosen or own, files=ProjectFiles(root, Path.cwd()), meaning=meaning)
+
+
+def _plugins(root: Path) -> LoadedPlugins:
+    from navigator_kernel.bootstrap.extensions import open_plugins
+
+    return open_plugins(root, agents=False)

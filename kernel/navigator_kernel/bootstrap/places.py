@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 import navigator_kernel
+from navigator_kernel.adapters.clock import SystemClock
 from navigator_kernel.adapters.entry_points import entry_points
 from navigator_kernel.adapters.stores.person_home import make_home
 from navigator_kernel.adapters.stores.project_state import BOX, PrivateWriter, ProjectState
@@ -83,7 +85,6 @@ def _own(root: Path) -> Path:
     """`root`; Refused where another user owns it, or a file of it that is read, and the person did not accept that."""
     if is_usable(str(root)):
         return root
-    import shlex  # only for the refusal
 
     message = f"{clean(foreign(str(root)), lines=False)!r} belongs to another user, or others may write to it"
     hint = f"navigator project trust {shlex.quote(str(root))} uses this project all the same"
@@ -97,8 +98,6 @@ def has_old_state(root: Path) -> bool:
 
 def project_state(root: Path) -> ProjectState:
     """The person's own state of the project at `root`: outside the project, keyed by its identity (X-43)."""
-    from navigator_kernel.adapters.clock import SystemClock
-
     return ProjectState(user_state(), root, SystemClock().now)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.language.clauses import may_spell_out
 from navigator_kernel.values.route import RouteDecision, RouteResult, Workflow
 
 if TYPE_CHECKING:
@@ -59,12 +60,17 @@ def _spelled_out(
 ) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     """The workflow that the message spells out, each step with what it is bound to, or the question that comes first;
     nothing where it is one order."""
-    from navigator_kernel.language.clauses import may_spell_out
     from navigator_kernel.stages.preprocess import without_prefix
 
     need = without_prefix(request.original)
     if request.commands or not may_spell_out(need):
         return None, ()
+    return _planned(request, need, root, settings, parts)
+
+
+def _planned(
+    request: PreprocessingResult, need: str, root: Path, settings: Settings, parts: Routes
+) -> tuple[RouteResult | None, tuple[BoundStep, ...]]:
     from navigator_kernel.values.context import TurnContext
     from navigator_kernel.workflows.planning import PlanProposal, plan_workflow
     from navigator_kernel.workflows.step_binding import PlanningContext

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.processes.module_call import call_module
 from navigator_kernel.adapters.processes.module_child import ModuleChild
 from navigator_kernel.bootstrap.places import installed_plugins
 from navigator_kernel.errors import KernelError
@@ -60,6 +61,9 @@ class Scanners:
         several = min(os.cpu_count() or 1, MOST)
         if several < 2 or len(skills) <= FEW or self._pool is not None:
             return
+        self._begin(several, skills)
+
+    def _begin(self, several: int, skills: Sequence[tuple[SkillDef, Mapping[str, bytes]]]) -> None:
         from concurrent.futures import ThreadPoolExecutor
         from queue import SimpleQueue
 
@@ -128,8 +132,6 @@ def _asked(
 
 def _plugins(files: Mapping[str, bytes], skill: str) -> list[Diagnostic] | None:
     """The findings of plugins' scanners, or None if there are none."""
-    from navigator_kernel.adapters.processes.module_call import call_module
-
     try:
         told = call_module(PLUGINS, dict(files), seconds=SECONDS, memory=MEMORY)
         found = _told(told, skill)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import asdict, replace
 
 from navigator_kernel.adapters.stores.session_form import session_from, session_to_dict
+from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.errors import Damaged, KernelError, NotFound
 from navigator_kernel.replay.recording import MOST, VERSION
@@ -50,7 +51,6 @@ def keep_tape(kernel: Kernel, lines: Sequence[Mapping[str, Any]], run: str, mess
     text = json.dumps({**kept, "redacted": kept != body}, ensure_ascii=False, separators=(",", ":"), default=str)
     if len(text) > MOST:
         return
-    from navigator_kernel.bootstrap.parts import state_writer
 
     file, writer = _folder(kernel.root) / f"{run}.json", state_writer(project_state(kernel.root))
     try:

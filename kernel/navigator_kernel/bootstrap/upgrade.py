@@ -12,6 +12,7 @@ from typing import Any
 
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.adapters.stores.person_home import upgraded_at
+from navigator_kernel.bootstrap.consents import open_consents
 from navigator_kernel.bootstrap.parts import state_writer
 from navigator_kernel.bootstrap.places import project_state
 from navigator_kernel.config.settings import user_state
@@ -119,8 +120,6 @@ def _move_tapes(root: Path, state: Path, writer: FolderWriter) -> None:
 
 
 def _about_trust() -> Iterator[str]:
-    from navigator_kernel.bootstrap.consents import open_consents
-
     dropped = open_consents().dropped()
     if dropped:
         yield f"approvals that installing gave were dropped ({dropped}): navigator skill trust NAME gives one again"

@@ -73,10 +73,18 @@ def _answered(args: list[str]) -> int | Mapping[str, Any]:
     """The exit code, or what is wrong with the words. A plain question waits for no parser of command lines, which
     takes as long to import as the answer takes."""
     if args[:1] == ["route"] and args[1:] and not any(word.startswith("-") for word in args):
-        from navigator_kernel.cli.project import App
-        from navigator_kernel.cli.route.routed import answer
+        return _routed(" ".join(args[1:]))
+    return _parsed(args)
 
-        return answer(App(), " ".join(args[1:]))
+
+def _routed(question: str) -> int:
+    from navigator_kernel.cli.project import App
+    from navigator_kernel.cli.route.routed import answer
+
+    return answer(App(), question)
+
+
+def _parsed(args: list[str]) -> int | Mapping[str, Any]:
     from navigator_kernel.cli.registry import invoke
 
     return invoke(args)
@@ -84,14 +92,18 @@ def _answered(args: list[str]) -> int | Mapping[str, Any]:
 
 def _told(error: Mapping[str, Any], *, as_json: bool) -> int:
     if as_json:
-        from navigator_kernel.cli.output import document
-
-        document({"error": dict(error), "exit_code": error["exit_code"]})
+        _document({"error": dict(error), "exit_code": error["exit_code"]})
     else:
         sys.stderr.write(f"error: {clean(str(error['msg']))}\n")
         if error.get("hint"):
             sys.stderr.write(f"hint: {clean(str(error['hint']))}\n")
     return int(error["exit_code"])
+
+
+def _document(body: Mapping[str, Any]) -> None:
+    from navigator_kernel.cli.output import document
+
+    document(body)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from unicodedata import combining, east_asian_width
 
 from navigator_kernel.text import clean, escaped
 
@@ -126,7 +127,6 @@ def width(text: str) -> int:
     """The columns that a terminal shows `text` in."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
 
     return sum(0 if combining(mark) else 2 if east_asian_width(mark) in "WF" else 1 for mark in text)
 

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from navigator_kernel.bootstrap.places import find_root, has_old_state
+from navigator_kernel.cli.output import note
 from navigator_kernel.config.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -43,11 +44,7 @@ class App(Struct, kw_only=True, dict=True):
     def root(self) -> Path:
         root = find_root(Path.cwd(), self.root_flag)
         if has_old_state(root):
-            from navigator_kernel.bootstrap.upgrade import upgrade
-            from navigator_kernel.cli.output import note
-
-            for line in upgrade(root):
-                note(f"upgrade: {line}")
+            _upgrade(root)
         return root
 
     @cached_property
@@ -122,3 +119,10 @@ class App(Struct, kw_only=True, dict=True):
         plugins = open_plugins(self.root, agents=False).plugins
         found = [item for _, items in plugins.all("kernel_register_commands", self.root) for item in items]
         return {item.name: item for item in found if isinstance(item, click.Command) and item.name}
+
+
+def _upgrade(root: Path) -> None:
+    from navigator_kernel.bootstrap.upgrade import upgrade
+
+    for line in upgrade(root):
+        note(f"upgrade: {line}")

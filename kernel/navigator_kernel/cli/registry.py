@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from navigator_kernel import __version__
+from navigator_kernel.text import suggestions
 
 # name → (module, or module:command, help); the help is here so that `navigator --help` loads nothing
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -62,22 +63,30 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in EVERYDAY:
-            from navigator_kernel.cli.skill.group import command as skills
-
-            return skills.get_command(ctx, EVERYDAY[cmd_name][0])
+            return _of_skills(ctx, EVERYDAY[cmd_name][0])
         if cmd_name in COMMANDS:
             module, _, name = COMMANDS[cmd_name][0].partition(":")
             found: click.Command = getattr(importlib.import_module(f"navigator_kernel.cli.{module}"), name or "command")
             return found
-        from navigator_kernel.cli.app import app_of
-
-        return app_of(ctx).plugin_commands().get(cmd_name)
+        return _of_plugins(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Everyday commands"):
             formatter.write_dl([(name, text) for name, (_, text) in EVERYDAY.items()])
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in sorted(COMMANDS.items())])
+
+
+def _of_skills(ctx: click.Context, name: str) -> click.Command | None:
+    from navigator_kernel.cli.skill.group import command as skills
+
+    return skills.get_command(ctx, name)
+
+
+def _of_plugins(ctx: click.Context, name: str) -> click.Command | None:
+    from navigator_kernel.cli.app import app_of
+
+    return app_of(ctx).plugin_commands().get(name)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -120,7 +129,6 @@ def _misused(error: click.ClickException) -> Mapping[str, Any]:
 def _meant(word: str, context: click.Context) -> str:
     """A hint with the most similar command name, or empty."""
     from navigator_kernel.cli.skill.group import COMMANDS as OF_SKILLS
-    from navigator_kernel.text import suggestions
 
     path, group = context.command_path, context.command
     if context.parent is None and word in OF_SKILLS:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import KernelError, SkillNotFound
+from navigator_kernel.skills.formats.names import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,6 +77,4 @@ def _root(ctx: click.Context) -> Path:
 
 def _plain(names: Iterable[str], typed: str) -> list[str]:
     """The names that begin with the typed text and need no quoting."""
-    from navigator_kernel.skills.formats.names import NAME
-
     return sorted({name for name in names if name.startswith(typed) and NAME.fullmatch(name)})

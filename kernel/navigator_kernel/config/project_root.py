@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 TYPE_CHECKING = False  # the module `typing` takes 4 ms
@@ -57,8 +58,6 @@ def state_home() -> str:
 
 def _recorded() -> Collection[str]:
     """The subjects of `trust.json`; nothing where it cannot be read."""
-    import json
-
     try:
         with open(f"{state_home()}/trust.json", encoding="utf-8") as file:
             found: dict[str, object] = json.load(file)["trusted"]

@@ -199,6 +199,10 @@ def _servers(
     own = user_file(env).with_name(OWN_SERVERS_FILE)
     if not told and not os.path.lexists(own) and not os.path.lexists(root / SERVERS_FILE):
         return {}, ()
+    return _found_servers(root, own, told)
+
+
+def _found_servers(root: Path, own: Path, told: Mapping[str, Any]) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
     from navigator_kernel.config.mcp_settings import found
     from navigator_kernel.values.mcp import server_from
 
@@ -252,6 +256,10 @@ def _toml(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise Damaged(f"cannot read {str(path)!r}: {error}", hint="fix or remove the file") from error
+    return _of_toml(text, path)
+
+
+def _of_toml(text: str, path: Path) -> dict[str, Any]:
     import tomllib  # 14 ms, and most projects have no file
 
     try:

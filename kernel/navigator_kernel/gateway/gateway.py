@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.models import load_client
 from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
 from navigator_kernel.bootstrap.places import project_state
@@ -60,8 +61,6 @@ class Gateway:
     @cached_property
     def kernel(self) -> Kernel:
         """What is looked at between turns; it takes no turn itself."""
-        from navigator_kernel.bootstrap.kernel import assemble
-
         return assemble(self.root, self.settings, here=self.root, shared=self.workers.shared)
 
     def warm(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,8 +65,6 @@ class TurnWorkers:
 
     def close(self, patience: float) -> None:
         """Waits `patience` seconds for the turns that run; stops those that are left, and takes no more."""
-        from concurrent.futures import wait
-
         with self._guard:
             held = list(self._waiting.values())
         self._pool.shutdown(wait=False, cancel_futures=True)

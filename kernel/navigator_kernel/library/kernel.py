@@ -16,10 +16,14 @@ from msgspec.structs import replace
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.project_files import ProjectFiles
+from navigator_kernel.adapters.models.providers import spelled_out
 from navigator_kernel.bootstrap.kernel import assemble
-from navigator_kernel.bootstrap.parts import open_sessions
+from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.bootstrap.parts import Routes, open_sessions
 from navigator_kernel.bootstrap.places import box_of, find_root, has_old_state
+from navigator_kernel.bootstrap.routed import routed
 from navigator_kernel.bootstrap.turns import Keep, Turns, refuse_message
+from navigator_kernel.bootstrap.upgrade import upgrade
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
 from navigator_kernel.library.approvals import Approvals
@@ -103,9 +107,6 @@ class Kernel:
 
     def route(self, message: str, *, k: int = 5) -> Route:
         """What a message would get, without a model and without doing anything."""
-        from navigator_kernel.bootstrap.parts import Routes
-        from navigator_kernel.bootstrap.routed import routed
-
         held = self._parts
         parts = Routes(catalogue=held.catalogue, router=held.router, files=self._files)
         return route_of(routed(self.root, self._settings, parts, message), k)
@@ -133,8 +134,6 @@ class Kernel:
     ) -> Installed:
         """Installs from a repository, a folder or an archive, for the project, or with `user` for the person. The call
         is the person's yes to what it declares; what the scanner blocks is Refused. It blocks while it fetches."""
-        from navigator_kernel.bootstrap.lifecycle import open_lifecycle
-
         params: dict[str, Any] = {"source": source, "skill": [skills] if isinstance(skills, str) else list(skills)}
         params |= {"all": all, "ref": ref, "user": user}
         return installed_of(open_lifecycle(self.root).perform("install", params))
@@ -237,7 +236,6 @@ def _settings(root: Path, model: str | None) -> Settings:
     loaded = load_settings(root)
     if model is None:
         return loaded
-    from navigator_kernel.adapters.models.providers import spelled_out
 
     spelled_out(model, loaded.models)  # UsageProblem or NotFound for a name that says nothing
     return replace(loaded, models=loaded.models._replace(default=model))
@@ -247,8 +245,6 @@ def _project(root: str | os.PathLike[str]) -> Path:
     """The folder; NotFound where there is none, Refused where its files are another user's."""
     found = find_root(Path.cwd(), os.fspath(root) or ".")
     if has_old_state(found):
-        from navigator_kernel.bootstrap.upgrade import upgrade
-
         for line in upgrade(found):
             logging.getLogger("navigator").info("upgrade: %s", line)
     return found

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import finalize
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import KernelError
+from navigator_kernel.routing.index import RoutingIndex
+from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.verbs import Names, changes_skills, parse_command
-from navigator_kernel.text import clean, fold
+from navigator_kernel.text import clean, fold, warn
 from navigator_kernel.values.route import Action, Retrieval
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Catalogue, KnownSkills
-    from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -43,9 +46,7 @@ class CascadeRouter(Struct):
             try:
                 return self.meaning.retrieve(skills, text, k, self.servers)
             except KernelError as error:
-                import logging
-
-                logging.getLogger("navigator").warning("routing by words only: %s", error.message)
+                warn("routing by words only: %s", error.message)
         if self._spare is None:
             self._spare = _Temporary(self.meaning)
         return self._spare.meaning.retrieve(skills, text, k, self.servers)
@@ -57,11 +58,6 @@ class _Temporary:
     def __init__(self, before: SemanticRanker | None) -> None:
         from shutil import rmtree
         from tempfile import mkdtemp
-        from weakref import finalize
-
-        from navigator_kernel.adapters.files.writer import FolderWriter
-        from navigator_kernel.routing.index import RoutingIndex
-        from navigator_kernel.routing.meaning import SemanticRanker
 
         folder = Path(mkdtemp(prefix="navigator-"))
         finalize(self, rmtree, folder, ignore_errors=True)

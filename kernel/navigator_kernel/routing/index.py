@@ -7,8 +7,10 @@ built again. One process writes at a time, readers never wait.
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -53,7 +55,6 @@ class RoutingIndex:
         opened = getattr(self.encoder, "open", None)
         if opened is None or self._is_begun:
             return
-        from threading import Thread
 
         self._is_begun = True
         Thread(target=opened).start()  # no daemon: what it writes is written to its end
@@ -176,8 +177,6 @@ class RoutingIndex:
         self, head: IndexHead, batch: Sequence[Entry], stems: Sequence[Mapping[str, list[str]]]
     ) -> dict[str, bytes]:
         """What the files get for a batch."""
-        from array import array
-
         hashes, spans, lines = array("I"), array("q"), []
         base, end = head.sizes.get("terms", 0) // hashes.itemsize, head.sizes.get("rows", 0)
         for entry, found in zip(batch, stems, strict=True):

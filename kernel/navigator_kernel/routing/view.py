@@ -63,34 +63,42 @@ class IndexSnapshot:
     def vectors(self) -> Vectors | None:
         """Mapped when first asked for, which takes numpy; None without an encoder."""
         if self._vectors is None and self._encoder is not None:
-            from navigator_kernel.routing.vectors import EXACT, Vectors
-
-            held = {name: self._columns.mapped(self.head, name) for name in ("vectors", "shots", "shot_ends")}
-            dimensions, rows = self._encoder.dimensions, self.head.rows
-            size = len(held["vectors"]) // max(rows, 1)
-            picked = RecordReader(self._columns.path(self.head, "vectors"), size) if rows > EXACT else None
-            self._vectors = Vectors(**held, rows=rows, dimensions=dimensions, picked=picked, before=self.search)
+            self._vectors = self._open_vectors(self._encoder.dimensions)
             self.search = self._vectors.search
         return self._vectors
+
+    def _open_vectors(self, dimensions: int) -> Vectors:
+        from navigator_kernel.routing.vectors import EXACT, Vectors
+
+        held = {name: self._columns.mapped(self.head, name) for name in ("vectors", "shots", "shot_ends")}
+        size = len(held["vectors"]) // max(rows := self.head.rows, 1)
+        picked = RecordReader(self._columns.path(self.head, "vectors"), size) if rows > EXACT else None
+        return Vectors(**held, rows=rows, dimensions=dimensions, picked=picked, before=self.search)
 
     @property
     def lexicon(self) -> WordVectors | None:
         """As `vectors`."""
         if self._lexicon is None and self._encoder is not None:
-            from navigator_kernel.routing.lexicon import WordVectors
-
-            held = {name: at_hand(self._columns.mapped(self.head, name)) for name in ("word_keys", "word_vectors")}
-            self._lexicon = WordVectors(**held, dimensions=self._encoder.dimensions)
+            self._lexicon = self._open_lexicon(self._encoder.dimensions)
         return self._lexicon
+
+    def _open_lexicon(self, dimensions: int) -> WordVectors:
+        from navigator_kernel.routing.lexicon import WordVectors
+
+        held = {name: at_hand(self._columns.mapped(self.head, name)) for name in ("word_keys", "word_vectors")}
+        return WordVectors(**held, dimensions=dimensions)
 
     @property
     def cut(self) -> TermMatrix | None:
         """As `vectors`: every row's terms in arrays."""
         if self._cut is None and self._encoder is not None:
-            from navigator_kernel.routing.arrays import TermMatrix
-
-            self._cut = TermMatrix(at_hand(self._terms), at_hand(self._spans), WIDTH, self.averages)
+            self._cut = self._open_cut()
         return self._cut
+
+    def _open_cut(self) -> TermMatrix:
+        from navigator_kernel.routing.arrays import TermMatrix
+
+        return TermMatrix(at_hand(self._terms), at_hand(self._spans), WIDTH, self.averages)
 
     @property
     def count(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,8 +29,6 @@ class PackagedRunner(Struct, frozen=True):
         return await self.inner.run(await self._equipped(job) if job.packages else job)
 
     async def _equipped(self, job: Job) -> Job:
-        import asyncio
-
         from navigator_kernel.adapters.processes.environments import activated, argv_in
         from navigator_kernel.adapters.processes.node_environments import node_activated
 

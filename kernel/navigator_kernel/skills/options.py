@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -32,8 +33,6 @@ class InstallOptions(NamedTuple):
 
     def command(self, verb: str, *words: str) -> str:
         """`navigator skill <verb> <words>` for the same place, safe to paste into a shell."""
-        import shlex
-
         root = ["--root", self.root] if self.root else []
         more = (*self.place, *(self.reach if verb == "install" else ()))
         return clean(shlex.join(["navigator", *root, "skill", verb, *words, *more]), lines=False)

@@ -7,6 +7,7 @@ anywhere; text between ``` fences is left alone, and a backslash makes any of th
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -228,8 +229,6 @@ def _unescaped(text: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Words with quotes honoured; where a quote is never closed, plain words. `@"a b"` stays one word with its mark."""
-    import shlex
-
     kept = _ESCAPED.sub(r"\\\\", text)  # the backslash before a mark is ours and not the shell's
     marked = re.sub(
         r"(?<!\S)@(?:\"([^\"\n]+)\"|'([^'\n]+)')", lambda hit: shlex.quote(f"\0@{hit.group(1) or hit.group(2)}"), kept

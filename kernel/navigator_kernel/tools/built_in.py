@@ -70,6 +70,9 @@ class BuiltInTools(Struct, frozen=True, kw_only=True):
         """Refused for a page that `fetch` may not get, before the person is asked."""
         if call.name != FETCH:
             return None
+        return self._fetching(work, call, arguments)
+
+    def _fetching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool:
         from navigator_kernel.adapters.web import target_of
         from navigator_kernel.tools.fetching import Fetching
 

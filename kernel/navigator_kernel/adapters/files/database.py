@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import Busy, Damaged, KernelError
+from navigator_kernel.text import warn
 
 TABLE = "_default"  # TinyDB's own name for it
 PATIENCE = 1.0  # seconds that are waited in silence
@@ -72,9 +74,7 @@ def file_lock(path: Path, timeout: float = 60.0) -> Iterator[None]:
     """
     handle = _taken(path, min(timeout, PATIENCE))
     if handle is None and timeout > PATIENCE:
-        import logging
-
-        logging.getLogger("navigator").warning("waiting for %s, which is changing %s", _holder(path), path.parent)
+        warn("waiting for %s, which is changing %s", _holder(path), path.parent)
         handle = _taken(path, timeout - PATIENCE)
     if handle is None:
         raise Busy(f"{_holder(path)} is changing {str(path.parent)!r}", hint="wait for it, then try again")
@@ -101,8 +101,6 @@ def own_lock(path: Path, timeout: float = 0.0) -> Iterator[None]:
 
 def _taken(path: Path, timeout: float, create: int = os.O_CREAT) -> int | None:
     """The open file, locked (flock(2)): closing it, or the end of the process, lets it go. None after `timeout`."""
-    import fcntl
-
     end = monotonic() + timeout
     while True:
         with _named(path), ExitStack() as unless_held:

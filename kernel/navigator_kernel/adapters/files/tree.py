@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -163,7 +164,6 @@ def _remove_all(names: Sequence[str], top: int, fresh: Iterator[str], problems: 
         for name in names:
             _remove(name, top, fresh, problems)
         return
-    from threading import Thread
 
     def work(part: Sequence[str]) -> None:
         for name in part:

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 from navigator_kernel.adapters.files.replacing import create_file, replace_file
@@ -318,8 +319,6 @@ def _sync(path: str | Path) -> None:
 
 def _sync_all(paths: list[str]) -> None:
     """Many several at once: the system then waits once for some of them. KernelError for one that fails."""
-    from threading import Thread
-
     failed: list[KernelError] = []
 
     def work() -> None:

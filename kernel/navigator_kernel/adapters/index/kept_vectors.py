@@ -34,10 +34,10 @@ class KeptVectors:
 
     def encode(self, texts: Sequence[str], kind: TextKind) -> Any:
         """float32 (texts, dimensions). A text alone is a message, which is not kept."""
-        if len(texts) < 2:
-            return self._encoder.encode(texts, kind)
         import numpy as np
 
+        if len(texts) < 2:
+            return self._encoder.encode(texts, kind)
         if not self._is_read:
             self._rows, self._is_read = self._read(), True
         keys = [blake2b(f"{kind}\0{text}".encode("utf-8", "replace"), digest_size=_KEY).digest() for text in texts]

@@ -24,12 +24,12 @@ from navigator_kernel.adapters.mcp_client.connection import every
 from navigator_kernel.adapters.mcp_client.elicitation import arguments_of, input_needed
 from navigator_kernel.errors import FetchFailed, PermissionDenied, ResourceNotFound
 from navigator_kernel.text import clean, lazy_compile, shorten
+from navigator_kernel.values.mcp import OfferedTool
 
 if TYPE_CHECKING:
     from mcp import Client
     from navigator_kernel.adapters.mcp_client.connection import Connection
     from navigator_kernel.errors import KernelError
-    from navigator_kernel.values.mcp import OfferedTool
 
 NAMED = 20  # names of what there is, in an error
 # What pydantic writes below each problem, for programmers
@@ -92,8 +92,6 @@ async def subscribe(held: Connection, client: Client, uri: str) -> None:
 
 def offered(server: str, tools: Sequence[Any]) -> list[OfferedTool]:
     """The tools as they are shown, approved and called."""
-    from navigator_kernel.values.mcp import OfferedTool
-
     return [
         OfferedTool(
             server=server,

@@ -51,12 +51,12 @@ class _Client(NamedTuple):
 
 
 def _import() -> None:
-    try:
-        with _IMPORTING:
+    with _IMPORTING:
+        try:
             import httpx2  # noqa: F401 - as the next one, for what it imports
             import pydantic_ai.direct  # noqa: F401 - as the one before
-    except ImportError as error:
-        raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
+        except ImportError as error:
+            raise NotLoadable("models need the extra `llm`", hint=EXTRA) from error
 
 
 @cache
@@ -130,14 +130,12 @@ class WireModel:
 
     async def _once(self, asked: Asked, held: _Request) -> Completion:
         opened, held.stream, self._last = self._opened(), None, ""
-        from pydantic_ai.direct import model_request
-
         try:
             settings, parameters = _settings(asked), _parameters(asked)
             messages = list(_messages(asked.messages, seen_by(self.provider, self.models)))
             given: Any = {"model_settings": settings, "model_request_parameters": parameters}
             if held.told is None:
-                response = await model_request(opened.model, messages, **given)
+                response = await _whole(opened.model, messages, given)
             else:
                 response = await self._streamed(opened.model, messages, given, held)
         except Exception as error:  # noqa: BLE001 - forty libraries may raise anything, and their words may hold the key
@@ -171,25 +169,26 @@ class WireModel:
         loop = asyncio.get_running_loop()
         if self._open is None or self._open.loop is not loop:
             _import()
-            import httpx2
-
-            limits = self.models
-            http = httpx2.AsyncClient(
-                verify=_trust(),
-                timeout=httpx2.Timeout(limits.idle, connect=limits.connect),
-                follow_redirects=False,
-                event_hooks={"response": [self._came]},
-            )
-            self._key = self._key or find_key(self.provider, limits)
-            try:
-                with _IMPORTING:
-                    self._open = _Client(loop, http, wire(self.provider, self.model, limits, self._key, http))
-            except (TypeError, httpx2.InvalidURL) as error:
-                hint = "check its address and its kind in [models.providers]"
-                raise UsageProblem(
-                    f"model {self.name!r} cannot be asked so: {type(error).__name__}", hint=hint
-                ) from None
+            self._open = self._client(loop)
         return self._open
+
+    def _client(self, loop: asyncio.AbstractEventLoop) -> _Client:
+        import httpx2
+
+        limits = self.models
+        http = httpx2.AsyncClient(
+            verify=_trust(),
+            timeout=httpx2.Timeout(limits.idle, connect=limits.connect),
+            follow_redirects=False,
+            event_hooks={"response": [self._came]},
+        )
+        self._key = self._key or find_key(self.provider, limits)
+        try:
+            with _IMPORTING:
+                return _Client(loop, http, wire(self.provider, self.model, limits, self._key, http))
+        except (TypeError, httpx2.InvalidURL) as error:
+            hint = "check its address and its kind in [models.providers]"
+            raise UsageProblem(f"model {self.name!r} cannot be asked so: {type(error).__name__}", hint=hint) from None
 
     async def _came(self, response: Any) -> None:
         self._last = response.headers.get("content-type", "")
@@ -275,6 +274,12 @@ class _Request:
 _CACHED = dict.fromkeys(
     ("anthropic_cache_tool_definitions", "anthropic_cache_instructions", "anthropic_cache_messages"), True
 )
+
+
+async def _whole(model: Any, messages: list[Any], given: Any) -> Any:
+    from pydantic_ai.direct import model_request
+
+    return await model_request(model, messages, **given)
 
 
 def _settings(asked: Asked) -> Any:

@@ -38,6 +38,8 @@ def contents(messages: Sequence[ChatMessage], takes: Collection[str]) -> list[li
 
 def _content(file: ShownFile, takes: Collection[str], room: int) -> tuple[Any, int]:
     """And what room is left after it."""
+    from pydantic_ai.messages import BinaryContent
+
     if file.kind not in takes:
         return (UNREAD if file.kind == PDF else UNSEEN), room
     if file.size > room:
@@ -45,8 +47,6 @@ def _content(file: ShownFile, takes: Collection[str], room: int) -> tuple[Any, i
     data = _same(file)
     if data is None:
         return CHANGED, room
-    from pydantic_ai.messages import BinaryContent
-
     return BinaryContent(data=data, media_type=file.kind), room - file.size
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -95,10 +96,9 @@ def keep_key(provider: str, value: str) -> None:
     """Into the system's keyring; an empty one is taken out. KernelError where there is none that keeps it."""
     try:
         import keyring
+        from keyring.errors import KeyringError, NoKeyringError, PasswordDeleteError
     except ImportError as error:
         raise NotLoadable("a keyring needs the extra `llm`", hint=EXTRA) from error
-    from keyring.errors import KeyringError, NoKeyringError, PasswordDeleteError
-
     try:
         if value:
             keyring.set_password(SERVICE, provider, value)
@@ -162,13 +162,15 @@ def _compatible(provider: str, model: str, held: ModelProvider, key: Key, http: 
 
 
 def _with_address(kind: Any, held: ModelProvider | None, key: Key, http: Any) -> Any:
-    import inspect
-
     value = key.value or NEVER
     if held is None:
         return kind(api_key=value, http_client=http)
     if "base_url" in inspect.signature(kind.__init__).parameters:
         return kind(base_url=held.url, api_key=value, http_client=http)
+    return kind(openai_client=_openai_client(held.url, value, http))
+
+
+def _openai_client(url: str, key: str, http: Any) -> Any:
     from openai import AsyncOpenAI
 
-    return kind(openai_client=AsyncOpenAI(base_url=held.url, api_key=value, http_client=http, max_retries=0))
+    return AsyncOpenAI(base_url=url, api_key=key, http_client=http, max_retries=0)

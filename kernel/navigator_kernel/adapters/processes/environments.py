@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.errors import Busy, FetchFailed, IntegrityMismatch, KernelError, NotLoadable, Refused
 from navigator_kernel.text import clean, lazy_compile, shorten, strip_url_credentials
+from navigator_kernel.values.job import Job
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
@@ -221,7 +223,6 @@ class Build(Struct, frozen=True):
     def run(self, argv: tuple[str, ...], env: Mapping[str, str]) -> Outcome:
         """Nothing of it is left on return. FetchFailed where time ran out, Refused where it took too much disk."""
         from navigator_kernel.adapters.processes.process import Contained, execute
-        from navigator_kernel.values.job import Job
 
         left = max(0.0, self.end - monotonic())
         cwd = self.place / _WORK
@@ -253,8 +254,6 @@ class Build(Struct, frozen=True):
 
 def _program() -> str:
     """Where uv is: the package's own program, else the one on PATH."""
-    import shutil
-
     with suppress(ImportError, FileNotFoundError):
         import uv
 

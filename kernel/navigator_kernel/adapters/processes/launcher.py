@@ -39,9 +39,9 @@ def main() -> None:
 
 
 def read_spec(word: str) -> bytes:
-    if not word.isdigit():
-        import binascii
+    import binascii
 
+    if not word.isdigit():
         return binascii.a2b_base64(word)
     fd = int(word)
     try:
@@ -163,6 +163,8 @@ def goes_on(name: str) -> bool:
 
 def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: bytes | None) -> None:
     """From here on this process and its children have what `landlock` grants: the ruleset, and rights by path."""
+    import ctypes
+
     attributes, rules = landlock
     number = 0
     while libc().prctl(DROP_BOUND, number, 0, 0, 0) == 0:  # root keeps its files, and none of its powers
@@ -181,8 +183,6 @@ def apply_restrictions(landlock: tuple[bytes, list[tuple[str, int]]], seccomp: b
     syscall("landlock_restrict_self", RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
     if seccomp:
-        import ctypes
-
         held = ctypes.create_string_buffer(seccomp, len(seccomp))
         prctl(SECCOMP, 2, struct.pack("HxxxxxxP", len(seccomp) // 8, ctypes.addressof(held)))
 

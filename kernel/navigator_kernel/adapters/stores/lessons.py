@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import Stamp, read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
-from navigator_kernel.text import clean, fold, strip_url_credentials
+from navigator_kernel.text import clean, fold, strip_url_credentials, warn
 from navigator_kernel.values.redact import Redact, same
 
 if TYPE_CHECKING:
@@ -70,9 +70,7 @@ class Lessons(Struct):
         try:
             return self.all()
         except KernelError as error:
-            import logging
-
-            logging.getLogger("navigator").warning("routing without what was learned: %s", error.message)
+            warn("routing without what was learned: %s", error.message)
             self._harmed = seen
             return {}
 

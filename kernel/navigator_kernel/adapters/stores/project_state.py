@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import PRIVATE, FolderWriter, make_private, read_bounded
 from navigator_kernel.adapters.stores.person_home import make_home
 from navigator_kernel.config.project_root import is_project
@@ -46,7 +47,6 @@ class ProjectState:
         """Makes the folder (mode 0700) and both copies of the id, unless they are there."""
         if self._claimed:
             return
-        from navigator_kernel.adapters.files.database import file_lock
 
         make_home(self._base)
         make_private(self.folder.parent)
@@ -92,8 +92,6 @@ class ProjectState:
 
     def _set_aside(self) -> None:
         """Under the lock, for another process may be making it."""
-        from navigator_kernel.adapters.files.database import file_lock
-
         with file_lock(self._base / "projects" / "claim.lock"):
             if self.folder.is_dir() and self._recorded() != self._marked():
                 aside = self.folder.with_name(f"{self.folder.name}.aside-{os.urandom(4).hex()}")

@@ -8,9 +8,12 @@ import click
 from msgspec.structs import replace
 
 from navigator_kernel.cli.app import edits_options, json_option, pass_app, unsafe_option
+from navigator_kernel.cli.chat.stream import waits
 from navigator_kernel.cli.output import is_asked, is_attended
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import SHAPES
+from navigator_kernel.values.report import FORMATS
+from navigator_kernel.values.request import Message
 
 
 @click.command("ask")
@@ -37,18 +40,14 @@ def command(
 
     The exit code is the state's: 0 success, 1 error or partial, 9 pending, 124 timeout.
     """
-    text = _message(words)
+    from navigator_kernel.cli.chat.replies import show
     from navigator_kernel.cli.chat.turns import open_session, take_turn
-    from navigator_kernel.values.report import FORMATS
-    from navigator_kernel.values.request import Message
 
+    text = _message(words)
     wanted = "raw" if show_prompt else form or app.settings.format
     attended = is_attended() and not as_json
     asked = FORMATS.get(wanted, "detail")
     message = Message(text=text, consent=yes, format=asked, language=app.language, attended=attended)
-    from navigator_kernel.cli.chat.replies import show
-    from navigator_kernel.cli.chat.stream import waits
-
     kept = session is not None
     reply = take_turn(app, message, open_session(app, session, text), listeners=(waits,), keep=kept)
     show(app, reply, form=wanted, as_json=as_json)

@@ -11,8 +11,10 @@ from navigator_kernel.cli.chat.stream import Shown
 from navigator_kernel.cli.output import document, is_attended, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import Interrupted, KernelError
+from navigator_kernel.stages.resume import asks_for_model
 from navigator_kernel.values.reply import Reply
 from navigator_kernel.values.request import Message, Session
+from navigator_kernel.workflows.orchestrator import COMMAND
 
 HELP = """\
 /help            this page
@@ -100,6 +102,10 @@ def _line(prompt: str) -> str:
         if not line:
             raise EOFError
         return line.rstrip("\n")
+    return _typed(prompt)
+
+
+def _typed(prompt: str) -> str:
     import readline  # noqa: F401 - gives input() its editing and history
 
     return input(prompt)
@@ -117,8 +123,6 @@ def _block() -> str:
 
 def _with_reason(text: str, session: Session) -> str:
     """Asks the person for the reason of a refusal; empty if there is none."""
-    from navigator_kernel.stages.resume import asks_for_model
-
     held = session.approval
     if text.strip().lower() != "e" or held is None or not is_attended() or not asks_for_model(held):
         return text
@@ -145,10 +149,10 @@ def _turn(app: App, text: str, session: Session, shown: Shown) -> Reply:
 
 
 def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies: list[Reply]) -> None:
+    from navigator_kernel.why import lines_of
+
     match word:
         case "/help":
-            from navigator_kernel.workflows.orchestrator import COMMAND
-
             lines([HELP, f"/{COMMAND.name} need", f"                 {COMMAND.description}"])
         case "/cost":
             lines(list(shown.costs()))
@@ -159,8 +163,6 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
         case "/skills":
             lines([f"{skill.name}  {skill.description}" for skill in app.kernel.catalogue.list_resources()])
         case "/why" if replies:
-            from navigator_kernel.why import lines_of
-
             events = app.kernel.run_log.read(replies[-1].run)
             lines([line for event in events for line in lines_of(event)])
         case _:
@@ -169,9 +171,9 @@ def _own(app: App, word: str, rest: str, session: Session, shown: Shown, replies
 
 def _model(app: App, name: str) -> None:
     """For this conversation only; `navigator model use` is for good."""
-    if name:
-        from navigator_kernel.adapters.models.providers import check_provider, spelled_out
+    from navigator_kernel.adapters.models.providers import check_provider, spelled_out
 
+    if name:
         try:
             check_provider(spelled_out(name, app.settings.models)[0], app.settings.models)
         except KernelError as error:

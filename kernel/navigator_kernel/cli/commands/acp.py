@@ -39,12 +39,11 @@ def command(app: App, *, check: bool, as_json: bool) -> None:
     try:
         from navigator_kernel.acp.agent import KernelAgent, commands_of
         from navigator_kernel.acp.stdio import serve
+        from navigator_kernel.library.kernel import Kernel
     except ImportError as error:
         hint = "pip install 'navigator-kernel[acp]'"
         raise NotLoadable("ACP needs the extra 'acp', which is not installed", hint=hint) from error
     if check:
-        from navigator_kernel.library.kernel import Kernel
-
         offered = [one.name for one in commands_of(Kernel(app.root))]
         _told(offered, as_json=as_json)
     elif as_json:

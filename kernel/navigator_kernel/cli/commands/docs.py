@@ -9,14 +9,14 @@ import click
 
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, table
+from navigator_kernel.cli.pages import page_files, read_page
 from navigator_kernel.cli.project import App
+from navigator_kernel.text import clean
 
 WIDEST = 100  # columns: longer lines are hard to read
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str]:
-    from navigator_kernel.cli.pages import page_files
-
     return [name for name in page_files() if name.startswith(typed)]
 
 
@@ -26,8 +26,6 @@ def _names(_ctx: click.Context, _param: click.Parameter, typed: str) -> list[str
 @pass_app
 def command(app: App, *, page: str | None, as_json: bool) -> None:
     """Show a page of the documentation, or list all pages; in a pipe, print PAGE as Markdown."""
-    from navigator_kernel.cli.pages import read_page
-
     if page is None:
         _list(app, as_json=as_json)
         return
@@ -41,8 +39,6 @@ def command(app: App, *, page: str | None, as_json: bool) -> None:
 
 
 def _list(app: App, *, as_json: bool) -> None:
-    from navigator_kernel.cli.pages import page_files, read_page
-
     found = [read_page(name, app.spoken) for name in page_files()]
     if as_json:
         document({"pages": [{"page": one.name, "title": one.title, "summary": one.summary} for one in found]})
@@ -54,8 +50,6 @@ def _show(text: str) -> None:
     """Renders Markdown, in a pager where it is longer than the terminal."""
     from rich.console import Console
     from rich.markdown import Markdown
-
-    from navigator_kernel.text import clean
 
     size = os.get_terminal_size()
     console = Console(width=min(size.columns, WIDEST))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
@@ -37,7 +38,6 @@ def install(app: App, *, host: str, dry_run: bool, uninstall: bool, as_json: boo
 
     The project's files for Claude Code, Gemini CLI and hosts that read .mcp.json; your own for Codex.
     """
-    from navigator_kernel.adapters.files.writer import FolderWriter
     from navigator_kernel.hosts.hosts import hosts
     from navigator_kernel.hosts.install import Installer
 

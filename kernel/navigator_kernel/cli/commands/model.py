@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
+from navigator_kernel.adapters.models.providers import (
+    HOSTED,
+    LOCAL,
+    check_provider,
+    find_key,
+    keep_key,
+    served,
+    spelled_out,
+)
+from navigator_kernel.bootstrap.models import keep_found
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.config.settings import user_file
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.text import strip_url_credentials
+from navigator_kernel.values.chat import Asked, ChatMessage
 
 if TYPE_CHECKING:
     from navigator_kernel.config.settings import Models
@@ -36,8 +48,6 @@ def command() -> None:
 @pass_app
 def listed(app: App, *, as_json: bool) -> None:
     """List configured models, known providers, and whether each has a key."""
-    from navigator_kernel.adapters.models.providers import HOSTED, LOCAL, find_key, served, spelled_out
-
     models = app.settings.models
     named = {"default": models.default, **{f"fallback {at}": name for at, name in enumerate(models.fallback, 1)}}
     named |= {f"alias {name}": target for name, target in models.aliases.items()}
@@ -71,9 +81,6 @@ def listed(app: App, *, as_json: bool) -> None:
 @pass_app
 def tested(app: App, *, name: str, as_json: bool) -> None:
     """Test a model with one word and one tool call, and store how it uses tools."""
-    from navigator_kernel.adapters.models.providers import served
-    from navigator_kernel.bootstrap.models import keep_found
-
     models = app.settings.models
     wanted = name or models.default
     if not wanted:
@@ -99,11 +106,9 @@ def tested(app: App, *, name: str, as_json: bool) -> None:
 def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None], Tooling, Spent]:
     """The result of testing a model: its answer, time, use of tools, and usage."""
     import asyncio
-    import time
 
     from navigator_kernel.adapters.models.chat_model import WireModel
     from navigator_kernel.agent_loop.tooling import LIMIT, TOKENS, WORD, tooling
-    from navigator_kernel.values.chat import Asked, ChatMessage
 
     model, heard, began = WireModel(name, models), list[float](), time.monotonic()
 
@@ -126,7 +131,6 @@ def _tried(name: str, models: Models) -> tuple[str, str, dict[str, float | None]
 @pass_app
 def use(app: App, *, name: str, as_json: bool) -> None:
     """Use the model NAME (provider:model or an alias); `none` for no model."""
-    from navigator_kernel.adapters.models.providers import check_provider, find_key, served, spelled_out
     from navigator_kernel.cli.settings_file import changed
 
     value = None if name == "none" else name
@@ -149,8 +153,6 @@ def use(app: App, *, name: str, as_json: bool) -> None:
 @json_option
 def key(*, provider: str, remove: bool, as_json: bool) -> None:
     """Store a key for PROVIDER in this system's keyring; it is asked for or read from stdin."""
-    from navigator_kernel.adapters.models.providers import keep_key
-
     value = "" if remove else _typed(provider)
     if not remove and not value:
         raise UsageProblem("no key was given", hint="type it, or pipe it in")

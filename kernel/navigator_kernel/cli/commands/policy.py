@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, table
 from navigator_kernel.cli.project import App
+from navigator_kernel.values.job import consent_subject
 
 
 @click.group("policy")
@@ -22,9 +24,7 @@ def command() -> None:
 def explain(app: App, *, skill: str, tool: str, as_json: bool) -> None:
     """Show what SKILL may do here, and what decides it; with TOOL also whether it may call that."""
     from navigator_kernel.bootstrap.consents import open_consents
-    from navigator_kernel.bootstrap.parts import open_catalogue, open_sandbox
     from navigator_kernel.sandbox.policy import Standing, explained
-    from navigator_kernel.values.job import consent_subject
 
     catalogue, consents = open_catalogue(app.root), open_consents()
     held = catalogue.find(skill)

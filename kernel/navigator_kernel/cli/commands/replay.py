@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from navigator_kernel.bootstrap.parts import open_run_log
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
@@ -22,8 +23,6 @@ def command(app: App, *, run: str, as_json: bool) -> int:
 
     Exit code 1 where an event differs.
     """
-    from navigator_kernel.bootstrap.parts import open_run_log
-
     log = open_run_log(app.root)
     newest = next(iter(log.runs()), "")
     if not (run or newest):

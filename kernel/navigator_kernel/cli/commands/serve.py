@@ -82,15 +82,22 @@ def command(
         if (certificate is None) is not (key is None):
             raise UsageProblem("a certificate needs its key", hint="give --certificate and --key")
         if logs == "json":
-            from navigator_kernel.gateway.logs import log_as_json
-
-            log_as_json()
+            _log_as_json()
         tls = (certificate, key) if certificate is not None and key is not None else None
-        _serve(app, host, port, tls, is_shown=is_shown, is_open=insecure, patience=patience, as_json=as_json)
+        _serve(
+            app, _tokens(app), host, port, tls, is_shown=is_shown, is_open=insecure, patience=patience, as_json=as_json
+        )
+
+
+def _log_as_json() -> None:
+    from navigator_kernel.gateway.logs import log_as_json
+
+    log_as_json()
 
 
 def _serve(
     app: App,
+    tokens: TokenStore,
     host: str,
     port: int,
     tls: tuple[str, str] | None,
@@ -100,7 +107,6 @@ def _serve(
     patience: float,
     as_json: bool,
 ) -> None:
-    tokens = _tokens(app)
     from navigator_kernel.gateway.gateway import Gateway
     from navigator_kernel.gateway.page_opening import PageOpener
     from navigator_kernel.gateway.server import serve

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.bootstrap.parts import open_redaction, open_sessions, open_underway
-from navigator_kernel.cli.app import json_option, pass_app
+from navigator_kernel.cli.app import app_of, json_option, pass_app
 from navigator_kernel.cli.output import document, lines, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound, Refused
@@ -60,7 +61,6 @@ def show(app: App, *, name: str, last: int | None, as_json: bool) -> None:
 @click.pass_context
 def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
     """Continue a session in a chat."""
-    from navigator_kernel.cli.app import app_of
     from navigator_kernel.cli.chat.chat import command as chat
 
     app = app_of(ctx)
@@ -78,8 +78,6 @@ def resume(ctx: click.Context, *, name: str, as_json: bool) -> int:
 @pass_app
 def export(app: App, *, name: str, file: Path | None, force: bool, as_json: bool) -> None:
     """Write a session's history as JSON lines, to FILE or stdout."""
-    from navigator_kernel.adapters.files.writer import FolderWriter
-
     store = open_sessions(app.root)
     store.load(name)
     text = "".join(json.dumps(_entry(one), ensure_ascii=False) + "\n" for one in store.history(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,9 @@ from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, is_attended, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, NotFound, Refused
+from navigator_kernel.values.report import FORMATS
+from navigator_kernel.values.request import Message
+from navigator_kernel.values.workflow import outline, plan_to_dict
 
 if TYPE_CHECKING:
     from navigator_kernel.values.workflow import WorkflowRun
@@ -68,7 +72,6 @@ def listed(app: App, *, as_json: bool) -> int:
 def show(app: App, *, name: str, as_json: bool) -> None:
     """Print the stored workflow NAME, or the run of that token with each step's tries."""
     from navigator_kernel.language.wording import say
-    from navigator_kernel.values.workflow import outline, plan_to_dict
     from navigator_kernel.workflows.store import load_stored, stored_names
 
     if name.removeprefix("#") in stored_names(app.kernel):
@@ -99,10 +102,7 @@ def show(app: App, *, name: str, as_json: bool) -> None:
 @pass_app
 def run(app: App, *, name: str, words: tuple[str, ...], yes: bool, as_json: bool) -> int:
     """Run the stored workflow NAME; WORDS stand for $ARGUMENTS and $1, $2 … in its steps."""
-    from difflib import get_close_matches
-
     from navigator_kernel.stages.preprocess import preprocess
-    from navigator_kernel.values.request import Message
     from navigator_kernel.workflows.requests import start_run
     from navigator_kernel.workflows.store import stored_names
 
@@ -173,8 +173,6 @@ def _turn(app: App, said: str, session: Any, *, yes: bool, as_json: bool) -> int
     from navigator_kernel.cli.chat.replies import show as show_reply
     from navigator_kernel.cli.chat.stream import waits
     from navigator_kernel.cli.chat.turns import take_turn
-    from navigator_kernel.values.report import FORMATS
-    from navigator_kernel.values.request import Message
 
     form, attended = app.settings.format, is_attended() and not as_json
     asked = FORMATS.get(form, "detail")

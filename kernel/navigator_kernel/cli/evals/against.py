@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.cli.evals.cases import routed
 from navigator_kernel.cli.output import document, lines, note, table
+from navigator_kernel.config.settings import checked, field_of
 from navigator_kernel.errors import NotFound, UsageProblem
 from navigator_kernel.evals.score import FIGURES, Outcome, better, score
 from navigator_kernel.text import shorten
@@ -84,8 +86,6 @@ def _other(app: App, parts: RouterParts, against: str) -> tuple[Settings, Sequen
     key, mark, value = against.partition("=")
     path = Path.cwd() / against
     if mark and not path.exists():
-        from navigator_kernel.config.settings import checked, field_of
-
         return replace(app.settings, **{field_of(key): checked(key, value)}), ()
     path = path / "SKILL.md" if path.is_dir() else path
     if not path.is_file():
@@ -95,7 +95,6 @@ def _other(app: App, parts: RouterParts, against: str) -> tuple[Settings, Sequen
 
 def draft(parts: RouterParts, path: Path) -> SkillDef:
     """The skill in the file at `path`, in the place of the installed one of its name."""
-    from navigator_kernel.adapters.files.writer import read_bounded
     from navigator_kernel.skills.formats.manifest import read_manifest
 
     found = read_manifest(read_bounded(path, LIMIT), path=path, folder=path.parent)

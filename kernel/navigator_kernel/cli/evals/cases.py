@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navigator_kernel.errors import NotFound
+from navigator_kernel.evals.cases import Problem, cases_in
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.parts import RouterParts
     from navigator_kernel.cli.project import App
-    from navigator_kernel.evals.cases import EvalCase, Problem
+    from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.evals.score import Choice, Outcome
     from navigator_kernel.values.resource import SkillDef
 
@@ -26,7 +27,6 @@ def gathered(
     app: App, parts: RouterParts, chosen: Sequence[SkillDef], *, whole: bool
 ) -> tuple[list[EvalCase], list[Problem]]:
     """The evals of the skills, and with `whole` of the project; what is wrong with their files."""
-    from navigator_kernel.evals.cases import Problem, cases_in
     from navigator_kernel.skills.formats.validate import validate
 
     cases: list[EvalCase] = []

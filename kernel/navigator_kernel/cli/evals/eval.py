@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.evals.cases import gathered, routed
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import NotFound
+from navigator_kernel.evals.cases import Problem
 from navigator_kernel.text import shorten
 
 if TYPE_CHECKING:
-    from navigator_kernel.evals.cases import EvalCase, Problem
+    from navigator_kernel.bootstrap.parts import RouterParts
+    from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.evals.score import Outcome
     from navigator_kernel.values.resource import SkillDef
 
@@ -69,8 +73,6 @@ def command(
     Exit code 1 where a threshold is missed or something is wrong. Nothing is run and no model is asked. With --against
     every message is routed twice, and the messages that change are listed; exit code 1 where one gets worse.
     """
-    from navigator_kernel.bootstrap.parts import open_router
-
     parts = open_router(app.root, app.settings)
     every = [skill for skill in parts.catalogue.list_resources() if skill.type == "skill"]
     if missing := [name for name in skills if name not in {skill.name for skill in every}]:
@@ -79,9 +81,7 @@ def command(
     cases, problems = gathered(app, parts, chosen, whole=not skills)
     found = routed(cases, parts)
     if against is not None:
-        from navigator_kernel.cli.evals.against import compared
-
-        return compared(app, parts, found, against, as_json=as_json)
+        return _compared(app, parts, found, against, as_json=as_json)
     level = "error" if require_evals else "warning"
     limits = Limits(min_precision, min_recall, min_served, max_overlap, tuple(hosts), budget, level)
     body = _judged(found, [*problems, *_linted(cases, chosen, every, limits)], every, limits)
@@ -99,7 +99,6 @@ def _linted(
 ) -> Iterator[Problem]:
     """The problems of descriptions and evals."""
     from navigator_kernel.evals import lint
-    from navigator_kernel.evals.cases import Problem
 
     yield from lint.of_descriptions(chosen)
     yield from lint.of_names(every)
@@ -117,7 +116,6 @@ def _judged(
 ) -> dict[str, Any]:
     """The whole as `--json` prints it."""
     from navigator_kernel.evals import lint
-    from navigator_kernel.evals.cases import Problem
     from navigator_kernel.evals.score import confusions, score
 
     whole = score(found)
@@ -147,8 +145,6 @@ def _judged(
 
 
 def _written(file: Path, found: Sequence[Outcome], problems: Sequence[Mapping[str, Any]]) -> None:
-    from navigator_kernel.adapters.files.writer import FolderWriter
-    from navigator_kernel.evals.cases import Problem
     from navigator_kernel.evals.junit import junit
 
     place = Path.cwd() / file
@@ -156,7 +152,15 @@ def _written(file: Path, found: Sequence[Outcome], problems: Sequence[Mapping[st
     FolderWriter([place.parent]).write(place, text.encode("utf-8", "replace"))
 
 
+def _compared(app: App, parts: RouterParts, found: Sequence[Outcome], against: str, *, as_json: bool) -> int:
+    from navigator_kernel.cli.evals.against import compared
+
+    return compared(app, parts, found, against, as_json=as_json)
+
+
 def _show(body: Mapping[str, Any]) -> None:
+    from navigator_kernel.evals.score import FIGURES
+
     rows = [
         (str(one["skill"]), f"{one['passed']}/{one['cases']}", f"{one['precision']:.2f}", f"{one['recall']:.2f}")
         for one in body["skills"]
@@ -174,7 +178,5 @@ def _show(body: Mapping[str, Any]) -> None:
         note(f"{one['one']} and {one['other']} are described alike: {one['likeness']:.0%}")
     for host, held in body["budgets"].items():
         note(f"{host}: {held['used']} of {held['limit']} characters")
-    from navigator_kernel.evals.score import FIGURES
-
     figures = ", ".join(f"{name.replace('_', ' ')} {body[name]:.3f}" for name in FIGURES)
     note(f"{body['passed']} of {body['cases']} evals passed, {figures}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.mcp.servers import add, listed, remove, taken_over
 from navigator_kernel.cli.mcp.use import approve, call, read, tested, tools
@@ -58,16 +59,7 @@ def serve(app: App, *, http: bool, host: str, port: int, check: bool, as_json: b
         raise UsageProblem("over stdin and stdout there is no document", hint="--json goes with --http")
     server = _server(app)
     if http:
-        from navigator_kernel.mcp_server.http import serve as over_http
-
-        def ready(url: str) -> None:
-            if as_json:
-                document({"url": url})
-                sys.stdout.flush()
-            else:
-                note(f"answering at {url}")
-
-        over_http(server, host, port, _token(), ready)
+        _over_http(server, host, port, as_json=as_json)
     else:
         asyncio.run(_over_stdio(server))
 
@@ -90,17 +82,30 @@ def _check(app: App, *, as_json: bool) -> None:
 
 def _server(app: App) -> Server[Any]:
     try:
+        from navigator_kernel.mcp_server.kernel_tools import KernelTools
         from navigator_kernel.mcp_server.server import mcp_server
+        from navigator_kernel.mcp_server.skill_resources import SkillResources
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
         raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
-    from navigator_kernel.mcp_server.kernel_tools import KernelTools
-    from navigator_kernel.mcp_server.skill_resources import SkillResources
 
     def keep(reply: Reply) -> None:
         app.sessions.save(reply.session, reply.said)
 
     return mcp_server(KernelTools(kernel=app.kernel, keep=keep), SkillResources(app.kernel.catalogue))
+
+
+def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:
+    from navigator_kernel.mcp_server.http import serve as over_http
+
+    def ready(url: str) -> None:
+        if as_json:
+            document({"url": url})
+            sys.stdout.flush()
+        else:
+            note(f"answering at {url}")
+
+    over_http(server, host, port, _token(), ready)
 
 
 async def _over_stdio(server: Server[Any]) -> None:
@@ -114,7 +119,6 @@ def _token() -> str:
     """The token of the person's settings, or one that is created once in a private file."""
     if said := os.environ.get(VARIABLE, ""):
         return said
-    from navigator_kernel.adapters.files.writer import FolderWriter
 
     file = user_state() / "mcp-token"
     try:

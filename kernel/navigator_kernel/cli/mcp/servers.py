@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.adapters.secrets import redaction
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
-from navigator_kernel.config.mcp_settings import OWN_FILE, PROJECT_FILE
+from navigator_kernel.config.mcp_settings import HOSTS, OWN_FILE, PROJECT_FILE, of_hosts, servers_in
 from navigator_kernel.config.settings import user_file
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
 from navigator_kernel.text import lazy_compile, shorten, strip_url_credentials
@@ -144,8 +146,6 @@ def taken_over(
 
     Values that are secrets become references, which want the variables to be set.
     """
-    from navigator_kernel.config.mcp_settings import HOSTS
-
     known = sorted({host.host for host in HOSTS})
     if unknown := [host for host in hosts if host not in known]:
         raise UsageProblem(f"no host is called {unknown[0]!r}", hint=f"one of: {', '.join(known)}")
@@ -170,8 +170,6 @@ def taken_over(
 
 
 def _there(file: Path) -> Mapping[str, McpServer]:
-    from navigator_kernel.config.mcp_settings import servers_in
-
     return servers_in(file, "user", lenient=False).servers
 
 
@@ -179,8 +177,6 @@ def _of_hosts(
     app: App, hosts: Sequence[str], only: Sequence[str], there: Mapping[str, McpServer]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """The servers to add by name, and the skipped ones with reasons; the first host with a name wins."""
-    from navigator_kernel.config.mcp_settings import of_hosts
-
     taken: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
     for host, source, found in of_hosts(app.root, Path.home()):
@@ -237,10 +233,9 @@ def _shown(server: McpServer) -> dict[str, Any]:
 
 def _secrets(server: McpServer) -> list[str]:
     """The names of values that are secrets as they stand."""
-    from navigator_kernel.adapters.secrets.redaction import found
-
     held = {**server.env, **server.headers, **{f"ARGUMENT_{at}": word for at, word in enumerate(server.args, 1)}}
-    return [name for name, value in held.items() if "${" not in value and (found(f"{name}={value}") or found(value))]
+    literal = {name: value for name, value in held.items() if "${" not in value}
+    return [name for name, value in literal.items() if redaction.found(f"{name}={value}") or redaction.found(value)]
 
 
 def _referenced(name: str, server: McpServer) -> tuple[McpServer, list[str]]:
@@ -272,7 +267,6 @@ def _file(app: App, *, project: bool) -> Path:
 
 def _change(app: App, file: Path, edit: Callable[[dict[str, Any]], None], *, project: bool) -> None:
     from navigator_kernel.adapters.files.mcp_file import change
-    from navigator_kernel.adapters.files.writer import FolderWriter
 
     change(file, FolderWriter([file.parent], within=app.root if project else None), edit)
 

@@ -14,17 +14,22 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
+from navigator_kernel.adapters.clock import SystemClock, TimedIds
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app, unsafe_option
 from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
+from navigator_kernel.config.settings import user_state
 from navigator_kernel.errors import ConsentNeeded, InputNeeded, NotFound, TimedOut, UsageProblem
-from navigator_kernel.text import shorten
+from navigator_kernel.text import clean, shorten
+from navigator_kernel.values.mcp import OfferedTool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.progress import Progress
+
     from navigator_kernel.bootstrap.servers import Held
-    from navigator_kernel.values.mcp import OfferedTool
 
 ASKED = 5  # questions of one call that a person is asked at most
 
@@ -91,10 +96,8 @@ def approve(app: App, *, name: str, only: Sequence[str], yes: bool, timeout: flo
     A tool that changed, has the name of another, or is written suspiciously has to be named. What the project's own
     file starts is shown first.
     """
-    from navigator_kernel.adapters.files.writer import FolderWriter
     from navigator_kernel.adapters.stores.tool_pins import save_pins
     from navigator_kernel.bootstrap.servers import tool_file
-    from navigator_kernel.config.settings import user_state
 
     with _asked(app, name, timeout, yes=yes or not _is_brought(app, name)) as server:
         offered = _tools_after_question(server, as_json=as_json)
@@ -249,8 +252,6 @@ class _Server(Struct, frozen=True):
             raise TimedOut(message, hint="--timeout SECONDS for longer") from None
 
     def tools(self) -> list[OfferedTool]:
-        from navigator_kernel.values.mcp import OfferedTool
-
         told = self.ask("tools", {})
         if told.get("truncated"):
             told = json.loads(Path(told["file"]).read_bytes())
@@ -265,7 +266,6 @@ class _Server(Struct, frozen=True):
 @contextmanager
 def _asked(app: App, name: str, timeout: float | None, *, yes: bool) -> Iterator[_Server]:
     """Runs the server; its process has ended on return."""
-    from navigator_kernel.adapters.clock import SystemClock, TimedIds
     from navigator_kernel.bootstrap.parts import open_audit
     from navigator_kernel.bootstrap.servers import servers_of
 
@@ -321,18 +321,20 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from navigator_kernel.text import clean
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with _bar() as bar:
         task = bar.add_task("", total=None)
 
         async def told(done: float, of: float | None, message: str | None) -> None:
             bar.update(task, completed=done, total=of, description=clean(message or "", lines=False))
 
         yield told
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True)
 
 
 def _show(told: Mapping[str, Any]) -> None:

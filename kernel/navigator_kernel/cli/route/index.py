@@ -22,6 +22,10 @@ def begin_index(app: App, installed: Mapping[str, Any]) -> None:
     large = installed["counts"]["installed"] >= LARGE and not installed["dry_run"]
     if not large or not is_asked() or os.environ.get("CI") or app.settings.index == "off":
         return
+    _begin(app)
+
+
+def _begin(app: App) -> None:
     from navigator_kernel.daemon.client import begin
 
     with suppress(OSError):

@@ -84,10 +84,10 @@ def _told(app: App, text: str, k: int) -> dict[str, Any] | None:
 
 
 def _index(app: App, text: str, *, as_json: bool) -> None:
-    if text:
-        raise UsageProblem("--index takes no message", hint=f'navigator route "{text}"')
     from navigator_kernel.cli.route.index import make_index
 
+    if text:
+        raise UsageProblem("--index takes no message", hint=f'navigator route "{text}"')
     count = make_index(app)
     if as_json:
         document({"skills": count, "exit_code": 0})

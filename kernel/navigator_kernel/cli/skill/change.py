@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -91,13 +91,16 @@ def _chosen(app: App, params: dict[str, Any], *, quiet: bool, choosing: bool) ->
         choices = problem.data.get("choices")
         if not choices:
             raise
+    return accepting(app, "install", {**params, "skill": _picked(app, choices, params["source"])}, quiet=quiet, ask=ask)
+
+
+def _picked(app: App, choices: Sequence[tuple[str, str]], source: str) -> list[str]:
     from navigator_kernel.cli.picker import pick
 
-    title = say("pick.title", app.spoken, count=len(choices), source=params["source"])
-    wanted = pick(title, choices, app.spoken)
+    wanted = pick(say("pick.title", app.spoken, count=len(choices), source=source), choices, app.spoken)
     if wanted is None:
         raise Interrupted("nothing was installed", hint="--skill NAME or --all chooses without asking")
-    return accepting(app, "install", {**params, "skill": wanted}, quiet=quiet, ask=ask)
+    return wanted
 
 
 @click.command("uninstall")

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from navigator_kernel.cli.output import note
 from navigator_kernel.cli.skill.work import busy
 from navigator_kernel.errors import Refused
@@ -76,8 +78,6 @@ def _accepted(blocked: Mapping[str, Any], language: Language) -> list[str]:
 
 def _accepts(blocked: Mapping[str, Any], rule: str, language: Language) -> bool:
     """Whether the person types the name of the rule."""
-    import click
-
     skill = blocked["skill"]
     for finding in blocked["findings"]:
         if finding["level"] == "error" and finding["code"] == rule:

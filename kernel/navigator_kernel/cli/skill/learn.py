@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import KernelError, UsageProblem
+from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
     from navigator_kernel.model_ports import ChatModel
     from navigator_kernel.skills.commands.lifecycle import Lifecycle
-    from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -79,10 +80,8 @@ def _written(
     app: App, lifecycle: Lifecycle, names: Sequence[str], model_name: str, *, sure: bool, as_json: bool
 ) -> dict[str, Any]:
     """`{skills, failed, requests, input_tokens, …}`; the first failure where every skill failed."""
-    from navigator_kernel.bootstrap.parts import open_catalogue
     from navigator_kernel.cli.model_asked import agreed_model, asked_model
     from navigator_kernel.routing.skill_writer import EXAMPLES
-    from navigator_kernel.values.chat import Spent
 
     catalogue = open_catalogue(app.root)
     skills = [skill for name in names if (skill := catalogue.find(name)) is not None]
@@ -100,7 +99,6 @@ async def _asked(
 ) -> tuple[list[dict[str, Any]], dict[str, KernelError], Spent]:
     """Stores the examples of each skill at once, so that an interruption loses none."""
     from navigator_kernel.routing.skill_writer import write_examples
-    from navigator_kernel.values.chat import Spent
 
     done: list[dict[str, Any]] = []
     failed: dict[str, KernelError] = {}

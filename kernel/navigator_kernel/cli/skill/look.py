@@ -14,7 +14,7 @@ from navigator_kernel.cli.output import document, lines, note, table
 from navigator_kernel.cli.project import App
 from navigator_kernel.cli.skill.work import busy, filter_options, reach_options
 from navigator_kernel.language.wording import APART, BETWEEN, COLON, say, worded
-from navigator_kernel.text import Language
+from navigator_kernel.text import Language, shorten
 
 
 @click.command("list")
@@ -180,8 +180,6 @@ def _skills(skills: Sequence[Mapping[str, Any]], language: Language) -> None:
 
 
 def _short(values: Sequence[str], language: Language) -> str:
-    from navigator_kernel.text import shorten
-
     return shorten(BETWEEN[language].join(map(str, values)), 200)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
@@ -27,8 +28,6 @@ ELSEWHERE = ("what is the weather tomorrow", "明天天气怎么样")  # message
 @pass_app
 def new(app: App, *, name: str, description: str, queries: Sequence[str], as_json: bool) -> None:
     """Create .claude/skills/NAME with a SKILL.md to fill in, and evals for navigator eval."""
-    from navigator_kernel.adapters.files.writer import FolderWriter
-
     name = unicodedata.normalize("NFC", name)
     files = {file: text.encode() for file, text in _files(name, clean(description, lines=False), queries).items()}
     if found := [one.message for one in validate(files["SKILL.md"], name, files, strict=True) if one.level == "error"]:

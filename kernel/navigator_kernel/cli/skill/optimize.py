@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from msgspec.structs import replace
 
+from navigator_kernel.bootstrap.parts import open_router
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.evals.against import difference, show, tried
@@ -17,13 +18,15 @@ from navigator_kernel.cli.evals.cases import gathered
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
 from navigator_kernel.errors import UsageProblem
+from navigator_kernel.evals.cases import EvalCase
+from navigator_kernel.evals.score import worth
+from navigator_kernel.skills.catalog.aliases import other_words
+from navigator_kernel.values.chat import Spent
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.parts import RouterParts
-    from navigator_kernel.evals.cases import EvalCase
     from navigator_kernel.evals.score import Outcome
     from navigator_kernel.model_ports import ChatModel
-    from navigator_kernel.values.chat import Spent
     from navigator_kernel.values.resource import SkillDef
 
 
@@ -53,9 +56,6 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
     Proposals are made from the skill's own text, with --model also by the model. Each one is tried on the evals of all
     skills and on the examples of this one. The best is shown with the messages that change. Nothing is written.
     """
-    from navigator_kernel.bootstrap.parts import open_router
-    from navigator_kernel.values.chat import Spent
-
     parts = open_router(app.root, app.settings)
     skill = skill_names.named(parts.catalogue, name)
     cases = _cases(app, parts, skill)
@@ -75,8 +75,6 @@ def optimize(app: App, *, name: str, model_name: str, yes: bool, as_json: bool) 
 
 def _cases(app: App, parts: RouterParts, skill: SkillDef) -> list[EvalCase]:
     """The evals of all skills, and the examples of this one. UsageProblem where no message is known for it."""
-    from navigator_kernel.evals.cases import EvalCase
-
     every = [one for one in parts.catalogue.list_resources() if one.type == "skill"]
     cases, _ = gathered(app, parts, every, whole=True)
     own = [EvalCase(skill.name, "examples", text, should_trigger=True) for text in (*skill.examples, *skill.triggers)]
@@ -90,7 +88,6 @@ def _best(trial: _Trial, now: list[Outcome], asked: Sequence[str]) -> tuple[str,
     """The description that serves the messages best, of equals the shorter, and what becomes of the messages: additions
     are kept one by one where they help, then the model's descriptions are compared with the result."""
     from navigator_kernel.evals.describe import LONGEST, additions, joined
-    from navigator_kernel.skills.catalog.aliases import other_words
 
     best, then = trial.skill.description, now
     for more in additions(trial.skill, other_words):
@@ -105,8 +102,6 @@ def _best(trial: _Trial, now: list[Outcome], asked: Sequence[str]) -> tuple[str,
 
 
 def _worth(found: Sequence[Outcome]) -> int:
-    from navigator_kernel.evals.score import worth
-
     return sum(map(worth, found))
 
 

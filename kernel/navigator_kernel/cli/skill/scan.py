@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from navigator_kernel import __version__
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
 from navigator_kernel.cli.project import App
@@ -39,12 +40,11 @@ def scan(
     **given: Any,
 ) -> int:
     """Scan an installed skill or a SOURCE for dangerous content; exit code 1 if there is any."""
+    from navigator_kernel.skills.scan.sarif import sarif
+
     params = {"source": source, "all": everything, "skill": list(skills), **given}
     found = busy(app, "scan", params, quiet=as_json or as_sarif)
     if as_sarif:
-        from navigator_kernel import __version__
-        from navigator_kernel.skills.scan.sarif import sarif
-
         document(sarif(found["skills"], __version__), whole=True)
     elif as_json:
         document(found)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.bootstrap.parts import open_catalogue
 from navigator_kernel.cli import skill_names
 from navigator_kernel.cli.app import json_option, pass_app
 from navigator_kernel.cli.output import document, lines, note
@@ -69,8 +70,6 @@ def distrust(app: App, *, name: str, as_json: bool) -> None:
 
 def _executor(app: App, name: str) -> SkillExecutor:
     """The manifest of the installed skill as it is now."""
-    from navigator_kernel.bootstrap.parts import open_catalogue
-
     catalogue = open_catalogue(app.root)
     held = catalogue.find(name)
     return catalogue.create_executor(held.namespace if held else f"skill:{name}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
+from navigator_kernel.text import clean
 
 if TYPE_CHECKING:
     from navigator_kernel.cli.project import App
+    from navigator_kernel.skills.commands.lifecycle import Lifecycle
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,16 +55,17 @@ def _user(command: F) -> F:
 
 def busy(app: App, operation: str, params: Mapping[str, Any], *, quiet: bool) -> Mapping[str, Any]:
     """The answer; on a terminal, while it takes time, a spinner, and how many skills were looked at."""
-    import sys
-
     lifecycle = open_lifecycle(app.root)
     if quiet or not sys.stderr.isatty():
         return lifecycle.perform(operation, params)
+    return _with_spinner(app, lifecycle, operation, params)
+
+
+def _with_spinner(app: App, lifecycle: Lifecycle, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
     from rich.console import Console
     from rich.text import Text
 
     from navigator_kernel.language.wording import say
-    from navigator_kernel.text import clean
 
     what = say(f"busy.{operation}", app.spoken, source=params.get("source") or "")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
 
+from navigator_kernel.bootstrap.parts import open_lessons
 from navigator_kernel.errors import SkillNotFound, UsageProblem
 from navigator_kernel.events import RouteDecided, RunStarted, SkillsShortlisted
 from navigator_kernel.language.wording import because_of
@@ -97,8 +98,6 @@ def _missed(gateway: Gateway, events: Sequence[Event], name: str, language: Lang
 
 
 def _learned(gateway: Gateway, run: str, name: str) -> Learned:
-    from navigator_kernel.bootstrap.parts import open_lessons
-
     bodies = [event.body for event in gateway.log.read(run)]
     message = bodies[0].message.strip() if isinstance(bodies[0], RunStarted) else ""
     tiers = [body.decision["tier"] for body in bodies if isinstance(body, RouteDecided)]

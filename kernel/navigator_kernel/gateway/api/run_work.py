@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from navigator_kernel.bootstrap.built_in import open_changes
 from navigator_kernel.errors import NotFound
 from navigator_kernel.events import StepCompleted, StepStarted
+from navigator_kernel.tools.writing import unified
 from navigator_kernel.values.http.endpoint import Call, Endpoint
 from navigator_kernel.values.packet import yaml_of
 
@@ -86,8 +88,6 @@ async def read_run_changes(gateway: Gateway, call: Call) -> RunChanges:
 
 async def undo_run(gateway: Gateway, call: Call) -> Undone:
     """Puts back the files of the project that the run changed, as `navigator undo`. 404 for a run that changed none."""
-    from navigator_kernel.bootstrap.built_in import open_changes
-
     run, force = call.path["run"], call.body.force
     gateway.session_of_run(call.caller, run)
     done = await asyncio.to_thread(lambda: open_changes(gateway.root).undo(run, force=force))
@@ -127,9 +127,6 @@ def _yaml(gateway: Gateway, record: Mapping[str, Any]) -> str:
 
 
 def _changes(gateway: Gateway, run: str) -> list[ChangedFile]:
-    from navigator_kernel.bootstrap.built_in import open_changes
-    from navigator_kernel.tools.writing import unified
-
     try:
         made = open_changes(gateway.root).of(run)
     except NotFound:

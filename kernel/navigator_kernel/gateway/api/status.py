@@ -10,8 +10,12 @@ from msgspec import Meta, Struct
 from starlette.responses import PlainTextResponse
 
 from navigator_kernel import __version__
+from navigator_kernel.bootstrap.health import findings
+from navigator_kernel.bootstrap.parts import Routes
+from navigator_kernel.bootstrap.routed import routed
 from navigator_kernel.errors import KernelError
 from navigator_kernel.events import RunStarted, Usage
+from navigator_kernel.sandbox.servers import request
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, Role
 
 if TYPE_CHECKING:
@@ -108,8 +112,6 @@ async def own_token(_gateway: Gateway, call: Call) -> OwnToken:
 
 async def doctor(gateway: Gateway, _call: Call) -> Findings:
     """As `navigator doctor`."""
-    from navigator_kernel.bootstrap.health import findings
-
     found = await asyncio.to_thread(
         lambda: list(findings(gateway.root, lambda: gateway.settings, lambda: gateway.kernel))
     )
@@ -117,8 +119,6 @@ async def doctor(gateway: Gateway, _call: Call) -> Findings:
 
 
 async def list_servers(gateway: Gateway, _call: Call) -> Servers:
-    from navigator_kernel.sandbox.servers import request
-
     trusted = gateway.kernel.consents.trusted
     held = [
         Server(
@@ -138,9 +138,6 @@ async def usage(gateway: Gateway, call: Call) -> UsageSum:
 
 async def route(gateway: Gateway, call: Call) -> dict[str, Any]:
     """The skill that a message would get, without a model and without doing anything."""
-    from navigator_kernel.bootstrap.parts import Routes
-    from navigator_kernel.bootstrap.routed import routed
-
     kernel = gateway.kernel
     parts = Routes(catalogue=kernel.catalogue, router=kernel.router, files=kernel.files)
     found = await asyncio.to_thread(routed, gateway.root, gateway.settings, parts, call.body.message)

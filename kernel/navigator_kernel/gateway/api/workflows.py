@@ -12,6 +12,7 @@ from navigator_kernel.gateway.api.chat import StartedRun
 from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import plan_to_dict
+from navigator_kernel.workflows.store import load_stored, stored_names
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -121,8 +122,6 @@ def _mine(gateway: Gateway, call: Call) -> WorkflowRun:
 
 
 def _listed(gateway: Gateway, call: Call) -> Workflows:
-    from navigator_kernel.workflows.store import load_stored, stored_names
-
     files = []
     for name in stored_names(gateway.kernel):
         try:

@@ -84,11 +84,11 @@ async def _changed(planner: OpenToolkit, call: Call, tool: str, given: Any) -> A
 
 
 def _place(cursor: str) -> TaskPlace | None:
+    from navigator_kernel.planner.service import TaskPlace
+
     found = place_in(cursor, _PLACE)
     if found is None:
         return None
-    from navigator_kernel.planner.service import TaskPlace
-
     start, priority, number = found
     try:
         return TaskPlace(start and start.astimezone(UTC), priority, number)

@@ -157,9 +157,7 @@ class ResourceCatalogue(Struct):
         """Whether the skill's files equal those that this release ships."""
         if skill.folder is None or skill.name not in self.shipped:
             return False
-        from navigator_kernel.skills.catalog.digest import shipped_digest
-
-        return shipped_digest(skill.folder) == self.shipped[skill.name]
+        return _shipped_digest(skill.folder) == self.shipped[skill.name]
 
     def _all(self) -> dict[str, SkillDef]:
         """Reads the resources again: one `stat` a file, and only changed files are read."""
@@ -231,6 +229,12 @@ class ResourceCatalogue(Struct):
         return entry
 
 
+def _shipped_digest(folder: Path) -> str:
+    from navigator_kernel.skills.catalog.digest import shipped_digest
+
+    return shipped_digest(folder)
+
+
 def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
     """Reads a file; an unusable one is a diagnostic with a code, never an exception (REG-9)."""
     from navigator_kernel.skills.formats.manifest import read_manifest  # most commands find what another has read
@@ -240,15 +244,19 @@ def _read(root: Root, path: Path, stamp: Stamp) -> SkillDef | Diagnostic:
         if stamp[1] > FILE_LIMIT:
             raise NotLoadable(f"{str(path)!r} is over 1 MiB", reason="too-large")
         if _is_link(path):
-            from navigator_kernel.adapters.files.project_files import refuse_link
-
-            refuse_link(path, folder or (_project(root) if root.level == "project" else None))
+            _refuse_link(path, folder or (_project(root) if root.level == "project" else None))
         return read_manifest(path.read_bytes(), path=path, folder=folder, level=root.level, type=root.type)
     except KernelError as error:
         code = str(error.data.get("reason", error.code))
         return Diagnostic(code=code, level="error", path=str(path), message=clean(error.message, lines=False))
     except OSError as error:
         return Diagnostic(code="unreadable", level="error", path=str(path), message=clean(str(error), lines=False))
+
+
+def _refuse_link(path: Path, inside: Path | None) -> None:
+    from navigator_kernel.adapters.files.project_files import refuse_link
+
+    refuse_link(path, inside)
 
 
 def _is_link(path: Path) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import KernelError
 from navigator_kernel.text import fold
@@ -25,8 +26,6 @@ def use_counts(state: Path) -> Mapping[str, int]:
 def add_use(state: Path, name: str, writer: Writer) -> int:
     """Counts one more use of `name` and returns how many there are now. A file that cannot be read is left as it is
     (X-38): then nothing is counted, and there are 0."""
-    from navigator_kernel.adapters.files.database import file_lock
-
     writer.make_folder(state)
     with file_lock(state / "usage.lock"):
         held = _read(state / "usage.json")

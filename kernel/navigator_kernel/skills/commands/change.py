@@ -11,8 +11,13 @@ from navigator_kernel.skills.formats.names import refuse_rename
 from navigator_kernel.skills.install.deps import open_source_tree
 
 if TYPE_CHECKING:
+    from navigator_kernel.skills.catalog.place import InstallScope
     from navigator_kernel.skills.commands.lifecycle import Answer, Lifecycle
     from navigator_kernel.skills.install.deps import InstallDeps
+    from navigator_kernel.skills.install.install import PreparedInstall
+    from navigator_kernel.skills.options import InstallOptions
+    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.skills.source.reading import Tree
 
 Params = Mapping[str, Any]
 
@@ -22,16 +27,24 @@ def _install(ground: Lifecycle, params: Params) -> Answer:
     source, wanted = ground.sourced(params)
     place, doors, options = ground.target(params), _doors(ground, params), ground.options(params)
     refuse_rename(options.rename, wanted)
-    from navigator_kernel.skills.source.reading import SourceReader
-
     with open_source_tree(source, doors, options, install=True) as tree:
         _refuse_other(str(params.get("commit") or ""), tree.commit)
-        from navigator_kernel.skills.install.install import (  # imported by now, while git worked
-            collect,
-            install_prepared,
-        )
+        coming = _collected(source, tree, wanted, doors, options)
+    return _installed(coming, place, doors, options)
 
-        coming = collect(SourceReader(source, tree), wanted, doors, options)
+
+def _collected(
+    source: Source, tree: Tree, wanted: Sequence[str], doors: InstallDeps, options: InstallOptions
+) -> PreparedInstall:
+    from navigator_kernel.skills.install.install import collect  # imported by now, while git worked
+    from navigator_kernel.skills.source.reading import SourceReader
+
+    return collect(SourceReader(source, tree), wanted, doors, options)
+
+
+def _installed(coming: PreparedInstall, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> Answer:
+    from navigator_kernel.skills.install.install import install_prepared
+
     return install_prepared(coming, place, doors, options)
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
 from navigator_kernel.errors import NotFound, Refused, UsageProblem
+from navigator_kernel.skills.catalog.receipts import read_receipts
 from navigator_kernel.skills.commands.lifecycle import required, words
+from navigator_kernel.skills.formats.frontmatter import FILE_LIMIT
+from navigator_kernel.skills.formats.layouts import FORMATS, detect_format, to_canonical
+from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.text import clean, fold
 
 if TYPE_CHECKING:
@@ -44,11 +50,6 @@ def _import_lock(ground: Lifecycle, params: Params) -> Answer:
 def _convert(ground: Lifecycle, params: Params) -> Answer:
     """`{path, out, force, dry_run}` → `{path, layout, name, out, changed, dry_run}`; with `text` where nothing was
     written."""
-    from navigator_kernel.adapters.files.writer import FolderWriter, read_bounded
-    from navigator_kernel.skills.formats.frontmatter import FILE_LIMIT
-    from navigator_kernel.skills.formats.layouts import detect_format, to_canonical
-    from navigator_kernel.skills.formats.manifest import read_manifest
-
     path, dry_run = _manifest(_path(ground, required(params, "path"))), bool(params.get("dry_run"))
     name = path.parent.name if path.name.lower() == "skill.md" else path.name
     data = read_bounded(path, FILE_LIMIT)
@@ -73,8 +74,6 @@ def _convert(ground: Lifecycle, params: Params) -> Answer:
 
 def _formats(_ground: Lifecycle, _params: Params) -> Answer:
     """`{formats: {name: what it is}}`."""
-    from navigator_kernel.skills.formats.layouts import FORMATS
-
     return {"formats": dict(FORMATS)}
 
 
@@ -144,8 +143,6 @@ def _repositories(ground: Lifecycle) -> RepoCache:
 
 def _age(ground: Lifecycle, used: str) -> float:
     """Days since `used`."""
-    from datetime import datetime
-
     return (datetime.fromisoformat(ground.doors.clock.now()) - datetime.fromisoformat(used)).total_seconds() / 86_400
 
 
@@ -166,6 +163,10 @@ def _manifests(path: Path) -> list[Path]:
     all that is there."""
     if not path.is_dir() or any(file.name.lower() == "skill.md" for file in path.iterdir()):
         return [_manifest(path)]
+    return _below(path)
+
+
+def _below(path: Path) -> list[Path]:
     from navigator_kernel.adapters.sources.folder import FolderSource
     from navigator_kernel.skills.source.discover import find_skills
 
@@ -176,7 +177,6 @@ def _manifests(path: Path) -> list[Path]:
 
 
 def _checked(path: Path, *, strict: bool) -> dict[str, Any]:
-    from navigator_kernel.adapters.files.writer import read_bounded
     from navigator_kernel.skills.formats.validate import validate
 
     whole = path.name.lower() == "skill.md"
@@ -218,8 +218,6 @@ def _manifest(path: Path) -> Path:
 
 def _held(path: Path) -> bytes | None:
     """What is there now, None where nothing is; Refused for a link and for what is not a file."""
-    from navigator_kernel.adapters.files.writer import read_bounded
-
     try:
         return read_bounded(path, _LIMIT)
     except FileNotFoundError:
@@ -228,7 +226,6 @@ def _held(path: Path) -> bytes | None:
 
 def _refuse_managed(ground: Lifecycle, path: Path) -> None:
     """A skill that was installed changes by update alone; one that a person wrote is theirs."""
-    from navigator_kernel.skills.catalog.receipts import read_receipts
     from navigator_kernel.skills.install.export import refuse_kept
 
     for place in ground.places.values():

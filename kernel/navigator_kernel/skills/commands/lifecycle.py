@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,13 @@ from msgspec import Struct, field
 from navigator_kernel.errors import FetchFailed, KernelError, NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.skills.catalog.place import InstallScope, Target, scope_at
 from navigator_kernel.skills.catalog.switches import disabled_names
+from navigator_kernel.skills.options import InstallOptions
 from navigator_kernel.text import clean, fold, suggestions
 
 if TYPE_CHECKING:
     from navigator_kernel.ports import Writer
     from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.inventory import Installed
-    from navigator_kernel.skills.options import InstallOptions
     from navigator_kernel.skills.source.address import Source
     from navigator_kernel.skills.source.mapping import Row
     from navigator_kernel.values.resource import Level, SkillDef
@@ -106,8 +107,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
     def settle(self) -> bool:
         """Whether an unfinished change was found, and is finished now."""
         unfinished = [place for place in self.places.values() if (place.inner / "intent").is_file()]
-        if not unfinished:
-            return False
+        return bool(unfinished) and self._settled(unfinished)
+
+    def _settled(self, unfinished: Sequence[InstallScope]) -> bool:
         from navigator_kernel.skills.install.change import settle
 
         mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
@@ -115,8 +117,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return any(settled)
 
     def options(self, params: Mapping[str, Any]) -> InstallOptions:
-        from navigator_kernel.skills.options import InstallOptions
-
         return InstallOptions(
             everything=bool(params.get("all")),
             rename=str(params.get("as") or ""),
@@ -250,8 +250,6 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
 def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:
     """A project's page may name a source; only the person says that something is installed from there."""
-    import shlex
-
     command = clean(shlex.join(["navigator", "skill", "install", repository, "--skill", skill]), lines=False)
     hint = f"docs/skills-mapping.md of this project names a source for it; if you trust it: {command}"
     return SkillNotFound(f"{clean(name, lines=False)!r} is not a known skill", hint=hint, suggestions=[])

@@ -7,13 +7,23 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.errors import IntegrityMismatch, KernelError
+from navigator_kernel.skills.catalog.digest import folder_files
+from navigator_kernel.skills.catalog.receipts import read_receipts
+from navigator_kernel.skills.catalog.usage import use_counts
 from navigator_kernel.skills.commands.lifecycle import required
+from navigator_kernel.skills.formats.declared import declared
+from navigator_kernel.skills.install.deps import open_source_tree
+from navigator_kernel.skills.install.inventory import differences
 from navigator_kernel.text import clean, fold
 from navigator_kernel.values.standing import install_subject
 
 if TYPE_CHECKING:
     from navigator_kernel.skills.commands.lifecycle import Answer, Lifecycle
+    from navigator_kernel.skills.install.deps import InstallDeps
     from navigator_kernel.skills.install.inventory import Installed
+    from navigator_kernel.skills.source.address import Source
+    from navigator_kernel.skills.source.mapping import Row
+    from navigator_kernel.skills.source.reading import Tree
     from navigator_kernel.values.receipt import Receipt
     from navigator_kernel.values.resource import SkillDef
 
@@ -34,24 +44,27 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
         return _known(held)
     if params.get("installed"):
         raise ground.unknown(str(params["source"]))
-    from navigator_kernel.skills.install.deps import open_source_tree
-    from navigator_kernel.skills.source.reading import SourceReader
-
     source, wanted = ground.sourced(params)
     if wanted:
         ground.doors.prepare()
     with open_source_tree(source, ground.doors, ground.options(params)) as tree:
-        from navigator_kernel.skills.install.info import analyse  # most of it was imported while git worked
-
-        answer, rows = analyse(SourceReader(source, tree), wanted, ground.doors)
+        answer, rows = _analysed(source, tree, wanted, ground.doors)
     return {**answer, **ground.observe(rows)}
+
+
+def _analysed(
+    source: Source, tree: Tree, wanted: Sequence[str], doors: InstallDeps
+) -> tuple[dict[str, Any], tuple[Row, ...]]:
+    from navigator_kernel.skills.install.info import analyse  # most of it was imported while git worked
+    from navigator_kernel.skills.source.reading import SourceReader
+
+    return analyse(SourceReader(source, tree), wanted, doors)
 
 
 def _search(ground: Lifecycle, params: Params) -> Answer:
     """`{query, limit, user, target, remote, catalogues, offline}` → `{query, count, skills}`, best first (LIF-16); with
     `remote` also what the catalogues offer."""
     from navigator_kernel.skills.catalog.search import search
-    from navigator_kernel.skills.catalog.usage import use_counts
 
     query = required(params, "query")
     sought = ground.doors.seek(query)
@@ -68,18 +81,19 @@ def _search(ground: Lifecycle, params: Params) -> Answer:
     told = [{**held[hit.skill.name].to_dict(), "score": hit.score, "reason": hit.reason} for hit in shown]
     answer: dict[str, Any] = {"query": clean(query, lines=False), "count": len(hits), "skills": told}
     if params.get("remote"):
-        from navigator_kernel.skills.source.remote import search_remote
-
-        catalogues = tuple(map(str, params.get("catalogues") or ()))
-        answer["remote"] = search_remote(query, catalogues, base=ground.root, offline=bool(params.get("offline")))
+        answer["remote"] = _found_remotely(ground, query, params)
     return answer
+
+
+def _found_remotely(ground: Lifecycle, query: str, params: Params) -> list[dict[str, Any]]:
+    from navigator_kernel.skills.source.remote import search_remote
+
+    catalogues = tuple(map(str, params.get("catalogues") or ()))
+    return search_remote(query, catalogues, base=ground.root, offline=bool(params.get("offline")))
 
 
 def _verify(ground: Lifecycle, params: Params) -> Answer:
     """`{name, user, target}`; IntegrityMismatch with the files of every skill that is not as it was installed."""
-    from navigator_kernel.skills.catalog.receipts import read_receipts
-    from navigator_kernel.skills.install.inventory import differences
-
     checked = []
     wanted, agreed = fold(str(params.get("name") or "")), ground.agreed()
     for place in ground.chosen(params):
@@ -111,21 +125,16 @@ def _check(ground: Lifecycle, params: Params) -> Answer:
     places = ground.chosen(params)
     for place in places:
         refuse_damage(place)
-    from navigator_kernel.skills.catalog.receipts import read_receipts
 
     return {"count": sum(len(read_receipts(place)) for place in places)}
 
 
 def _known(one: Installed) -> dict[str, Any]:
     """An installed skill: its row, its receipt and what its manifest declares."""
-    from navigator_kernel.skills.formats.declared import declared
-
     receipt = one.receipt.to_dict() if one.receipt else None
     files: list[str] = []
     with suppress(KernelError):
         if one.skill.folder is not None:
-            from navigator_kernel.skills.catalog.digest import folder_files
-
             files = [clean(file.path, lines=False) for file in folder_files(one.skill.folder)]
     return {**one.to_dict(), **declared(one.skill), "files": files, "receipt": receipt}
 

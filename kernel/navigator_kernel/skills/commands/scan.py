@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from navigator_kernel.adapters.files.writer import read_bounded
 from navigator_kernel.errors import KernelError, UsageProblem
 from navigator_kernel.skills.commands.lifecycle import required
 from navigator_kernel.text import clean
@@ -59,12 +60,12 @@ def _is_unknown(ground: Lifecycle, word: str) -> bool:
 
 def _of_installed(ground: Lifecycle, one: Installed) -> Iterator[dict[str, Any]]:
     """As it lies here, read as a source that is a folder."""
+    from navigator_kernel.skills.source.address import parse_source
+
     skill, shown = one.skill, one.place.told(one.skill.folder or one.skill.path)
     if skill.folder is None:
         yield _row(skill.name, shown, *_of_file(ground, one))
         return
-    from navigator_kernel.skills.source.address import parse_source
-
     try:
         judged = list(_judged(ground, parse_source(str(skill.folder), base=ground.root), {}, _topmost))
     except KernelError as error:
@@ -81,7 +82,6 @@ def _topmost(reader: SourceReader) -> Sequence[Found]:
 
 def _of_file(ground: Lifecycle, one: Installed) -> tuple[str, list[dict[str, Any]]]:
     """A skill that is one file."""
-    from navigator_kernel.adapters.files.writer import read_bounded
     from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT
     from navigator_kernel.skills.install.plans import verdict_of
 

@@ -79,13 +79,13 @@ def needed(skill: SkillDef, script: Path | None, named: Sequence[str]) -> tuple[
     """The requirements of one command of a prompt skill: what the skill declares, what its `script` says of itself
     (PEP 723), the Node packages of the `package.json` beside it, and those that were `named` for it. The errors are
     those of `declared`."""
+    from navigator_kernel.skills.formats.node_dependencies import node_packages
+
     found = [*declared(skill)]
     if script is not None and script.suffix == ".py" and not found:
         found += [_requirement(word, skill.name) for word in _of_script(script, skill.name)]
     found += [_requirement(word, skill.name) for word in named]
     if script is not None and script.suffix in NODE:
-        from navigator_kernel.skills.formats.node_dependencies import node_packages  # few skills have such a script
-
         found += node_packages(skill, script)
     return tuple(dict.fromkeys(found))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
@@ -99,6 +100,10 @@ def _typed(plain: Mapping[str, tuple[str, int]]) -> Iterator[tuple[str, int]]:
 def _is_typed(value: str) -> bool:
     if value[0].isalpha() and value.lower() not in _SWITCHES:
         return False
+    return _is_resolved(value)
+
+
+def _is_resolved(value: str) -> bool:
     import yaml
 
     return any(rule.match(value) for _, rule in yaml.SafeLoader.yaml_implicit_resolvers.get(value[0], []))
@@ -244,8 +249,6 @@ def _param(item: Mapping[str, Any], parts: Parts, path: str) -> ParamSpec:
 
 def _embedded(text: str) -> Any:
     """A list written as one string, which is what `metadata` allows: JSON, or names with commas."""
-    import json
-
     try:
         if text.count("[") + text.count("{") <= _NESTED and not _ESCAPED_CONTROL.search(text):
             return json.loads(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct, field
 
 from navigator_kernel.text import clean, lazy_compile
+from navigator_kernel.values.resource import Diagnostic
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.git import TreeEntry
-    from navigator_kernel.values.resource import Diagnostic
 
 FILE_LIMIT = 1024 * 1024  # bytes of one manifest
 COUNT_LIMIT = 1_000  # manifests, and plugins or paths in one of them
@@ -47,7 +48,6 @@ class _Gathered(Struct):
 
     def note(self, code: str, path: str, message: str, line: int | None = None) -> None:
         shown = clean(path, lines=False)
-        from navigator_kernel.values.resource import Diagnostic
 
         self.notes.append(Diagnostic(code=code, level="warning", path=shown, message=message, line=line))
 
@@ -95,8 +95,6 @@ def _read(path: str, data: bytes, gathered: _Gathered) -> None:
 
 
 def _json(path: str, data: bytes, gathered: _Gathered) -> Any:
-    import json
-
     if len(data) > FILE_LIMIT:
         gathered.note("plugin-large", path, f"it is over {FILE_LIMIT} bytes")
         return None

@@ -55,11 +55,7 @@ def outdated(
     head = {"level": place.level, "target": place.target, "count": len(waiting)}
     if not diffs:
         return {**head, "skills": [one.to_dict() for one in news]}
-    from navigator_kernel.skills.catalog.difference import difference
-
-    changes = (difference(place.skills / one.receipt.name, one.plan.contents) if one.plan else "" for one in news)
-    told = [{**one.to_dict(), "diff": diff} for one, diff in zip(news, changes, strict=True)]
-    return {**head, "skills": told}
+    return {**head, "skills": [{**one.to_dict(), "diff": _difference(one, place)} for one in news]}
 
 
 def update(names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
@@ -99,6 +95,12 @@ def update(names: Sequence[str], place: InstallScope, doors: InstallDeps, option
     ]
     head = {"level": place.level, "target": place.target, "dry_run": options.dry_run}
     return {**head, "changed": bool(plans), "skills": told}
+
+
+def _difference(one: OutdatedEntry, place: InstallScope) -> str:
+    from navigator_kernel.skills.catalog.difference import difference
+
+    return difference(place.skills / one.receipt.name, one.plan.contents) if one.plan else ""
 
 
 def _agrees_again(doors: InstallDeps) -> Callable[[PlannedSkill, Mapping[str, Receipt]], bool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from navigator_kernel.adapters.files.database import file_lock
 from navigator_kernel.adapters.files.writer import read_bounded, stamp
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.formats.names import NAME
@@ -87,7 +88,6 @@ class SkillMapping:
         rows = tuple(rows)
         if not rows or self.knows(rows):
             return
-        from navigator_kernel.adapters.files.database import file_lock
 
         writer.make_folder(self.path.parent)
         with file_lock(self.path.with_suffix(".lock")):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from navigator_kernel.adapters.sources.folder import FolderSource
 from navigator_kernel.adapters.sources.git import GitSource, TreeEntry
 from navigator_kernel.errors import KernelError, Refused
+from navigator_kernel.skills.formats.manifest import read_manifest
 from navigator_kernel.skills.formats.plugin_manifests import read_plugins
 from navigator_kernel.skills.source.discover import candidate_manifests, find_skills
 from navigator_kernel.skills.source.found import Found
@@ -46,9 +47,7 @@ def open_source(
     if source.kind == "folder":
         return FolderSource(Path(source.url))
     if source.kind == "archive":
-        from navigator_kernel.adapters.sources.archive import ArchiveSource  # 5 ms, and only needed here
-
-        return ArchiveSource(Path(source.url))
+        return _open_archive(Path(source.url))
     steps = iter(ahead)
 
     def meanwhile() -> None:
@@ -58,6 +57,12 @@ def open_source(
     return GitSource(
         source.url, source.ref, page=source.page, cache=cache, offline=offline, auth=auth, meanwhile=meanwhile
     )
+
+
+def _open_archive(path: Path) -> Tree:
+    from navigator_kernel.adapters.sources.archive import ArchiveSource  # 5 ms, and few sources are one
+
+    return ArchiveSource(path)
 
 
 def ready_to_look() -> None:
@@ -176,8 +181,6 @@ class SourceReader(Struct):
 
 
 def _read(found: Found, data: bytes) -> SkillDef | KernelError:
-    from navigator_kernel.skills.formats.manifest import read_manifest
-
     folder = Path(found.folder or found.name)
     try:
         return read_manifest(data, path=Path(found.manifest.path), folder=folder)
