@@ -20,6 +20,7 @@ from navigator_kernel.gateway.tokens import TokenStore
 from navigator_kernel.gateway.tracing import open_tracing
 from navigator_kernel.gateway.workers import MOST, TurnWorkers
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.http.endpoint import SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.http.endpoint import Caller
 
 PING = 15.0  # seconds between two signs of life of a stream that has nothing to say
-_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]{0,63}")
+_NAME = lazy_compile(SESSION)
 
 
 class Gateway:

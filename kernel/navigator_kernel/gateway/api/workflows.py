@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.gateway.api.chat import StartedRun
-from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, SessionName
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import plan_to_dict
 
@@ -48,7 +48,7 @@ class Workflows(Struct, frozen=True, kw_only=True):
 class Started(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`arguments` stand for $ARGUMENTS in its steps; `session` is the conversation that the run belongs to."""
 
-    session: str
+    session: SessionName
     arguments: Annotated[str, Meta(max_length=20_000)] = ""
 
 
