@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.gateway.api.chat import StartedRun
-from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, SessionName
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem, SessionName
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import plan_to_dict
 
@@ -85,10 +85,9 @@ async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
 
 
 async def resume_workflow(gateway: Gateway, call: Call) -> StartedRun:
-    """Goes on with a run from the first step that has not succeeded. 403 where its plan was not agreed to."""
-    held = await asyncio.to_thread(_mine, gateway, call)
-    if held.state == "proposed":
-        raise Refused(f"the plan of {held.token!r} was not agreed to", hint="GET /api/approvals names its approval")
+    """Goes on with a run from the first step that has not succeeded. 403 where its plan was not agreed to, 409 where
+    the run has ended or is under way."""
+    held = await asyncio.to_thread(_resumable, gateway, call)
     subject = "repeat" if call.body.repeat else ""
     run = gateway.runs.start(held.session, lambda turns: turns.workflow_answer(held, subject))
     await run.begun()
@@ -100,6 +99,21 @@ async def abort_workflow(gateway: Gateway, call: Call) -> Answer:
     held = await asyncio.to_thread(_mine, gateway, call)
     await asyncio.to_thread(_abort, gateway, held.token)
     return Answer(status=204)
+
+
+def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
+    """The run of the token, which neither has ended nor is under way in any process."""
+    held = _mine(gateway, call)
+    if held.state == "proposed":
+        raise Refused(f"the plan of {held.token!r} was not agreed to", hint="GET /api/approvals names its approval")
+    journal = gateway.kernel.journal
+    with journal.hold(held.token):
+        held = journal.load(held.token)
+    if held.state not in OPEN:
+        raise HttpProblem(
+            409, "ended", f"workflow run {held.token!r} has ended: {held.state}", hint="run the workflow again"
+        )
+    return held
 
 
 def _abort(gateway: Gateway, token: str) -> None:
