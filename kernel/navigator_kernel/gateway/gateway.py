@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.bootstrap.models import load_client
 from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
 from navigator_kernel.bootstrap.places import project_state
+from navigator_kernel.bootstrap.turn_pool import MOST
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.gateway.jobs import Jobs
 from navigator_kernel.gateway.metrics import Metrics
 from navigator_kernel.gateway.runs import Runs
 from navigator_kernel.gateway.tokens import TokenStore
 from navigator_kernel.gateway.tracing import open_tracing
-from navigator_kernel.gateway.workers import MOST, TurnWorkers
+from navigator_kernel.gateway.workers import TurnWorkers
 from navigator_kernel.text import lazy_compile
 from navigator_kernel.values.http.endpoint import SESSION
 
@@ -58,12 +58,10 @@ class Gateway:
     def sessions(self) -> SqliteSessions:
         return open_sessions(self.root, self.settings)
 
-    @cached_property
+    @property
     def kernel(self) -> Kernel:
         """What is looked at between turns; it takes no turn itself."""
-        from navigator_kernel.bootstrap.kernel import assemble
-
-        return assemble(self.root, self.settings, here=self.root, shared=self.workers.shared)
+        return self.workers.pool.kernel
 
     def warm(self) -> None:
         """Reads the skills and the index, and imports the model's client, before the first message needs them."""

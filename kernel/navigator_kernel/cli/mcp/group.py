@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.request import Message, Session
 
 VARIABLE = "NAVIGATOR_MCP_TOKEN"
 
@@ -94,13 +96,18 @@ def _server(app: App) -> Server[Any]:
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
         raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
+    from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
     from navigator_kernel.mcp_server.kernel_tools import KernelTools
     from navigator_kernel.mcp_server.skill_resources import SkillResources
 
-    def keep(reply: Reply) -> None:
-        app.sessions.save(reply.session, reply.said)
+    pool, most = TurnPool(app.root, app.settings, here=Path.cwd(), unsafe=app.unsafe), asyncio.Semaphore(MOST)
 
-    return mcp_server(KernelTools(kernel=app.kernel, keep=keep), SkillResources(app.kernel.catalogue))
+    async def take(message: Message, session: Session) -> Reply:
+        async with most:
+            with pool.turns() as turns:
+                return await turns.take(message, session, keep="waiting")
+
+    return mcp_server(KernelTools(kernel=pool.kernel, take=take), SkillResources(pool.kernel.catalogue))
 
 
 async def _over_stdio(server: Server[Any]) -> None:
