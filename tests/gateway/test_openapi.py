@@ -93,6 +93,19 @@ def test_every_tool_of_the_planner_has_an_endpoint(endpoints: Sequence[Endpoint]
         assert names & {f"{verb}_{thing}", f"{verb}_{thing}s"}, tool
 
 
+def test_a_sessions_name_has_the_pattern_that_the_store_takes(spec: dict[str, Any]) -> None:
+    parts = [
+        part["schema"]
+        for held in spec["paths"].values()
+        for operation in held.values()
+        for part in operation["parameters"]
+        if (part["in"], part["name"]) == ("path", "session")
+    ]
+    fields = [("Started", "session"), ("RunAgentInput", "threadId")]
+    bodies = [spec["components"]["schemas"][name]["properties"][field] for name, field in fields]
+    assert len(parts) == 5 and {part["pattern"] for part in (*parts, *bodies)} == {"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}
+
+
 def test_a_client_reads_the_document_from_the_server(served: Served, spec: dict[str, Any]) -> None:
     with served.client("read") as client:
         answer = client.get("/openapi.json")

@@ -9,14 +9,14 @@ import pytest
 
 from cli.support import Place
 from models.wire_server import HELLO, WireServer
-from navigator_kernel import Event, Kernel, KernelError, Run
+from navigator_kernel import Event, Kernel, KernelError, Reply, Run
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import RunCompleted, RunStarted, SkillActivated
 from processes import working_in
 from skill_repositories import make_repo, skill_text
-from specialist.turns import of_phase_two, says
+from specialist.turns import of_phase_two, says, says_together, settings
 
 pytestmark = pytest.mark.sample(1)
 
@@ -88,7 +88,25 @@ def test_the_model_that_is_named_is_asked(with_model: Kernel, server: WireServer
         Kernel(with_model.root, model="nobody-knows-this")
 
 
-def test_turns_that_are_asked_for_at_once_are_taken_one_after_another(kernel: Kernel) -> None:
+def test_turns_of_different_sessions_run_side_by_side(
+    place: Place, home: Path, with_model: Kernel, server: WireServer
+) -> None:
+    file = home / ".config" / "navigator" / "config.toml"
+    file.write_text(settings(server).replace("first = 1\n", "first = 90\n"))  # a busy machine
+    kernel, sessions = Kernel(place.root), ("a", None)
+    says_together(server, len(sessions), HELLO)
+
+    async def several() -> list[Reply]:
+        return await asyncio.gather(*(kernel.ask("/song-writer the moon", session=name) for name in sessions))
+
+    replies = asyncio.run(several())
+    assert [reply.report.raw for reply in replies] == [HELLO.text] * len(sessions)
+    assert len({reply.run for reply in replies}) == len({reply.session.id for reply in replies}) == len(sessions)
+    for reply in replies:  # what each was told is in its own recording
+        assert place.json("replay", reply.run)["differences"] == []
+
+
+def test_turns_of_a_session_that_are_asked_for_at_once_are_taken_one_after_another(kernel: Kernel) -> None:
     async def several() -> list[str]:
         replies = await asyncio.gather(*(kernel.ask(f"/shout word{number}", session="s") for number in range(3)))
         return sorted(str(reply.report.raw) for reply in replies)

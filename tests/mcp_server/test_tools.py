@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 
 from cli.support import Place, below, place_in, type_a
 from mcp_server.hosts import ERAS, call, called, hosted
+from models.wire_server import HELLO, serving
 from person_state import accept
 from skill_repositories import skill_text
+from specialist.turns import says_together, settings, song
 
 pytestmark = pytest.mark.sample(1)
 
@@ -124,6 +127,28 @@ def test_a_shipped_skill_runs_and_why_tells_how(here: Place) -> None:
     lines = ["message", "offered", "decided", "chosen", "loaded", "used", "ended"]
     assert [line.split()[0] for line in why["lines"]][: len(lines)] == lines
     assert any(line.startswith("[Logic Trace]") for line in why["lines"])  # X-41: `why` holds the sections in full
+
+
+def test_two_runs_at_once_run_side_by_side(here: Place, home: Path) -> None:
+    """The model answers only once both runs ask it."""
+    here.write({".claude/skills/song-writer/SKILL.md": song()})
+    accept(here.root, "song-writer")
+    file = home / ".config" / "navigator" / "config.toml"
+    file.parent.mkdir(parents=True)
+
+    async def both(client: Any) -> list[tuple[dict[str, Any], bool]]:
+        return await asyncio.gather(
+            *(called(client, "run_skill", name="song-writer", args=args) for args in ("the moon", "the sun"))
+        )
+
+    with serving() as server:
+        file.write_text(settings(server).replace("first = 1\n", "first = 90\n"))  # a busy machine
+        says_together(server, 2, HELLO)
+        told = hosted(here, both, seconds=100)
+    assert [(failed, one["report"]["state"], one["report"]["raw"]) for one, failed in told] == [
+        (False, "success", HELLO.text)
+    ] * 2
+    assert len({one["run"] for one, _ in told}) == len(here.runs()) == 2
 
 
 @pytest.mark.requirement("SAF-1")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel import Kernel
+from navigator_kernel import Kernel, Reply
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.parts import RouterParts, open_router
 from navigator_kernel.cli.project import App
@@ -20,6 +20,7 @@ from navigator_kernel.cli.route.routed import routed
 from navigator_kernel.config.settings import Settings
 from navigator_kernel.daemon.prompt_hook import render_hint
 from navigator_kernel.mcp_server.kernel_tools import KernelTools
+from navigator_kernel.values.request import Message, Session
 
 TABLE = Path(__file__).parent / "golden" / "surfaces.tsv"
 HEAD = "message\tdecision\tat a terminal\thook"
@@ -35,12 +36,16 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 Surfaces = tuple[App, RouterParts, KernelTools, Kernel]
 
 
+async def no_turn(_message: Message, _session: Session) -> Reply:
+    raise AssertionError("a route takes no turn")
+
+
 @pytest.fixture
 def surfaces(root: Path, monkeypatch: pytest.MonkeyPatch) -> Surfaces:
     monkeypatch.chdir(root)
     settings = Settings()
     app = App(root_flag=str(root))
-    tools = KernelTools(kernel=assemble(root, settings), keep=lambda _: None)
+    tools = KernelTools(kernel=assemble(root, settings), take=no_turn)
     return app, open_router(root, settings), tools, Kernel(root)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,17 @@ def says(server: WireServer, *script: Said, model: str = "worker") -> None:
         if "task router" in str(messages[0]["content"]):
             return Said(text='{"skills": [], "direct": true}')
         return script[min(len(of_phase_two(server)), len(script)) - 1]
+
+    server.scripts[model] = answer
+
+
+def says_together(server: WireServer, turns: int, said: Said, model: str = "worker") -> None:
+    """The model answers only once so many turns ask it at the same time."""
+    together = threading.Barrier(turns)
+
+    def answer(_messages: Sequence[Any], _number: int) -> Said:
+        together.wait(60)
+        return said
 
     server.scripts[model] = answer
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
-from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.models import load_client
 from navigator_kernel.bootstrap.parts import open_run_log, open_sessions, state_writer
 from navigator_kernel.bootstrap.places import project_state
+from navigator_kernel.bootstrap.turn_pool import MOST
 from navigator_kernel.errors import KernelError, NotFound, UsageProblem
 from navigator_kernel.gateway.jobs import Jobs
 from navigator_kernel.gateway.metrics import Metrics
 from navigator_kernel.gateway.runs import Runs
 from navigator_kernel.gateway.tokens import TokenStore
 from navigator_kernel.gateway.tracing import open_tracing
-from navigator_kernel.gateway.workers import MOST, TurnWorkers
+from navigator_kernel.gateway.workers import TurnWorkers
 from navigator_kernel.text import lazy_compile
+from navigator_kernel.values.http.endpoint import SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from navigator_kernel.values.http.endpoint import Caller
 
 PING = 15.0  # seconds between two signs of life of a stream that has nothing to say
-_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]{0,63}")
+_NAME = lazy_compile(SESSION)
 
 
 class Gateway:
@@ -58,10 +58,10 @@ class Gateway:
     def sessions(self) -> SqliteSessions:
         return open_sessions(self.root, self.settings)
 
-    @cached_property
+    @property
     def kernel(self) -> Kernel:
         """What is looked at between turns; it takes no turn itself."""
-        return assemble(self.root, self.settings, here=self.root, shared=self.workers.shared)
+        return self.workers.pool.kernel
 
     def warm(self) -> None:
         """Reads the skills and the index, and imports the model's client, before the first message needs them."""

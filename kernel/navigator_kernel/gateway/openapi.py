@@ -14,7 +14,7 @@ from navigator_kernel.gateway.endpoints import BODY_METHODS, is_pydantic
 from navigator_kernel.gateway.problems import MEDIA_TYPE, Problem
 from navigator_kernel.gateway.projections.openai_errors import PREFIX, OpenAIError
 from navigator_kernel.text import lazy_compile
-from navigator_kernel.values.http.endpoint import JSON, Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import JSON, Answer, Call, Endpoint, SessionName
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -147,14 +147,14 @@ def _operation(endpoint: Endpoint, schemas: Schemas, endpoints: Sequence[Endpoin
 
 
 def _path(endpoint: Endpoint) -> list[dict[str, Any]]:
-    whole = _LONG_PART.findall(endpoint.path)
+    whole, kinds = _LONG_PART.findall(endpoint.path), {"session": SessionName, **endpoint.parts}
     return [
         {
             "name": name,
             "in": "path",
             "required": True,
-            "schema": msgspec.json.schema(endpoint.parts[name])
-            if name in endpoint.parts
+            "schema": msgspec.json.schema(kinds[name])
+            if name in kinds
             else {"type": "string", "pattern": "^.+$" if name in whole else "^[^/]+$"},
         }
         for name in _PART.findall(endpoint.path)

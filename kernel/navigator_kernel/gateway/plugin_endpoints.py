@@ -20,7 +20,7 @@ def plugin_endpoints(gateway: Gateway, own: Sequence[Endpoint]) -> Sequence[Endp
     """Those of all plugins. One that is not valid, or repeats one of `own` or of an earlier plugin, is left out and
     named in the log."""
     plugins = open_plugins(gateway.root).plugins
-    found = plugins.all(HOOK, project_ports(gateway.root, gateway.workers.shared.meaning))
+    found = plugins.all(HOOK, project_ports(gateway.root, gateway.workers.pool.shared.meaning))
     held = list(own)
     for plugin, brought in found:
         for endpoint in (one for one in brought if isinstance(one, Endpoint)):

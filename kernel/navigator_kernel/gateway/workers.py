@@ -6,34 +6,27 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from navigator_kernel.bootstrap.kernel import SharedParts, assemble, share
-from navigator_kernel.bootstrap.parts import open_sessions
-from navigator_kernel.bootstrap.turns import Turns
+from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
 from navigator_kernel.errors import Interrupted, NotFound
-from navigator_kernel.replay.recording import Recorder
 
 if TYPE_CHECKING:
+    from navigator_kernel.bootstrap.turns import Turns
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.values.reply import Reply
 
-MOST = 32  # turns at once; others wait
-
-Take = Callable[[Turns], Coroutine[Any, Any, "Reply"]]
+Take = Callable[["Turns"], Coroutine[Any, Any, "Reply"]]
 
 
 class TurnWorkers:
-    """The catalogue and the router are shared; everything that belongs to a turn is of its thread alone. A thread is
-    started when a turn finds no idle one, and is used again."""
+    """At most `most` turns at once; others wait. A thread is started when a turn finds no idle one, and is used
+    again."""
 
     def __init__(self, root: Path, settings: Settings, *, most: int = MOST) -> None:
-        self.root, self.settings = root, settings
-        self.shared: SharedParts = share(root, settings)
-        self._pool = ThreadPoolExecutor(most, thread_name_prefix="navigator-turn")
-        self._own = threading.local()
+        self.pool = TurnPool(root, settings)
+        self._threads = ThreadPoolExecutor(most, thread_name_prefix="navigator-turn")
         self._running: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Task[Reply]]] = {}
         self._waiting: dict[str, Future[Reply]] = {}
         self._guard = threading.Lock()
@@ -41,7 +34,7 @@ class TurnWorkers:
     def start(self, run: str, take: Take) -> Future[Reply]:
         """Takes the turn called `run` as soon as a thread is free. The future is Interrupted where it was cancelled."""
         with self._guard:
-            future = self._pool.submit(self._take, run, take)
+            future = self._threads.submit(self._take, run, take)
             self._waiting[run] = future
         future.add_done_callback(lambda _: self._waiting.pop(run, None))
         return future
@@ -67,19 +60,18 @@ class TurnWorkers:
         """Waits `patience` seconds for the turns that run; stops those that are left, and takes no more."""
         with self._guard:
             held = list(self._waiting.values())
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
         _, late = wait(held, patience)
         for run in self.under_way if late else ():
             with self._guard:
                 running = self._running.get(run)
             if running is not None:
                 running[0].call_soon_threadsafe(running[1].cancel)
-        self._pool.shutdown(wait=True)
+        self._threads.shutdown(wait=True)
 
     def _take(self, run: str, take: Take) -> Reply:
         """On a thread of the pool."""
-        turns = self._turns()
-        with asyncio.Runner() as runner:
+        with self.pool.turns() as turns, asyncio.Runner() as runner:
             try:
                 return runner.run(self._followed(run, take(turns)))
             except asyncio.CancelledError as error:
@@ -93,13 +85,3 @@ class TurnWorkers:
         with self._guard:
             self._running[run] = asyncio.get_running_loop(), task
         return await task
-
-    def _turns(self) -> Turns:
-        """Those of this thread."""
-        held: Turns | None = getattr(self._own, "turns", None)
-        if held is None:
-            tape = Recorder()
-            kernel = assemble(self.root, self.settings, tape=tape, here=self.root, shared=self.shared)
-            held = Turns(kernel=kernel, tape=tape, sessions=partial(open_sessions, self.root, self.settings))
-            self._own.turns = held
-        return held

@@ -11,25 +11,25 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.clock import SystemClock, TimedIds
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.adapters.models.providers import spelled_out
-from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.bootstrap.lifecycle import open_lifecycle
 from navigator_kernel.bootstrap.parts import Routes, open_sessions
 from navigator_kernel.bootstrap.places import box_of, find_root, has_old_state
 from navigator_kernel.bootstrap.routed import routed
-from navigator_kernel.bootstrap.turns import Keep, Turns, refuse_message
+from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
+from navigator_kernel.bootstrap.turns import refuse_message
 from navigator_kernel.bootstrap.upgrade import upgrade
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, NotFound, NotLoadable, Refused, UsageProblem
 from navigator_kernel.library.approvals import Approvals
 from navigator_kernel.library.run import Run
 from navigator_kernel.library.values import Installed, Route, Skill, installed_of, route_of, skill_of
-from navigator_kernel.replay.recording import Recorder
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.tools.places import refuse_closed
 from navigator_kernel.values.approval import Approval
@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     from langchain_core.tools import StructuredTool
     from pydantic_ai.toolsets import AbstractToolset
 
+    from navigator_kernel.bootstrap.turns import Keep, Turns
     from navigator_kernel.config.settings import Settings
     from navigator_kernel.events import Listener
     from navigator_kernel.library.calls import SkillCalls
     from navigator_kernel.values.reply import Reply
 
     Lasting = Literal["once", "session", "always"]
-    Asked = Callable[[], tuple[Message, Session]]
+    Asked = Callable[[Turns], tuple[Message, Session]]
 
 _YES = {"once": "yes", "session": "for this session", "always": "always"}
 
@@ -56,7 +57,7 @@ class Kernel:
     """The project at `root`, a folder that is there. `session` names the conversation that messages belong to where
     they name none; without it each message is one by itself. `model` is asked instead of the one that is set.
 
-    It takes one turn at a time; others wait. Every failure is a KernelError.
+    Turns run side by side, in one event loop; those of one session one after another. Every failure is a KernelError.
     """
 
     def __init__(
@@ -65,16 +66,15 @@ class Kernel:
         self.root = _project(root)
         self.session = session
         self._settings = _settings(self.root, model)
-        tape = Recorder()
-        self._parts = assemble(self.root, self._settings, tape=tape, here=self.root)
-        self._turns = Turns(kernel=self._parts, tape=tape, sessions=partial(open_sessions, self.root, self._settings))
+        self._pool = TurnPool(self.root, self._settings)
         self._files = ProjectFiles(self.root, self.root)
         self._ids = TimedIds(SystemClock())
         self._approvals = Approvals()
         self._running: dict[str, Run] = {}
         self._guard = Lock()
-        self._one = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._most = asyncio.Semaphore(MOST)
+        self._sessions = WeakValueDictionary[str, asyncio.Lock]()
         self._turns_asked = 0
 
     def run(self, message: str, *, session: str | None = None) -> Run:
@@ -84,7 +84,7 @@ class Kernel:
         """
         refuse_message(message)
         name = session or self.session
-        return self._begin(partial(self._said, message, name), "waiting" if name is None else "always")
+        return self._begin(partial(_said, message, name), "waiting" if name is None else "always", name)
 
     async def ask(self, message: str, *, session: str | None = None) -> Reply:
         """The reply to a message. `reply.approval` is what it waits for, if it does."""
@@ -93,11 +93,11 @@ class Kernel:
     def approve(self, approval: str, *, lasting: Lasting = "once") -> Run:
         """The turn that goes on after a yes to exactly what was asked, by the id of its approval
         (`reply.approval.id`): for this once, for its session, or always. NotFound where that waits no longer."""
-        return self._begin(partial(self._turns.answered, approval, _YES[lasting]), "always")
+        return self._answer(approval, _YES[lasting])
 
     def deny(self, approval: str) -> Run:
         """The turn that follows a no to an approval, by its id."""
-        return self._begin(partial(self._turns.answered, approval, "no"), "always")
+        return self._answer(approval, "no")
 
     async def cancel(self, run: str) -> None:
         """Ends the run with its processes, and waits until it has ended. NotFound where it is not under way."""
@@ -107,19 +107,19 @@ class Kernel:
 
     def route(self, message: str, *, k: int = 5) -> Route:
         """What a message would get, without a model and without doing anything."""
-        held = self._parts
+        held = self._pool.kernel
         parts = Routes(catalogue=held.catalogue, router=held.router, files=self._files)
         return route_of(routed(self.root, self._settings, parts, message), k)
 
     def skills(self) -> list[Skill]:
         """Every skill that is there, by name; those that are switched off, too."""
-        held = self._parts.catalogue.list_resources(enabled_only=False)
+        held = self._pool.kernel.catalogue.list_resources(enabled_only=False)
         return [skill_of(one) for one in held if one.type == "skill"]
 
     def history(self, session: str, *, last: int | None = None) -> list[Said]:
         """What was said in a session that is kept, oldest first; with `last` only so many entries. NotFound where none
         is called so."""
-        sessions = self._turns.sessions()
+        sessions = open_sessions(self.root, self._settings)
         sessions.load(session)
         return sessions.history(session, last)
 
@@ -166,17 +166,17 @@ class Kernel:
         "session" to all calls of the same subject, where that is bound to bytes. NotFound where no such call waits."""
         self._approvals.allow(approval, lasting)
 
-    def _begin(self, asked: Asked, keep: Keep, agreed: Sequence[str] = ()) -> Run:
+    def _answer(self, approval: str, said: str) -> Run:
+        return self._begin(lambda turns: turns.answered(approval, said), "always", approval.rpartition(":")[0])
+
+    def _begin(self, asked: Asked, keep: Keep, session: str | None, agreed: Sequence[str] = ()) -> Run:
         name = self._ids.new()
 
         async def take(told: Listener) -> Reply:
             self._running[name] = run
             try:
-                async with self._turn():
-                    message, session = asked()
-                    return await self._turns.take(
-                        message, session, (told,), keep=keep, run=name, agreed=agreed, missed=_missed
-                    )
+                async with self._turn(session) as turns:
+                    return await turns.take(*asked(turns), (told,), keep=keep, run=name, agreed=agreed, missed=_missed)
             finally:
                 del self._running[name]
 
@@ -184,25 +184,23 @@ class Kernel:
         return run
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        """One turn at a time; Busy where another event loop has one."""
+    async def _turn(self, session: str | None) -> AsyncIterator[Turns]:
+        """One turn at a time in a session that has a name; Busy where another event loop has one."""
         loop = asyncio.get_running_loop()
         with self._guard:
             if loop is not self._loop:
                 if self._turns_asked:
                     raise Busy("this Kernel is at work in another event loop", hint="open a Kernel for each loop")
-                self._loop, self._one = loop, asyncio.Lock()
+                self._loop, self._most, self._sessions = loop, asyncio.Semaphore(MOST), WeakValueDictionary()
             self._turns_asked += 1
         try:
-            async with self._one:
-                yield
+            one = asyncio.Lock() if session is None else self._sessions.setdefault(session, asyncio.Lock())
+            async with one, self._most:
+                with self._pool.turns() as turns:
+                    yield turns
         finally:
             with self._guard:
                 self._turns_asked -= 1
-
-    def _said(self, text: str, name: str | None) -> tuple[Message, Session]:
-        session = self._turns.session(name)
-        return Message(text=text, attended=False), replace(session, approval=None)
 
     async def _run_skill(self, name: str, arguments: str, agreed: Sequence[str]) -> Reply:
         """A turn of its own that runs the command of a skill; the caller asks its question, not a session."""
@@ -211,12 +209,12 @@ class Kernel:
         if request.files or [one.name for one in request.commands] != [name]:
             raise UsageProblem("arguments hold no @file and no command", hint="name files by their paths")
         session = Session(id=self._ids.new(), notice_shown=True)
-        return await self._begin(lambda: (message, session), "never", agreed)
+        return await self._begin(lambda _: (message, session), "never", None, agreed)
 
     def _calls(self, skills: Sequence[str], files: Sequence[str]) -> SkillCalls:
         from navigator_kernel.library.calls import SkillCalls, chosen_skills
 
-        held = self._parts
+        held = self._pool.kernel
         return SkillCalls(
             skills=chosen_skills(held.catalogue, skills),
             tools=held.tools,
@@ -230,6 +228,11 @@ class Kernel:
             named=tuple(_named(self.root, name) for name in files),
             mentioned=self._files.named,
         )
+
+
+def _said(text: str, name: str | None, turns: Turns) -> tuple[Message, Session]:
+    session = turns.session(name)
+    return Message(text=text, attended=False), replace(session, approval=None)
 
 
 def _settings(root: Path, model: str | None) -> Settings:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from navigator_kernel.dispatch.stream import EventStream
 from navigator_kernel.errors import NotFound, Refused, SkillNotFound, UsageProblem
 from navigator_kernel.stages.decide import decide
 from navigator_kernel.stages.preprocess import preprocess
 from navigator_kernel.stages.understand import understand_locally
 from navigator_kernel.text import shorten
-from navigator_kernel.turn import run_turn
 from navigator_kernel.values.request import Message, Session
 from navigator_kernel.values.route import NeedClarification
 from navigator_kernel.why import lines_of
@@ -31,13 +29,12 @@ TEXT = 64_000  # characters of a skill's text
 
 
 class KernelTools(Struct, kw_only=True):
-    """Each tool gives JSON values or raises a KernelError. `keep` saves the session of a run that waits for the person,
-    so that they can answer it."""
+    """Each tool gives JSON values or raises a KernelError. `take` takes turns, side by side, and keeps the session of
+    one that waits for the person, so that they can answer it."""
 
     kernel: Kernel
-    keep: Callable[[Reply], None]
+    take: Callable[[Message, Session], Awaitable[Reply]]
     _looked: float = float("-inf")
-    _one: asyncio.Lock = field(default_factory=asyncio.Lock)  # the kernel takes one turn at a time
 
     async def route(self, message: str, k: int = 5) -> Mapping[str, Any]:
         """The skill that a message would get, without a model and without doing anything.
@@ -95,13 +92,9 @@ class KernelTools(Struct, kw_only=True):
         message = Message(text=f"/{skill.name} {args}".strip())
         if len(preprocess(message, kernel.files).commands) != 1:
             raise UsageProblem("the arguments hold a second instruction", hint="one skill a call; a command is none")
-        async with self._one:
-            session = Session(id=f"mcp-{kernel.ids.new()}", notice_shown=True)
-            stream = EventStream(kernel.ids.new(), 0, kernel.run_log, kernel.clock, redact=kernel.redact)
-            reply = await run_turn(message, session, kernel, stream)
-            waits = reply.session.approval is not None or reply.session.question is not None
-            if waits:
-                self.keep(reply)
+        session = Session(id=f"mcp-{kernel.ids.new()}", notice_shown=True)
+        reply = await self.take(message, session)
+        waits = reply.session.approval is not None or reply.session.question is not None
         body: dict[str, Any] = {"run": reply.run, "report": reply.report.to_dict()}
         return {**body, "ask_the_person": f"navigator ask --session {session.id} yes"} if waits else body
 

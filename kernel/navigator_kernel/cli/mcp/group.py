@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
     from navigator_kernel.values.reply import Reply
+    from navigator_kernel.values.request import Message, Session
 
 VARIABLE = "NAVIGATOR_MCP_TOKEN"
 
@@ -81,6 +83,8 @@ def _check(app: App, *, as_json: bool) -> None:
 
 
 def _server(app: App) -> Server[Any]:
+    from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
+
     try:
         from navigator_kernel.mcp_server.kernel_tools import KernelTools
         from navigator_kernel.mcp_server.server import mcp_server
@@ -88,11 +92,14 @@ def _server(app: App) -> Server[Any]:
     except ImportError as error:
         hint = "pip install 'navigator-kernel[mcp]'"
         raise NotLoadable("MCP needs the extra 'mcp', which is not installed", hint=hint) from error
+    pool, most = TurnPool(app.root, app.settings, here=Path.cwd(), unsafe=app.unsafe), asyncio.Semaphore(MOST)
 
-    def keep(reply: Reply) -> None:
-        app.sessions.save(reply.session, reply.said)
+    async def take(message: Message, session: Session) -> Reply:
+        async with most:
+            with pool.turns() as turns:
+                return await turns.take(message, session, keep="waiting")
 
-    return mcp_server(KernelTools(kernel=app.kernel, keep=keep), SkillResources(app.kernel.catalogue))
+    return mcp_server(KernelTools(kernel=pool.kernel, take=take), SkillResources(pool.kernel.catalogue))
 
 
 def _over_http(server: Server[Any], host: str, port: int, *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from navigator_kernel.errors import KernelError
 from navigator_kernel.events import Event, RunCancelled, RunCompleted, RunError, RunStarted, SkillActivated, Usage
 from navigator_kernel.gateway.streams.page_events import LAST, whole
 from navigator_kernel.values.http.cursors import Page, cursor_of, place_of
-from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import SESSION, Answer, Call, Endpoint
 
 if TYPE_CHECKING:
     from navigator_kernel.gateway.gateway import Gateway
@@ -49,7 +49,7 @@ class LoggedRuns(Struct, frozen=True, kw_only=True):
 class OfRuns(Page, frozen=True, forbid_unknown_fields=True):
     """Those of one `session`, with this `state`, that used this `skill`, with the words of `q` in the message."""
 
-    session: Annotated[str, Meta(max_length=64)] = ""
+    session: Annotated[str, Meta(pattern=f"^(?:{SESSION})?$")] = ""
     state: Annotated[str, Meta(max_length=20)] = ""
     skill: Annotated[str, Meta(max_length=200)] = ""
     q: Annotated[str, Meta(max_length=200)] = ""

@@ -122,7 +122,7 @@ async def list_skills(gateway: Gateway, call: Call) -> Skills:
     """With `q` the router ranks them."""
     if call.query.q:
         params = {"query": call.query.q, "limit": call.query.limit}
-        shared = gateway.workers.shared
+        shared = gateway.workers.pool.shared
         seek = seek_in(shared.catalogue, shared.meaning)
         found = await asyncio.to_thread(perform, gateway.root, "search", params, seek=seek)
         return Skills(skills=list(found["skills"]), next="")

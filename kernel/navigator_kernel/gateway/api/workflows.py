@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from navigator_kernel.errors import KernelError, NotFound, Refused
 from navigator_kernel.gateway.api.chat import StartedRun
-from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint
+from navigator_kernel.values.http.endpoint import Answer, Call, Endpoint, HttpProblem, SessionName
 from navigator_kernel.values.request import Message
 from navigator_kernel.values.workflow import plan_to_dict
 from navigator_kernel.workflows.store import load_stored, stored_names
@@ -49,7 +49,7 @@ class Workflows(Struct, frozen=True, kw_only=True):
 class Started(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`arguments` stand for $ARGUMENTS in its steps; `session` is the conversation that the run belongs to."""
 
-    session: str
+    session: SessionName
     arguments: Annotated[str, Meta(max_length=20_000)] = ""
 
 
@@ -86,10 +86,9 @@ async def start_workflow(gateway: Gateway, call: Call) -> StartedRun:
 
 
 async def resume_workflow(gateway: Gateway, call: Call) -> StartedRun:
-    """Goes on with a run from the first step that has not succeeded. 403 where its plan was not agreed to."""
-    held = await asyncio.to_thread(_mine, gateway, call)
-    if held.state == "proposed":
-        raise Refused(f"the plan of {held.token!r} was not agreed to", hint="GET /api/approvals names its approval")
+    """Goes on with a run from the first step that has not succeeded. 403 where its plan was not agreed to, 409 where
+    the run has ended or is under way."""
+    held = await asyncio.to_thread(_resumable, gateway, call)
     subject = "repeat" if call.body.repeat else ""
     run = gateway.runs.start(held.session, lambda turns: turns.workflow_answer(held, subject))
     await run.begun()
@@ -101,6 +100,21 @@ async def abort_workflow(gateway: Gateway, call: Call) -> Answer:
     held = await asyncio.to_thread(_mine, gateway, call)
     await asyncio.to_thread(_abort, gateway, held.token)
     return Answer(status=204)
+
+
+def _resumable(gateway: Gateway, call: Call) -> WorkflowRun:
+    """The run of the token, which neither has ended nor is under way in any process."""
+    held = _mine(gateway, call)
+    if held.state == "proposed":
+        raise Refused(f"the plan of {held.token!r} was not agreed to", hint="GET /api/approvals names its approval")
+    journal = gateway.kernel.journal
+    with journal.hold(held.token):
+        held = journal.load(held.token)
+    if held.state not in OPEN:
+        raise HttpProblem(
+            409, "ended", f"workflow run {held.token!r} has ended: {held.state}", hint="run the workflow again"
+        )
+    return held
 
 
 def _abort(gateway: Gateway, token: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from navigator_kernel.bootstrap.turns import LONGEST
-from navigator_kernel.values.http.endpoint import HttpProblem
+from navigator_kernel.values.http.endpoint import HttpProblem, SessionName
 
 ASIDE = frozenset({"developer", "system", "activity", "reasoning"})  # roles that are not part of the conversation
 
@@ -52,7 +52,7 @@ class RunAgentInput(Struct, frozen=True, rename="camel", kw_only=True):
     interrupt. `state`, `tools`, `context` and `forwardedProps` are accepted and not used. Null is taken for absent, as
     clients before 1.0 send it."""
 
-    thread_id: Name
+    thread_id: SessionName
     run_id: Name
     messages: Sequence[InputMessage]
     protocol_version: str | None = None

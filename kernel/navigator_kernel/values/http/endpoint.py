@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 Role = Literal["read", "chat", "approve", "admin"]
 ROLES: Sequence[Role] = get_args(Role)
 JSON = "application/json"
+SESSION = "[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"  # what the store of sessions takes, with a token's id before it
+SessionName = Annotated[str, Meta(pattern=f"^{SESSION}$")]
 
 
 class HttpProblem(Exception):
