@@ -114,7 +114,8 @@ def test_health_needs_no_token_and_says_nothing_of_the_project(served: Served, p
         assert str(person.here.root) not in answer.text
 
 
-def test_metrics_are_in_the_text_format_of_prometheus(served: Served) -> None:
+def test_metrics_are_in_the_text_format_of_prometheus(served: Served, model: WireServer) -> None:
+    says(model, HELLO)
     served.chat("/song-writer the moon", "counted")
     with served.client("read") as client:
         text = client.get("/metrics").text
