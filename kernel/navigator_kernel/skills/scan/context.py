@@ -27,7 +27,9 @@ _CONDITION = lazy_compile(
     r"|attempts?|tries|detect\w*|flag|treat\w*)\b[^.!?\n]{0,90}$|(?:如果|除非|只有|仅当|之前|之后|等到|是否|直到|当|切勿|禁止|避免)[^。！？\n]{0,30}$",
     re.IGNORECASE,
 )
-_SEARCHES = lazy_compile(r"\b(?:[ef]?grep|rg|ag|ack|findstr|select-string)\b[^\n|;&]{0,200}$", re.IGNORECASE)
+_SEARCHES = lazy_compile(
+    r"\b(?:[ef]?grep|rg|ag|ack|findstr|select-string)\b(?:[^\n|;&]|(?<=\S)\|(?=\S|$)){0,200}$", re.IGNORECASE
+)
 # What the first line of a fence calls the languages of programs and settings
 _LANGUAGES = frozenset(
     "bash c cpp cs csharp go ini java javascript js json jsonc jsx kotlin lua make makefile perl php powershell ps1 py"

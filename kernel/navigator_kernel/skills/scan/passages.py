@@ -54,7 +54,7 @@ _UNSEEN = lazy_compile(  # each form begins with one of a few marks: looking for
     r"|(?:template|noscript|metadata|desc|title)\b[^<>]{0,200}>([^<]{40,})</"
     r"|meta\b[^<>]{0,200}?content\s?=\s?[\"']([^\"'<>]{60,2000})[\"'])"
     r"|(?<=^\[)[^\]\n]{1,40}\]:\s{0,9}(?:#|<>|about:blank)\s{0,9}[\"'(]([^\n]*)"  # a link that nothing refers to
-    r"|(?:(?<=!)\[|(?<=\[))([^\[\]\n]{60,})\]\("  # an alternative text too long to be one
+    r"|(?:(?<=!)\[|(?<=\[))((?!https?://[^\s\]]+\])[^\[\]\n]{60,})\]\("  # an alternative text too long to be one
     r"|(?<=\])\([^()\s]{1,400}\s{1,9}[\"']([^\"'\n]{40,})[\"']\)"  # a link's title
     r")",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
@@ -202,7 +202,7 @@ def _is_shown(text: str, hit: re.Match[str]) -> bool:
     paragraph come in runs, are escaped, or are not in pairs on their line: the pairs are then not known."""
     if text[hit.start() - 1 : hit.start()] != "`":
         return False
-    if text[hit.end() : hit.end() + 1] != "`" and hit.group().partition("\n")[0].count("`") != 1:
+    if text[hit.end() : hit.end() + 1] != "`" and not hit.group().partition("\n")[0].count("`") % 2:
         return False
     breaks = [gap.end() for gap in _BREAK.finditer(text, max(hit.start() - _BLOCK, 0), hit.start())]
     before = text[breaks[-1] if breaks else 0 : hit.start()]

@@ -47,6 +47,7 @@ _SET = lazy_compile(
     r"(?:^|[;{(,\s&|])(?:(?:export|local|declare|readonly|const|let|var|my|our)\s+)?(?:-\w+\s+)?[$@]?(?P<one>[A-Za-z_]\w{0,40})\s{0,4}(?::[^=\n]{1,30})?\+?=(?![=>~])"
     r"|\bfor\s+(?:\(?(?:const|let|var)\s+)?(?P<each>\w{1,40})\s+(?:in|of)\b|\bread\s+(?:-\w+\s+)?(?P<read>\w{1,40})|\{(?P<many>[\w\s,]{1,80})\}\s*="
 )
+_PRINTS = lazy_compile(r"(?:\bconsole\.\w+|\bprint\w*)\s*\(\s*[\"'`][^\"'`\n]*$")  # a command in a text that is shown
 _CONSTRUCTOR = lazy_compile(r"\b(\w{1,40})\s*=\s*[^\n;]{0,120}\.constructor\b")
 _CALL = lazy_compile(r"(?<![.\w])([A-Za-z_]\w*)\s*\(")
 _WRITTEN = lazy_compile(r"\b([A-Za-z_]\w*)\.(?:write|end|send)\s*\(")
@@ -141,6 +142,8 @@ def _is_in(body: str, half: Sequence[re.Pattern[str]], may: Container[str]) -> b
 def _run(one: _Statement, decoded: set[str], runners: set[str]) -> Iterator[Hit]:
     text = one.text
     for run in _RUNS.finditer(text):
+        if run.group().startswith("|") and _PRINTS.search(text, 0, run.start()):
+            continue
         near = text[max(run.start() - NEAR, 0) : run.end() + NEAR]
         after = text[run.start() : run.end() + NEAR // 2]
         if decoded & set(_NAME.findall(after)) or _DECODES.search(after):
