@@ -21,15 +21,48 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/mutation"
 COPIED = ("tests", "agents", "bin", "docs", ".claude", "README.md", "README.zh-CN.md", "CLAUDE.md", "Makefile")
 SEED = 29
+NO_MUTANT = "none"
 Z = 1.96  # of a 95 % interval
 FAST = "not slow and not bench and not local_llm and not ci and not wide"
 # A sentence for people is changed in three ways, which say nothing of what the code does
 SENTENCES = [r"\bhint=", r"\b(?:message|text|what) \+?= ", r"^\s*f?\"[^\"]* [^\"]* ", r"\"\"\""]
-ALONE = "learn_alone"  # processes that a test starts elsewhere would look for mutmut's settings in their folder
-ALONE_CODE = """import os
+# mutmut sees which functions a test runs in its own process. This is added to the kernel's copy, for processes that tests start
+IN_CHILDREN = """
 
-if os.environ.get("MUTANT_UNDER_TEST") == "stats":
-    del os.environ["MUTANT_UNDER_TEST"]
+import os as _os
+
+if _os.environ.get("MUTANT_UNDER_TEST") == "stats" and _os.environ.get("MUTATION_MAIN") != str(_os.getpid()):
+    from contextlib import suppress as _suppress
+
+    import mutmut.mutation.trampoline as _trampoline
+
+    _seen = set()
+
+    def _record(name, caller=None):
+        key = _os.getpid(), name
+        if key not in _seen:
+            _seen.add(key)
+            with _suppress(OSError), open(_os.environ.get("MUTATION_HITS", _os.devnull), "a") as hits:
+                hits.write(name + "\\n")
+
+    _trampoline.record_trampoline_hit = _record
+"""
+PLUGIN = "hits_of_children"
+PLUGIN_CODE = """import os
+from pathlib import Path
+
+import pytest
+from mutmut.state import state
+
+HITS = Path(__file__).with_suffix(".hits")
+os.environ["MUTATION_MAIN"], os.environ["MUTATION_HITS"] = str(os.getpid()), str(HITS)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item):
+    if os.environ.get("MUTANT_UNDER_TEST") == "stats" and HITS.exists():
+        state()._stats.update(HITS.read_text().split())
+        HITS.unlink()
 """
 DETECTED = {"killed", "timeout", "segfault"}
 
@@ -55,7 +88,9 @@ class Score(NamedTuple):
 
 def main(argv: list[str]) -> int:
     """0, or 1 when the score of a subject is below its floor."""
-    subjects: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutation"]
+    subjects: dict[str, dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"][
+        "mutation"
+    ]
     options = parse(argv, sorted(subjects))
     failed = False
     print(f"{'subject':13}{'mutants':>8}{'killed':>8}{'survived':>9}{'timed out':>10}{'no tests':>9}  score (95 %)")
@@ -65,7 +100,7 @@ def main(argv: list[str]) -> int:
         if score.share < subjects[name]["floor"]:
             print(f"{name}: the score is below {subjects[name]['floor']:.0%}, the floor", file=sys.stderr)
             failed = True
-    print("a change that survived: cd build/mutation/SUBJECT && mutmut show NAME (names: survived.txt)", file=sys.stderr)
+    print("survivors: build/mutation/SUBJECT/survived.txt; there, `mutmut show NAME` shows one", file=sys.stderr)
     return int(failed)
 
 
@@ -81,7 +116,7 @@ def measure(name: str, subject: dict[str, Any], sample: str, processes: int) -> 
     """Tests a sample of the mutants of the subject's modules by the subject's tests."""
     folder = BUILD / name
     prepare(folder, subject)
-    run(folder, processes, ["nothing"])  # makes the mutants and learns which test runs which function, then finds no mutant
+    run(folder, processes, [NO_MUTANT])  # makes the mutants, and learns which test calls which function
     names = sorted(results(folder))
     if sample != "all":
         names = sorted(random.Random(SEED).sample(names, min(int(sample), len(names))))
@@ -107,7 +142,9 @@ def prepare(folder: Path, subject: dict[str, Any]) -> None:
             shutil.copy2(source, target)
     (folder / "mutants/kernel").mkdir()
     (folder / "mutants/src").symlink_to("kernel")
-    (folder / "mutants" / f"{ALONE}.py").write_text(ALONE_CODE, "utf-8")
+    (folder / "mutants" / f"{PLUGIN}.py").write_text(PLUGIN_CODE, "utf-8")
+    with (folder / "src/navigator_kernel/__init__.py").open("a", encoding="utf-8") as package:
+        package.write(IN_CHILDREN)
     (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text("utf-8") + settings(subject), "utf-8")
 
 
@@ -117,7 +154,7 @@ def settings(subject: dict[str, Any]) -> str:
         "source_paths": ["src"],
         "only_mutate": [f"src/navigator_kernel/{module}.py" for module in subject["modules"]],
         "do_not_mutate_patterns": SENTENCES,
-        "pytest_add_cli_args": ["-n", "0", "-p", "no:cacheprovider", "-p", ALONE, "-m", FAST, "--timeout", "60"],
+        "pytest_add_cli_args": ["-n", "0", "-p", "no:cacheprovider", "-p", PLUGIN, "-m", FAST, "--timeout", "60"],
         "pytest_add_cli_args_test_selection": [
             *subject["tests"],
             *(f"--deselect={test}" for test in subject.get("left_out", ())),
@@ -130,10 +167,10 @@ def settings(subject: dict[str, Any]) -> str:
 
 def run(folder: Path, processes: int, names: Sequence[str]) -> None:
     """Runs mutmut, whose output is kept in a file."""
-    command = [Path(sys.executable).parent / "mutmut", "run", "--max-children", str(processes), *names]
+    command = [str(Path(sys.executable).with_name("mutmut")), "run", "--max-children", str(processes), *names]
     with (folder / "mutmut.log").open("ab") as log:
         done = subprocess.run(command, cwd=folder, stdout=log, stderr=log, check=False)
-    if done.returncode and names != ["nothing"]:
+    if done.returncode and names != [NO_MUTANT]:
         raise SystemExit(f"mutmut failed: see {folder / 'mutmut.log'}")
 
 
