@@ -19,7 +19,7 @@ from mutmut.stats import status_by_exit_code
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/mutation"
-COPIED = ("tests", "agents", "bin", "docs", ".claude", "README.md", "README.zh-CN.md", "CLAUDE.md", "Makefile")
+COPIED = ("tests", "agents", "bin", "docs", ".ci", ".claude", "README.md", "README.zh-CN.md", "CLAUDE.md", "Makefile")
 SEED = 29
 NO_MUTANT = "none"
 Z = 1.96  # of a 95 % interval

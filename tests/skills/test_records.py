@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,15 @@ def test_repair_rebuilds_database_and_lock_byte_for_byte(project: Any, tmp_path:
         file.unlink()
     project.run("repair")
     assert [file.read_bytes() for file in files] == before
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_repair_names_the_skills_whose_folders_are_gone_and_no_others(project: Any, tmp_path: Path, dry: bool) -> None:
+    project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
+    shutil.rmtree(project.skills / "beta")
+    level = project.run("repair", dry_run=dry)["levels"][0]
+    assert (level["level"], level["target"], level["skills"], level["missing"]) == ("project", "claude", 2, ["beta"])
+    assert (level["unlinked"], level["swept"]) == ([], 0)
 
 
 def test_repair_of_what_is_right_writes_nothing(project: Any, tmp_path: Path) -> None:
