@@ -159,6 +159,7 @@ def settings(subject: dict[str, Any]) -> str:
             *subject["tests"],
             *(f"--deselect={test}" for test in subject.get("left_out", ())),
         ],
+        "process_isolation": "forkserver",  # else mutmut stops where a process that a test started ends
         "timeout_multiplier": 4.0,
         "timeout_constant": 15.0,
     }

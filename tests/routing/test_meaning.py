@@ -273,7 +273,9 @@ def test_a_search_by_words_is_as_bold_as_its_router(tmp_path: Path) -> None:
     held = SemanticRanker(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), None))
     skills = tuple(SkillDef(name=name, description=text, path=tmp_path, folder=None) for name, text in TOLD.items())
     assert held.by_words((), "the weather forecast", 5).candidates == ()
-    asked = [f"{word} {other}" for word in ("budget", "weather", "pages", "pictures") for other in ("tell", "plan", "size")]
+    asked = [
+        f"{word} {other}" for word in ("budget", "weather", "pages", "pictures") for other in ("tell", "plan", "size")
+    ]
     taken = {}
     for boldness in get_args(Boldness):
         held.boldness = boldness

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import Refused, SkillNotFound, UsageProblem
-from navigator_kernel.values.resource import Diagnostic
 from navigator_kernel.skills.install.install import _none
 from navigator_kernel.skills.install.left_out import LeftOut
+from navigator_kernel.values.resource import Diagnostic
 from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
 
 pytestmark = pytest.mark.sample(2)

@@ -1,0 +1,51 @@
+"""Which steps may be repeated, and which consents a plan's yes covers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dispatch.orders import order
+from navigator_kernel.bootstrap.kernel import assemble
+from navigator_kernel.config.settings import load_settings
+from navigator_kernel.ports import Kernel
+from navigator_kernel.workflows.permissions import installed, is_by_name, is_idempotent
+from skill_repositories import skill_text
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Kernel:
+    runs = "command: python run.py\n"
+    for name, head in {"prompt": "", "runs": runs, "again": f"{runs}idempotent: true\n"}.items():
+        folder = tmp_path / ".claude/skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(skill_text(name, "does a thing", head))
+        (folder / "run.py").write_text("")
+    return assemble(tmp_path, load_settings(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "may"), [("prompt", True), ("runs", False), ("again", True), ("missing", False)])
+def test_a_skill_is_repeated_where_it_says_so_or_only_gives_its_text(kernel: Kernel, name: str, may: bool) -> None:
+    assert is_idempotent(order("skills", f"skill:{name}"), kernel) is may
+
+
+@pytest.mark.parametrize(("operation", "may"), [("list", True), ("read", True), ("call", False)])
+def test_of_a_server_all_but_a_call_is_repeated(kernel: Kernel, operation: str, may: bool) -> None:
+    assert is_idempotent(order("mcp", "server:x", operation=operation), kernel) is may
+
+
+@pytest.mark.parametrize(
+    ("operation", "may"),
+    [("skill.install", True), ("skill.list", True), ("skill.uninstall", False), ("script.run", False), ("skill", True)],
+)
+def test_of_the_worker_skill_commands_are_repeated_but_an_uninstall(kernel: Kernel, operation: str, may: bool) -> None:
+    assert is_idempotent(order("worker", "x", operation=operation), kernel) is may
+
+
+def test_a_yes_by_name_becomes_one_to_bytes_only_with_the_install(kernel: Kernel) -> None:
+    subject = kernel.catalogue.create_executor("skill:runs").consent
+    granted = ("type_a:runs", "type_a:missing", "type_a:again@sha256:0", "skill.install x")
+    assert installed(order("worker", "x", operation="skill.install"), granted, kernel) == (subject,)
+    assert installed(order("worker", "x", operation="skill.update"), granted, kernel) == ()
+    assert [is_by_name(one) for one in granted] == [True, True, False, False]
