@@ -109,7 +109,8 @@ def test_an_update_follows_the_copy_that_is_named(both: Project, repo: Path) -> 
 @pytest.mark.requirement("LIF-5")
 def test_uninstall_takes_the_copy_of_the_place_that_is_named(both: Project) -> None:
     before = content(both.skills)
-    both.run("uninstall", name="alpha", target="agents")
+    told = both.run("uninstall", name="alpha", target="agents")
+    assert (told["level"], told["target"], told["dry_run"]) == ("project", "agents", False)
     assert content(both.skills) == before
     assert not (both.agents / "alpha").exists()
     with pytest.raises(SkillNotFound):
