@@ -10,6 +10,7 @@ import pytest
 from navigator_kernel.config.settings import Policy
 from navigator_kernel.sandbox.policy import GIVEN, SAID, Decision, Standing, explained, of_tool, refusal
 from navigator_kernel.skills.catalog.executor import SkillExecutor
+from navigator_kernel.values.job import Want
 from navigator_kernel.values.resource import SkillDef
 
 NOBODY = Standing(shipped=False, trusted=False, granted=False, rung="bubblewrap")
@@ -54,7 +55,7 @@ def test_what_the_person_denies_is_denied_whatever_was_agreed_to(tmp_path: Path)
     ],
 )
 def test_whether_it_runs_is_decided_by_whose_its_bytes_are(
-    tmp_path: Path, known: dict[str, bool], expected: tuple[str, str]
+    tmp_path: Path, known: Any, expected: tuple[str, str]
 ) -> None:
     assert decided(tmp_path, NOBODY._replace(**known))["run"][:2] == expected
 
@@ -66,12 +67,13 @@ def test_where_nothing_can_contain_it_it_does_not_run(tmp_path: Path) -> None:
 
 #
 def test_a_refusal_names_the_first_thing_that_is_denied_and_its_rule() -> None:
+    wants: tuple[Want, ...] = ("packages", "project", "network")
     policy = Policy(frozenset({"network", "project"}), {"x": frozenset({"skills"})})
     assert refusal(policy, "type_a", "y", ()) is None
-    assert refusal(policy, "type_a", "y", ("packages",)) is None
-    found = refusal(policy, "type_a", "y", ("packages", "project", "network"))
+    assert refusal(policy, "type_a", "y", wants[:1]) is None
+    found = refusal(policy, "type_a", "y", wants)
     assert found == Decision(GIVEN["project"], "deny", "your settings: [policy] deny project")
-    assert refusal(policy, "type_a", "x", ("network",)) == Decision(
+    assert refusal(policy, "type_a", "x", wants) == Decision(
         "run", "deny", "your settings: [policy.skills.x] deny skills"
     )
     assert refusal(Policy(frozenset({"shell"})), "type_a", "x", ()) is None

@@ -26,7 +26,7 @@ OLD = Receipt(
     tree="b" * 40,
     files=(),
     digest="sha256:old",
-    verdict="clean",
+    verdict="ok",
     installed_at=NOW,
 )
 NEW = replace(OLD, commit="c" * 40, digest="sha256:new")
