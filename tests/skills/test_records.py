@@ -11,6 +11,7 @@ import pytest
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import Damaged, KernelError
+from navigator_kernel.skills.install import apply
 from skill_repositories import commit, make_repo, skill_text, snapshot
 
 pytestmark = pytest.mark.sample(1)
@@ -166,3 +167,20 @@ def test_two_processes_installing_at_once_both_get_in(project: Any, tmp_path: Pa
     rows = json.loads((project.skills / "skills.db").read_text())["_default"].values()
     assert sorted(lock) == sorted(row["name"] for row in rows) == names
     assert [project.mapping.find(name) for name in names] == [(f"file://{repo}", name) for name in names]
+
+
+def test_of_the_earlier_locks_the_newest_are_kept(
+    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "KEPT_LOCKS", 3)
+    repo = make_repo(tmp_path, TWO)
+    project.run("install", source=f"file://{repo}", skill="alpha")
+    earlier = []
+    for at in range(5):
+        project.lifecycle.doors.clock.time = f"2026-01-31T09:3{at}:00.000Z"
+        earlier.append((project.root / "skills.lock.json").read_bytes())
+        project.run("uninstall", name="beta") if at % 2 else project.run(
+            "install", source=f"file://{repo}", skill="beta"
+        )
+        held = sorted((project.inner / "locks").iterdir())
+        assert [path.read_bytes() for path in held] == earlier[-3:]
