@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from navigator_kernel.config.settings import Policy
-from navigator_kernel.sandbox.policy import GIVEN, SAID, Decision, Standing, explained, of_tool, refusal
+from navigator_kernel.sandbox.policy import GIVEN, SAID, Decision, Standing, explained, of_built_in, of_tool, refusal
 from navigator_kernel.skills.catalog.executor import SkillExecutor
 from navigator_kernel.values.job import Want
 from navigator_kernel.values.resource import SkillDef
@@ -94,3 +95,39 @@ def test_a_tool_is_allowed_where_the_manifest_lists_it_and_nobody_denies_it(
     listed: tuple[str, ...] | None, denied: tuple[str, ...], expected: tuple[str, str]
 ) -> None:
     assert of_tool("a", "x", listed, Policy(frozenset(denied)))[1:3] == expected
+
+
+BUILT_IN = "built-in tool of prompt skills"
+
+
+@pytest.mark.requirement("JIT-5")
+@pytest.mark.parametrize(
+    ("tool", "policy", "given", "expected"),
+    [
+        ("read", Policy(), {}, ("allow", BUILT_IN, "")),
+        ("run", Policy(), {}, ("ask", BUILT_IN, "")),
+        ("run", Policy(frozenset({"tool:r*"})), {}, ("deny", "your settings: [policy] deny tool:r*", "")),
+        ("read", Policy(frozenset({"network"})), {}, ("allow", BUILT_IN, "")),
+        (
+            "fetch",
+            Policy(frozenset({"network"}), fetch=("a.org",)),
+            {},
+            ("deny", "your settings: [policy] deny network", ""),
+        ),
+        ("fetch", Policy(), {}, ("deny", "your settings: [policy] names no hosts in fetch", "")),
+        ("fetch", Policy(fetch=("a.org", "b.org")), {}, ("ask", BUILT_IN, "only from a.org, b.org")),
+        ("run", Policy(), {"allowed_tools": ("Read",)}, ("deny", "its allowed-tools does not name it", "")),
+        ("run", Policy(), {"tools": ("x",)}, ("deny", "its manifest names other tools, and has no allowed-tools", "")),
+    ],
+)
+def test_a_built_in_tool_is_decided_by_policy_then_by_the_manifest(
+    tmp_path: Path, tool: str, policy: Policy, given: Any, expected: tuple[str, str, str]
+) -> None:
+    held = msgspec.structs.replace(executor(tmp_path, command="", **given), shipped=True)
+    assert of_built_in(tool, held, policy)[1:] == expected
+
+
+@pytest.mark.requirement("SAF-1")
+def test_a_built_in_tool_of_a_skill_that_nobody_accepts_is_denied(tmp_path: Path) -> None:
+    found = of_built_in("read", executor(tmp_path, command=""), Policy())
+    assert (found.what, found.verdict, found.rule) == ("call read", "deny", "you neither installed nor trust it")
