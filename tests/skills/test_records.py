@@ -12,6 +12,7 @@ import pytest
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import Damaged, KernelError
 from navigator_kernel.skills.install import apply
+from navigator_kernel.skills.install.records import repository_of
 from skill_repositories import commit, make_repo, skill_text, snapshot
 
 pytestmark = pytest.mark.sample(1)
@@ -184,3 +185,16 @@ def test_of_the_earlier_locks_the_newest_are_kept(
         )
         held = sorted((project.inner / "locks").iterdir())
         assert [path.read_bytes() for path in held] == earlier[-3:]
+
+
+@pytest.mark.parametrize(
+    ("source", "repository"),
+    [
+        ("https://github.com/anthropics/skills.git", "anthropics/skills"),
+        ("https://github.com/anthropics/skills", "anthropics/skills"),
+        ("https://gitlab.com/a/b.git", ""),
+        ("/srv/github.com/a/b", ""),
+    ],
+)
+def test_only_a_source_at_github_has_the_short_name_of_a_repository(source: str, repository: str) -> None:
+    assert repository_of(source) == repository

@@ -10,7 +10,8 @@ from dispatch.orders import order
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.ports import Kernel
-from navigator_kernel.workflows.permissions import installed, is_by_name, is_idempotent
+from navigator_kernel.values.workflow import Sandboxed
+from navigator_kernel.workflows.permissions import installed, is_by_name, is_idempotent, order_problem
 from skill_repositories import skill_text
 
 
@@ -49,3 +50,27 @@ def test_a_yes_by_name_becomes_one_to_bytes_only_with_the_install(kernel: Kernel
     assert installed(order("worker", "x", operation="skill.install"), granted, kernel) == (subject,)
     assert installed(order("worker", "x", operation="skill.update"), granted, kernel) == ()
     assert [is_by_name(one) for one in granted] == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("word", "problem"),
+    [
+        ("data/in.csv", ""),
+        ("mybox/workspace/run-1/out.csv", ""),
+        ("missing.csv", ""),
+        ("data/secret/key", "'data/secret/key' is forbidden by the workflow"),
+        ("other.csv", "'other.csv' is not among the files that the workflow may read (sandbox.file_access.read)"),
+        ("link", "'{outside}' is outside the project"),
+    ],
+)
+def test_a_file_that_a_step_may_not_read_is_named_with_the_reason(tmp_path: Path, word: str, problem: str) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside.csv"
+    own = root / "mybox/workspace/run-1"
+    for path in (root / "data/in.csv", root / "data/secret/key", root / "other.csv", own / "out.csv", outside):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (root / "link").symlink_to(outside)
+    sandbox = Sandboxed(read=("data",), forbidden=("data/secret",))
+    expected = problem.format(outside=outside)
+    assert order_problem(order(file=word), sandbox, (root, own)) == expected
+    assert order_problem(order(optional={"arguments": [word]}), sandbox, (root, own)) == expected
