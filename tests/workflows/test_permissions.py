@@ -10,8 +10,8 @@ from dispatch.orders import order
 from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.ports import Kernel
-from navigator_kernel.values.workflow import Sandboxed
-from navigator_kernel.workflows.permissions import installed, is_by_name, is_idempotent, order_problem
+from navigator_kernel.values.workflow import Sandboxed, WorkflowPlan, WorkflowStep
+from navigator_kernel.workflows.permissions import grants, installed, is_by_name, is_idempotent, order_problem
 from skill_repositories import skill_text
 
 
@@ -74,3 +74,22 @@ def test_a_file_that_a_step_may_not_read_is_named_with_the_reason(tmp_path: Path
     expected = problem.format(outside=outside)
     assert order_problem(order(file=word), sandbox, (root, own)) == expected
     assert order_problem(order(optional={"arguments": [word]}), sandbox, (root, own)) == expected
+
+
+def test_a_yes_to_a_plan_covers_what_is_here_and_what_the_plan_itself_installs(kernel: Kernel) -> None:
+    def step(agent: str, skill: str, text: str) -> WorkflowStep:
+        return WorkflowStep(text=text, skill=skill, agent=agent, input=text)
+
+    steps = (
+        step("skills", "coming", "/coming"),  # not installed yet: the plan cannot promise it here
+        step("worker", "", "install coming from acme/skills"),
+        step("skills", "coming", "/coming"),
+        step("skills", "ghost", "/ghost"),
+        step("skills", "runs", "/runs"),
+        step("skills", "runs", "/runs again"),
+        step("mcp", "files", "mcp list files"),
+    )
+    here = kernel.catalogue.create_executor("skill:runs").consent
+    found = grants(WorkflowPlan(name="x", description="", steps=steps), kernel)
+    assert found == ("skill.install acme/skills coming", "type_a:coming", here)
+    assert grants(WorkflowPlan(name="x", description="", steps=steps[:1]), kernel) == ()
