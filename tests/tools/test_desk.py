@@ -286,6 +286,9 @@ def test_each_call_is_on_record() -> None:
         ("started", True),
         ("ended", True),
     ]
+    (_, began), (_, ended) = record.entries
+    assert (began["run"], began["actor"], began["skill"]) == ("run-1", "tool", "sailor")
+    assert (ended["run"], ended["how"]) == ("run-1", "done")
 
 
 def test_a_field_is_filled_once() -> None:
