@@ -198,3 +198,12 @@ def test_of_the_earlier_locks_the_newest_are_kept(
 )
 def test_only_a_source_at_github_has_the_short_name_of_a_repository(source: str, repository: str) -> None:
     assert repository_of(source) == repository
+
+
+def test_many_skills_are_written_side_by_side_with_the_same_bytes(
+    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "MANY", 2)
+    project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
+    for path, text in TWO.items():
+        assert (project.skills / path.removeprefix("skills/")).read_text() == text
