@@ -12,7 +12,7 @@ WEB := kernel/navigator_kernel/gateway/web
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide coverage test-slow bench bench-routing lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
+.PHONY: help demo test test-only test-wide coverage test-slow test-mutation bench bench-routing lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +36,12 @@ coverage: $(STAMP)  ## Measure which lines and branches of the kernel `make test
 	@mkdir -p build
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" --cov --cov-report=term $(OPTIONS)
 
-test-slow: $(STAMP)  ## Run the long soaks
+test-slow: $(STAMP)  ## Run the long soaks, then test-mutation
 	@$(BIN)/python -m pytest -q -n 2 -m slow --timeout 3600
+	@$(MAKE) --no-print-directory test-mutation
+
+test-mutation: $(STAMP)  ## Change the code in many places and count the changes that no test notices (SAMPLE=all, SUBJECT=gate)
+	@$(BIN)/python tests/mutation.py $(SUBJECT) --sample $(or $(SAMPLE),150)
 
 test-local-llm: $(STAMP) build/local-llm/made  ## Try everything that asks a model against a real one on this machine
 	@LOCAL_LLM=build/local-llm/bin/python $(BIN)/python -m pytest -v -n 0 -m local_llm --timeout 600 tests/local_llm

@@ -95,7 +95,8 @@ def test_a_changed_copy_is_not_run(both: Project) -> None:
 
 def test_an_update_follows_the_copy_that_is_named(both: Project, repo: Path) -> None:
     commit(repo, {"skills/alpha/SKILL.md": skill_text("alpha", "newer")})
-    assert both.run("outdated", target="agents")["count"] == 1
+    told = both.run("outdated", target="agents")
+    assert (told["level"], told["target"], told["count"]) == ("project", "agents", 1)
     before = content(both.skills)
     answer = both.run("update", target="agents")
     assert [(one["name"], one["action"]) for one in answer["skills"]] == [("alpha", "updated")]
@@ -108,7 +109,8 @@ def test_an_update_follows_the_copy_that_is_named(both: Project, repo: Path) -> 
 @pytest.mark.requirement("LIF-5")
 def test_uninstall_takes_the_copy_of_the_place_that_is_named(both: Project) -> None:
     before = content(both.skills)
-    both.run("uninstall", name="alpha", target="agents")
+    told = both.run("uninstall", name="alpha", target="agents")
+    assert (told["level"], told["target"], told["dry_run"]) == ("project", "agents", False)
     assert content(both.skills) == before
     assert not (both.agents / "alpha").exists()
     with pytest.raises(SkillNotFound):

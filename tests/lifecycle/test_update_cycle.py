@@ -218,7 +218,8 @@ def test_a_moved_skill_with_another_of_its_name_is_not_guessed_at(project: Proje
 def test_a_renamed_skill_says_what_it_is_called_now(project: Project) -> None:
     rename_skill(project.upstream)
     (alpha,) = project.did("outdated", "alpha")["skills"]
-    assert "omega" in alpha["problem"]
+    assert (alpha["state"], alpha["problem"]) == ("deleted", "it calls itself 'omega' now")
+    assert (alpha["path"], alpha["to"]) == ("skills/alpha", git(project.upstream, "rev-parse", "HEAD").strip())
 
 
 def edited(project: Project) -> None:

@@ -251,3 +251,33 @@ def test_of_skills_that_are_what_they_were_nothing_is_told_anew(
     told.clear()
     assert "pdf-merge" not in {one.name for one in held.retrieve(skills[1:], "merge these pdf files", 3).candidates}
     assert told == []
+
+
+def test_a_search_by_words_looks_at_no_vector_and_takes_as_many_as_are_asked_for(
+    meaning: SemanticRanker, encoder: Encoder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    skills = tuple(SkillDef(name=name, description=text, path=tmp_path, folder=None) for name, text in TOLD.items())
+    meaning.retrieve(skills, "the weather forecast for Oslo", 1)
+
+    def fails(*_: object) -> None:
+        raise AssertionError("the encoder was asked")
+
+    for asked in ("encode", "message"):
+        monkeypatch.setattr(type(encoder), asked, fails)
+    assert first(meaning.by_words(skills, "security\x1b[31m problems in code", 5)) == "code-review"
+    assert len(meaning.by_words(skills, "security of a city", 1).candidates) == 1
+    assert meaning.by_words(skills, "xylophone", 5).candidates == ()
+
+
+def test_a_search_by_words_is_as_bold_as_its_router(tmp_path: Path) -> None:
+    held = SemanticRanker(RoutingIndex(tmp_path / "index", FolderWriter([tmp_path]), None))
+    skills = tuple(SkillDef(name=name, description=text, path=tmp_path, folder=None) for name, text in TOLD.items())
+    assert held.by_words((), "the weather forecast", 5).candidates == ()
+    asked = [
+        f"{word} {other}" for word in ("budget", "weather", "pages", "pictures") for other in ("tell", "plan", "size")
+    ]
+    taken = {}
+    for boldness in get_args(Boldness):
+        held.boldness = boldness
+        taken[boldness] = sum(held.by_words(skills, text, 5).band == "route" for text in asked)
+    assert taken["cautious"] < taken["balanced"] <= taken["bold"]

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from cli.support import Place, place_in
 from models.wire_server import HELLO, Said, WireServer, serving
 from navigator_kernel.adapters.models.chat_model import WireModel
 from navigator_kernel.config.settings import ModelProvider, Models
-from navigator_kernel.routing.phase_one import SHORTLIST, WHOLE, ModelJudge, parsed, prompt
+from navigator_kernel.routing.phase_one import SHORTLIST, SKILLS, WHOLE, ModelJudge, parsed, prompt, shape
 from navigator_kernel.text import Language
 from navigator_kernel.values.request import Said as Entry
 from navigator_kernel.values.route import Candidate, Judged, Retrieval
@@ -149,6 +150,30 @@ def test_an_answer_is_read(text: str, expected: Judged) -> None:
 )
 def test_whatever_is_said_names_only_what_was_offered(text: str) -> None:
     assert set(parsed(text, OFFERED).skills) <= set(OFFERED)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fits"),
+    [
+        ({"skills": ["song-writer"], "direct": False}, True),
+        ({"skills": [], "direct": True, "question": "which?"}, True),
+        ({"skills": ["another"], "direct": False}, False),
+        ({"skills": ["song-writer"] * (SKILLS + 1), "direct": False}, False),
+        ({"skills": [], "direct": "no"}, False),
+        ({"skills": [], "direct": True, "question": ["which?"]}, False),
+        ({"skills": []}, False),
+        ({"direct": True}, False),
+    ],
+)
+def test_the_shape_holds_an_answer_to_what_was_offered(answer: Any, fits: bool) -> None:
+    assert Draft202012Validator(shape(["boat-painter", "song-writer"])).is_valid(answer) is fits
+
+
+@pytest.mark.parametrize(("model", "costs"), [("withheld", True), ("says-nothing", True), ("key-refused", False)])
+def test_what_a_failure_cost_is_told(server: WireServer, place: Routing, model: str, costs: bool) -> None:
+    found = judged(server, place, model)
+    assert (bool(found.failure), found.model) == (True, f"there:{model}")
+    assert [(one.model, one.spent.requests) for one in found.used] == ([(f"there:{model}", 1)] if costs else [])
 
 
 @pytest.mark.requirement("RTE-11", "RTE-12")

@@ -177,3 +177,9 @@ def test_when_more_came_than_are_compared_in_full_there_are_new_clusters(monkeyp
     second = grown(held, 150, first)
     third = grown(held, 151, second)
     assert [one.search.clustered for one in (first, second, third)] == [100, 100, 151]
+
+
+def test_the_middle_of_rows_that_point_apart_is_as_long_as_any_other() -> None:
+    """A shorter one would be looked into less often than it is near."""
+    apart = np.array([[1.0, 0.0], [-0.8, 0.6]], dtype=np.float32)
+    assert np.linalg.norm(vectors_module._middles(apart, 1), axis=1) == pytest.approx([1.0])

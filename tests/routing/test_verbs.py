@@ -38,6 +38,8 @@ def life(operation: Any, source: str = "", skills: tuple[str, ...] = (), query: 
         ("Install anthropics/skills --skill pdf", life("install", "anthropics/skills", ("pdf",))),
         ("install anthropics/skills --skill pdf --skill docx", life("install", "anthropics/skills", ("pdf", "docx"))),
         ("install pdf from anthropics/skills", life("install", "anthropics/skills", ("pdf",))),
+        ('install "pdf" from anthropics/skills', life("install", "anthropics/skills", ("pdf",))),
+        ("安装 anthropics/skills 中的 'pdf'", life("install", "anthropics/skills", ("pdf",))),
         ("install the pdf skill from anthropics/skills", life("install", "anthropics/skills", ("pdf",))),
         ("install the frobnicate skill acme/skills", life("install", "acme/skills", ("frobnicate",))),
         ("add git@github.com:a/b.git", life("install", "git@github.com:a/b.git")),

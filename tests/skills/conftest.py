@@ -17,10 +17,12 @@ from navigator_kernel.values.resource import Level
 
 
 class SetClock:
-    """A clock that stands still."""
+    """A clock that stands still until a test sets it."""
+
+    time = "2026-01-31T09:30:00.000Z"
 
     def now(self) -> str:
-        return "2026-01-31T09:30:00.000Z"
+        return self.time
 
     def monotonic(self) -> float:
         return 0.0

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from navigator_kernel.errors import Refused, SkillNotFound, UsageProblem
+from navigator_kernel.skills.install.install import _none
+from navigator_kernel.skills.install.left_out import LeftOut
 from navigator_kernel.values.resource import Diagnostic
 from skill_repositories import add_raw, commit, git, make_repo, skill_text, snapshot
 
@@ -100,6 +102,19 @@ def test_where_nothing_can_be_installed_nothing_is_written(maker: Any, tmp_path:
         project.run("install", source=f"file://{repo}", skill=["a", "b"])
     assert len(caught.value.data["left_out"]) == 2
     assert not [path for path in project.skills.glob("*") if path.name not in {".navigator", ".gitignore"}]
+
+
+def test_the_error_says_how_to_accept_each_of_the_blocked_ones_that_it_names() -> None:
+    def left_out(name: str, reason: str, **data: Any) -> LeftOut:
+        return LeftOut(name, name, reason, Refused(f"{name} is {reason}", hint=f"about {name}", **data))
+
+    bad = [left_out(name, "scanner", blocked_by=["x"]) for name in "abcde"]
+    told = _none([*bad[:2], left_out("f", "edited"), *bad[2:]])
+    assert told.message == "nothing was installed: a is scanner; b is scanner; f is edited; c is scanner"
+    assert told.hint == "about a; about b; about c"
+    assert (told.data["blocked_by"], len(told.data["left_out"])) == (["x"], 6)
+    assert _none(bad[:1]) is bad[0].error
+    assert "nothing is left to install" in _none([left_out("a", "example"), left_out("b", "copy")]).message
 
 
 # Copies

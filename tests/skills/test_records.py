@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.errors import Damaged, KernelError
+from navigator_kernel.skills.install import apply
+from navigator_kernel.skills.install.records import repository_of
 from skill_repositories import commit, make_repo, skill_text, snapshot
 
 pytestmark = pytest.mark.sample(1)
@@ -50,6 +53,15 @@ def test_repair_rebuilds_database_and_lock_byte_for_byte(project: Any, tmp_path:
         file.unlink()
     project.run("repair")
     assert [file.read_bytes() for file in files] == before
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_repair_names_the_skills_whose_folders_are_gone_and_no_others(project: Any, tmp_path: Path, dry: bool) -> None:
+    project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
+    shutil.rmtree(project.skills / "beta")
+    level = project.run("repair", dry_run=dry)["levels"][0]
+    assert (level["level"], level["target"], level["skills"], level["missing"]) == ("project", "claude", 2, ["beta"])
+    assert (level["unlinked"], level["swept"]) == ([], 0)
 
 
 def test_repair_of_what_is_right_writes_nothing(project: Any, tmp_path: Path) -> None:
@@ -156,3 +168,42 @@ def test_two_processes_installing_at_once_both_get_in(project: Any, tmp_path: Pa
     rows = json.loads((project.skills / "skills.db").read_text())["_default"].values()
     assert sorted(lock) == sorted(row["name"] for row in rows) == names
     assert [project.mapping.find(name) for name in names] == [(f"file://{repo}", name) for name in names]
+
+
+def test_of_the_earlier_locks_the_newest_are_kept(
+    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "KEPT_LOCKS", 3)
+    repo = make_repo(tmp_path, TWO)
+    project.run("install", source=f"file://{repo}", skill="alpha")
+    earlier = []
+    for at in range(5):
+        project.lifecycle.doors.clock.time = f"2026-01-31T09:3{at}:00.000Z"
+        earlier.append((project.root / "skills.lock.json").read_bytes())
+        project.run("uninstall", name="beta") if at % 2 else project.run(
+            "install", source=f"file://{repo}", skill="beta"
+        )
+        held = sorted((project.inner / "locks").iterdir())
+        assert [path.read_bytes() for path in held] == earlier[-3:]
+
+
+@pytest.mark.parametrize(
+    ("source", "repository"),
+    [
+        ("https://github.com/anthropics/skills.git", "anthropics/skills"),
+        ("https://github.com/anthropics/skills", "anthropics/skills"),
+        ("https://gitlab.com/a/b.git", ""),
+        ("/srv/github.com/a/b", ""),
+    ],
+)
+def test_only_a_source_at_github_has_the_short_name_of_a_repository(source: str, repository: str) -> None:
+    assert repository_of(source) == repository
+
+
+def test_many_skills_are_written_side_by_side_with_the_same_bytes(
+    project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "MANY", 2)
+    project.run("install", source=f"file://{make_repo(tmp_path, TWO)}", all=True)
+    for path, text in TWO.items():
+        assert (project.skills / path.removeprefix("skills/")).read_text() == text

@@ -246,3 +246,50 @@ def test_another_answer_to_the_other_steps_names_a_skill() -> None:
     question = PendingQuestion(original="a, then b", question="only a?", missing=("skill",), rest="a")
     found = resume(Message(text="word-count"), Session(id="s", question=question))
     assert (found.message.text, found.message.answers) == ("a, then b word-count", ("word-count",))
+
+
+def asked_which(*options: str, text: str) -> Resumed:
+    question = PendingQuestion(
+        original="make a chart ", question="which?", missing=("skill",), options=options, answers=("before",), rounds=2
+    )
+    return resume(Message(text=text, format="raw"), Session(id="s", question=question, turn=3))
+
+
+CHARTS = ("csv-report", "json-table", "json-report")
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen"),
+    [
+        ("csv-report", "csv-report"),
+        ("use the JSON-TABLE skill please", "json-table"),
+        ("1", "csv-report"),
+        ("second", "json-table"),
+        ("第三个", "json-report"),
+        ("table", "json-table"),
+        ("用 csv 吧", "csv-report"),
+    ],
+)
+def test_an_answer_that_names_one_option_chooses_it_and_leaves_the_message(text: str, chosen: str) -> None:
+    found = asked_which(*CHARTS, text=text)
+    assert (found.message.target, found.message.chosen, found.message.text) == (chosen, True, "make a chart ")
+    assert (found.message.answers, found.message.format, found.rounds) == (("before",), "raw", 2)
+    assert found.session == Session(id="s", turn=3)
+
+
+@pytest.mark.parametrize("text", ["report", "yes", "csv-report and json-table", "4", f"csv-report{' ' * 120}"])
+def test_an_answer_that_names_no_single_option_is_added_to_the_message(text: str) -> None:
+    found = asked_which(*CHARTS, text=text)
+    assert (found.message.target, found.message.chosen) == ("", False)
+    assert (found.message.text, found.rounds) == (f"make a chart {text.strip()}", 2)
+    assert found.message.answers == ("before", text.strip())
+
+
+def test_a_yes_to_the_only_option_chooses_it() -> None:
+    assert asked_which("csv-report", text="yes").message.target == "csv-report"
+
+
+def test_a_no_to_all_options_leaves_the_message_to_be_answered_without_a_skill() -> None:
+    found = asked_which(*CHARTS, text="no")
+    assert (found.message.text, found.message.plain, found.message.answers) == ("make a chart ", True, ("before",))
+    assert (found.session, found.rounds, found.message.chosen) == (Session(id="s", turn=3), 2, False)

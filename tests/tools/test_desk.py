@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from navigator_kernel.agent_loop.commands import without_commands
 from navigator_kernel.config.settings import Policy
-from navigator_kernel.errors import ConsentNeeded
+from navigator_kernel.errors import ConsentNeeded, Refused
 from navigator_kernel.events import UICommand
 from navigator_kernel.ports import Consents
 from navigator_kernel.text import Language
@@ -286,6 +286,9 @@ def test_each_call_is_on_record() -> None:
         ("started", True),
         ("ended", True),
     ]
+    (_, began), (_, ended) = record.entries
+    assert (began["run"], began["actor"], began["skill"]) == ("run-1", "tool", "sailor")
+    assert (ended["run"], ended["how"]) == ("run-1", "done")
 
 
 def test_a_field_is_filled_once() -> None:
@@ -305,3 +308,42 @@ def test_a_field_is_filled_once() -> None:
 )
 def test_what_looks_like_a_command_is_taken_out_of_text(text: str, kept: str) -> None:
     assert without_commands(text) == kept
+
+
+@dataclass
+class Files(Table):
+    """Built-in tools, of which `fetch` reaches others and `forbidden` is refused before anybody is asked."""
+
+    def offered(self, work: AgentTask) -> tuple[ToolSpec, ...]:
+        return tuple(ToolSpec(name=name, description=name) for name in ("read", "fetch", "forbidden"))
+
+    def reaching(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> Tool | None:
+        if call.name == "forbidden":
+            raise Refused("it \x1b[1mmay not", hint="leave it", reason="place")
+        return Tool("fetch", confirm="Fetch it?") if call.name == "fetch" else None
+
+
+def test_a_built_in_tool_that_is_refused_is_told_with_its_hint_and_is_on_record() -> None:
+    record = Record()
+    held = replace(desk(record=record), built_in=Files())
+    answer = call(held, work(), "forbidden")
+    assert (answer.failed, "it may not (leave it)" in answer.text) == (True, True)
+    (entry,) = record.entries
+    facts = {"run": "run-1", "subject": "tool:forbidden", "skill": "sailor", "reason": "place"}
+    assert (entry[0], {key: entry[1][key] for key in facts}) == ("refused", facts)
+    assert "\x1b" not in entry[1]["why"] and "may not" in entry[1]["why"]
+
+
+def test_after_a_built_in_tool_gave_data_what_goes_outward_asks() -> None:
+    held = replace(desk(Tool("send")), built_in=Files({"moon": "far"}))
+    assert not call(held, work("send"), "send").failed
+    call(held, work("send"), "read", path="x")
+    with pytest.raises(ConsentNeeded):
+        call(held, work("send"), "send")
+
+
+def test_a_built_in_tool_that_reaches_others_is_asked_about_like_one_of_theirs() -> None:
+    book = Book()
+    with pytest.raises(ConsentNeeded, match="Fetch it"):
+        call(replace(desk(book=book), built_in=Files()), work(), "fetch", url="x")
+    assert len(book.asked) == 1

@@ -1,0 +1,95 @@
+"""What the store of consents keeps, and what it puts on record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dispatch.orders import StillClock
+from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.errors import ConsentNeeded
+from navigator_kernel.sandbox.consents import BY_INSTALLING, FEW, KEPT, TOGETHER, ConsentStore
+from tools.test_desk import Record
+
+pytestmark = pytest.mark.requirement("SAF-1")
+
+
+@pytest.fixture
+def record() -> Record:
+    return Record()
+
+
+@pytest.fixture
+def book(tmp_path: Path, record: Record) -> ConsentStore:
+    return ConsentStore(tmp_path / "state/trust.json", FolderWriter([tmp_path]), StillClock(), record)
+
+
+def of_version_1(book: ConsentStore, **notes: str) -> None:
+    book.file.parent.mkdir()
+    book.file.write_text(json.dumps({"trusted": {name: {"note": note} for name, note in notes.items()}}))
+
+
+def test_of_version_1_what_an_install_left_counts_no_more(book: ConsentStore) -> None:
+    of_version_1(book, typed="by hand", left=BY_INSTALLING, other="by hand")
+    assert (book.trusted("typed"), book.trusted("left")) == (True, False)
+    assert (book.subjects(), book.dropped()) == (("other", "typed"), 1)
+
+
+def test_what_is_written_once_is_of_this_version_and_drops_nothing(book: ConsentStore) -> None:
+    of_version_1(book, typed="by hand", left=BY_INSTALLING)
+    book.trust("new", note=BY_INSTALLING)
+    assert (book.subjects(), book.dropped()) == (("new", "typed"), 0)
+    assert book.file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_few_subjects_have_an_entry_each(book: ConsentStore, record: Record) -> None:
+    names = [f"s{at}" for at in range(FEW)]
+    book.trust(*names, note="why")
+    assert record.entries == [("trusted", {"subject": name, "note": "why"}) for name in names]
+
+
+def test_many_subjects_share_entries_that_fit_a_line(book: ConsentStore, record: Record) -> None:
+    names = [f"{at:03}{'x' * (TOGETHER // 4 - 3)}" for at in range(FEW)]
+    book.distrust(*names, "last")
+    told = [facts.get("subjects", [facts.get("subject")]) for _, facts in record.entries]
+    assert [len(group) for group in told] == [4, 4, 3]
+    assert [one for group in told for one in group] == [*names, "last"]
+    assert {event for event, _ in record.entries} == {"distrusted"}
+
+
+def test_one_that_fills_an_entry_alone_is_named_alone(book: ConsentStore, record: Record) -> None:
+    names = ["x" * TOGETHER, *(f"s{at}" for at in range(FEW))]
+    book.trust(*names, note="why")
+    assert [facts.get("subject", facts.get("subjects")) for _, facts in record.entries] == [names[0], names[1:]]
+
+
+@pytest.mark.parametrize(
+    ("agreed", "by"), [("it", "a yes"), ("wide", "a yes to wide"), ("wider", "a yes to wider"), ("", "--yes")]
+)
+def test_who_agreed_is_on_record(book: ConsentStore, record: Record, agreed: str, by: str) -> None:
+    book.allow("run", agreed) if agreed else book.allow_orders("run")
+    book.require("run", "it", "do it", unless=("wide", "wider"))
+    assert record.entries == [("authorised", {"run": "run", "subject": "it", "by": by})]
+
+
+def test_a_yes_of_another_run_is_none(book: ConsentStore, record: Record) -> None:
+    book.allow("other", "it")
+    with pytest.raises(ConsentNeeded) as caught:
+        book.require("run", "it", "do it", unless=("wide",), command="x")
+    assert (caught.value.message, caught.value.data["subject"], caught.value.data["command"]) == ("do it", "it", "x")
+    assert record.entries == [("refused", {"run": "run", "subject": "it", "why": "nobody agreed to it"})]
+
+
+def test_the_oldest_of_too_many_runs_is_forgotten(book: ConsentStore) -> None:
+    for at in range(KEPT + 1):
+        book.allow(f"run-{at}", "it")
+    book.require("run-1", "it", "do it")
+    with pytest.raises(ConsentNeeded):
+        book.require("run-0", "it", "do it")
+
+
+def test_trust_in_a_script_of_a_project_counts_for_nothing(book: ConsentStore) -> None:
+    book.trust("script:x@sha256:0", "type_a:x@sha256:0", note="why")
+    assert [book.trusted(one) for one in ("script:x@sha256:0", "type_a:x@sha256:0")] == [False, True]
