@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from navigator_kernel.skills.scan.passages import Passage, language_of, warned_of
+from navigator_kernel.skills.scan.comments import FAR, is_comment
+from navigator_kernel.skills.scan.passages import Passage, warned_of
 from navigator_kernel.text import lazy_compile
 
 # Files that say what a program does, or try it, and are not what an agent follows
@@ -28,12 +29,8 @@ _CONDITION = lazy_compile(
     re.IGNORECASE,
 )
 _SEARCHES = lazy_compile(
-    r"\b(?:[ef]?grep|rg|ag|ack|findstr|select-string)\b(?:[^\n|;&]|(?<=\S)\|(?=\S|$)){0,200}$", re.IGNORECASE
-)
-# What the first line of a fence calls the languages of programs and settings
-_LANGUAGES = frozenset(
-    "bash c cpp cs csharp go ini java javascript js json jsonc jsx kotlin lua make makefile perl php powershell ps1 py"
-    " python python3 rb rego ruby rust scala sh sql swift toml ts tsx typescript yaml yml zsh".split()
+    r"\b(?:[ef]?grep|rg|ag|ack|findstr|select-string)\b(?:[^\n|;&]{0,200}|[^\n|;&\"']{0,120}[\"'][^\n\"']{0,200})$",
+    re.IGNORECASE,
 )
 _IMAGE = lazy_compile(r"(?:^|/)(?:Docker|Container)file(?:\.[\w.-]+)?$|\.(?:docker|container)file$", re.IGNORECASE)
 # An order to run what follows
@@ -42,11 +39,8 @@ _ORDERS = lazy_compile(
     r"|(?:执行|运行|输入|使用|调用)[^。！？\n]{0,30}$",
     re.IGNORECASE,
 )
-FAR = 2_000  # characters of a long line, before and after a place, that stand for it
 _OPENING = "\"'“‘«`「『"
 _CLOSING = "\"'”’»`」』"
-_COMMENT = lazy_compile(r"^\s*(?:#(?!!)|//|\*|/\*|--\s|;|::|rem\s|%|<!--)", re.IGNORECASE)
-_LATER = lazy_compile(r"(?:^|\s)(?:#|//)\s")
 _SAYS = lazy_compile(
     r"^\s*@?(?:echo|printf|print|puts|cat\s*<<|type\s+[\"']|write-(?:host|output)|console\.\w+|log\w*[.(\s]|logger\.|warn|error|info|die"
     r"|help\s*=|description\s*=|raise|throw|typer\.|click\.echo|sys\.exit|parser\.|say\b|note\b)",
@@ -131,18 +125,15 @@ def _is_searched(passage: Passage, hit: re.Match[str]) -> bool:
 
 
 def _is_said(passage: Passage, hit: re.Match[str], *, strings: bool) -> bool:
-    """A comment of code, or a string that is printed or compared and not run. In a fence that names no language, or a
-    terminal's, a line that begins with `#` may be an order of root."""
-    if passage.kind not in {"code", "config"} and not (passage.kind == "fence" and language_of(passage) in _LANGUAGES):
+    """A comment of code, or a string of a file of code that is printed or compared and not run."""
+    if passage.kind in {"code", "config", "fence"} and is_comment(passage, hit.start()):
+        return True
+    if passage.kind not in {"code", "config"} or strings or not is_quoted(passage, hit):
         return False
     body = passage.body
     begin, end = _line(body, hit.start())
     line, before = body[begin:end], body[begin : hit.start()]
     begins = not begin or body[begin - 1] == "\n"
-    if (begins and _COMMENT.match(line)) or _LATER.search(before):
-        return True
-    if strings or not is_quoted(passage, hit):
-        return False
     if passage.kind == "config":
         return not _COMMAND_KEY.search(passage.body, max(hit.start() - 400, 0), hit.start())
     if begins and _SAYS.match(line):

@@ -36,6 +36,7 @@ _FENCE = lazy_compile(
     re.MULTILINE | re.DOTALL,
 )
 _NAMED = lazy_compile(r"[`~]{3}[ \t]*\{?\.?([\w+#-]+)[^\n]*\n\Z")
+_SHOWN_OPENING = lazy_compile(r"(?<=`)<!--[^`\n]*(?=`)")
 _UNFENCED = lazy_compile(
     r"(?:\A|(?<=\n))(?:[ \t>]*\n|\A)((?:(?: {4}|\t)[^\n]*(?:\n|\Z))+)|<(?:pre|code)\b[^<>]{0,200}>(.*?)(?:</|\Z)",
     re.DOTALL | re.IGNORECASE,
@@ -182,6 +183,7 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
     for hit in fences if "fence" in kinds else ():
         yield Passage(path, "fence", _joined(hit[2]), hit.start(2), text)
     rest = _blanked(text, fences)
+    rest = _blanked(rest, [hit for hit in _SHOWN_OPENING.finditer(rest) if _is_shown(rest, hit)])
     unseen = [hit for hit in _UNSEEN.finditer(rest) if not _is_shown(rest, hit)]
     for hit in unseen:
         group = hit.lastindex or 0
@@ -198,11 +200,9 @@ def _of_prose(path: str, text: str, kinds: Container[Kind]) -> Iterator[Passage]
 
 
 def _is_shown(text: str, hit: re.Match[str]) -> bool:
-    """Whether it stands between backticks, or its opening does: they show it. False where backticks before it in its
-    paragraph come in runs, are escaped, or are not in pairs on their line: the pairs are then not known."""
-    if text[hit.start() - 1 : hit.start()] != "`":
-        return False
-    if text[hit.end() : hit.end() + 1] != "`" and not hit.group().partition("\n")[0].count("`") % 2:
+    """Whether it stands between backticks, which show it. False where backticks before it in its paragraph
+    come in runs, are escaped, or are not in pairs on their line: the pairs are then not known."""
+    if text[hit.start() - 1 : hit.start()] != "`" or text[hit.end() : hit.end() + 1] != "`":
         return False
     breaks = [gap.end() for gap in _BREAK.finditer(text, max(hit.start() - _BLOCK, 0), hit.start())]
     before = text[breaks[-1] if breaks else 0 : hit.start()]
