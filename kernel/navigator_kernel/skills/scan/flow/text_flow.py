@@ -34,7 +34,7 @@ _RUNS = lazy_compile(
     re.IGNORECASE,
 )
 _SENDS = lazy_compile(
-    r"\bcurl\b[^\n]{0,400}?(?:\s-\w{0,6}[dFT]\b|--data\S*|--form|--upload-file|--json\b|\$\((?!(?-i:[A-Z_]*(?:URL|HOST|DOMAIN|ENDPOINT)[A-Z_]*)\))|\s-H\s)|\bwget\b[^\n]{0,300}?--(?:post|body)-(?:file|data)|\bwget\b[^\n]{0,200}\$\("
+    r"\bcurl\b[^\n]{0,400}?(?:\s-\w{0,6}[dFT]\b|--data\S*|--form|--upload-file|--json\b|\$\(|\s-H\s)|\bwget\b[^\n]{0,300}?--(?:post|body)-(?:file|data)|\bwget\b[^\n]{0,200}\$\("
     r"|\|\s*(?:sudo\s+)?(?:nc|ncat|netcat|socat|mailx?|sendmail|mutt|msmtp|openssl\s+s_client)\b|\bn(?:c|cat|etcat)\s+(?:-\w{1,8}\s{1,4}(?:\d+\s)?){0,6}[\w.$-]+\s+\d+\s{0,4}<"
     r"|\b(?:rsync|scp|sftp)\b[^\n]{0,200}\s[\w.@-]{2,80}:(?!//)|/dev/tcp/|\bgit\s+push\s+https?://|\b(?:nslookup|dig|host)\s[^\n]{0,80}\$"
     r"|\bfetch\s*\([\s\S]{0,400}?\b(?:body|method)\b|\baxios\.(?:post|put|request)|sendBeacon\s*\(|XMLHttpRequest|\bhttps?\.request\s*\("
