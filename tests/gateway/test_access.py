@@ -192,6 +192,17 @@ def test_five_thousand_headers_are_refused(served: Served) -> None:
     assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))
 
 
+def test_a_connection_stays_open_when_a_short_body_comes_after_its_answer(served: Served) -> None:
+    place = urlsplit(served.url)
+    common = f"host: {place.netloc}\r\nauthorization: Bearer {served.tokens['admin']}\r\n"
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=20) as held:
+        held.sendall(f"PUT /api/nothing HTTP/1.1\r\n{common}content-length: 2\r\n\r\n".encode())
+        assert held.recv(65_536).startswith(b"HTTP/1.1 404")
+        held.sendall(b"{}")
+        held.sendall(f"GET /healthz HTTP/1.1\r\n{common}\r\n".encode())
+        assert held.recv(65_536).startswith(b"HTTP/1.1 200")
+
+
 def test_a_hundred_megabytes_are_not_read(served: Served) -> None:
     place, begun = urlsplit(served.url), time.monotonic()
     head = f"POST {CHAT} HTTP/1.1\r\nhost: {place.netloc}\r\nauthorization: Bearer {served.tokens['admin']}\r\n"

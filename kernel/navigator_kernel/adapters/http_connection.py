@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Literal
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_TIME = 10.0  # seconds from the first moment of a request to the end of its header
@@ -36,8 +37,8 @@ class Connection(H11Protocol):
         if self._part == "":
             self._wait_for("header")
         super().data_received(data)
-        if self.cycle is not None and self.cycle.response_complete and self.cycle.more_body:
-            self.transport.close()  # it was answered before its end, which is not read
+        if self.cycle is not None and self.cycle.response_complete and self.conn.their_state is h11.SEND_BODY:
+            self.transport.close()  # it was answered before its end, which is long and not read
         self._wait_for(self._missing())
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -84,12 +84,13 @@ async def _changed(planner: OpenToolkit, call: Call, tool: str, given: Any) -> A
 
 
 def _place(cursor: str) -> TaskPlace | None:
+    found = place_in(cursor, _PLACE)
+    return None if found is None else _task_place(*found)
+
+
+def _task_place(start: datetime | None, priority: int, number: int) -> TaskPlace:
     from navigator_kernel.planner.service import TaskPlace
 
-    found = place_in(cursor, _PLACE)
-    if found is None:
-        return None
-    start, priority, number = found
     try:
         return TaskPlace(start and start.astimezone(UTC), priority, number)
     except OverflowError:
