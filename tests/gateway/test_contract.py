@@ -67,6 +67,6 @@ def test_every_answer_is_one_that_the_document_names(contract_server: Served, tm
 @pytest.mark.requirement("TOL-13")
 def test_sequences_of_requests_keep_to_the_document(contract_server: Served, tmp_path: Path) -> None:
     tags = [word for tag in ("tasks", "notes", "projects", "sessions") for word in ("--include-tag", tag)]
-    report = run(contract_server, tmp_path, "--phases", "stateful", "--max-examples", "100", *tags)
+    report = run(contract_server, tmp_path, "--phases", "stateful", "--max-examples", "150", *tags)
     assert report["phases"]["stateful"]["status"] == "success"
     assert report["test_cases"]["generated"] >= 300
