@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -51,9 +50,6 @@ BACKLOG = 2_048
 # New objects after which the collector searches them: 1,000 streams that begin at once make 150,000, and a pass over
 # as many holds all of them up for 50 ms.
 GARBAGE = 200_000
-# Seconds after which a thread that computes lets another one continue. With Python's 5 ms, 20 turns that begin at once
-# hold up the streams, which are served by one thread, for 100 ms each time.
-SWITCH = 0.0005
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 ENDPOINTS: Sequence[Endpoint] = (
@@ -123,12 +119,11 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
 
 def _warm(gateway: Gateway) -> None:
     """Prepares for the first message, and sets the garbage collector for a process that stays: what the start made is
-    never searched again, and what came since is searched in short passes. Threads switch often from then on."""
+    never searched again, and what came since is searched in short passes."""
     gateway.warm()
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE)
-    sys.setswitchinterval(SWITCH)
 
 
 async def _http_error(_: Request, error: Exception) -> ProblemResponse:
