@@ -114,9 +114,9 @@ def open_specialist(
     gives the files that a message names."""
 
     def specialist(before: Session, spent: Spent) -> Specialist | None:
-        return None if models is None else working(models, before, spent)
+        return None if models is None else build(models, before, spent)
 
-    def working(models: Shelf, before: Session, spent: Spent) -> Specialist:
+    def build(models: Shelf, before: Session, spent: Spent) -> Specialist:
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.skill_tool import SkillTool
         from navigator_kernel.agent_loop.specialist import Specialist as Working

@@ -199,10 +199,10 @@ def _servers(
     own = user_file(env).with_name(OWN_SERVERS_FILE)
     if not told and not os.path.lexists(own) and not os.path.lexists(root / SERVERS_FILE):
         return {}, ()
-    return _found_servers(root, own, told)
+    return _read_servers(root, own, told)
 
 
-def _found_servers(root: Path, own: Path, told: Mapping[str, Any]) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
+def _read_servers(root: Path, own: Path, told: Mapping[str, Any]) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
     from navigator_kernel.config.mcp_settings import found
     from navigator_kernel.values.mcp import server_from
 

@@ -29,11 +29,11 @@ def _install(ground: Lifecycle, params: Params) -> Answer:
     refuse_rename(options.rename, wanted)
     with open_source_tree(source, doors, options, install=True) as tree:
         _refuse_other(str(params.get("commit") or ""), tree.commit)
-        coming = _collected(source, tree, wanted, doors, options)
-    return _installed(coming, place, doors, options)
+        coming = _collect_from(source, tree, wanted, doors, options)
+    return _install_prepared(coming, place, doors, options)
 
 
-def _collected(
+def _collect_from(
     source: Source, tree: Tree, wanted: Sequence[str], doors: InstallDeps, options: InstallOptions
 ) -> PreparedInstall:
     from navigator_kernel.skills.install.install import collect  # imported by now, while git worked
@@ -42,7 +42,9 @@ def _collected(
     return collect(SourceReader(source, tree), wanted, doors, options)
 
 
-def _installed(coming: PreparedInstall, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> Answer:
+def _install_prepared(
+    coming: PreparedInstall, place: InstallScope, doors: InstallDeps, options: InstallOptions
+) -> Answer:
     from navigator_kernel.skills.install.install import install_prepared
 
     return install_prepared(coming, place, doors, options)

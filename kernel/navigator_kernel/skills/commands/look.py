@@ -48,11 +48,11 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
     if wanted:
         ground.doors.prepare()
     with open_source_tree(source, ground.doors, ground.options(params)) as tree:
-        answer, rows = _analysed(source, tree, wanted, ground.doors)
+        answer, rows = _analyse(source, tree, wanted, ground.doors)
     return {**answer, **ground.observe(rows)}
 
 
-def _analysed(
+def _analyse(
     source: Source, tree: Tree, wanted: Sequence[str], doors: InstallDeps
 ) -> tuple[dict[str, Any], tuple[Row, ...]]:
     from navigator_kernel.skills.install.info import analyse  # most of it was imported while git worked

@@ -10,7 +10,8 @@ from navigator_kernel.text import lazy_compile
 
 FAR = 2_000  # characters of a long line, before and after a place, that stand for it
 _HASH = lazy_compile(r"(?:^|(?<=\s))#(?!!)")
-_SLASHES = lazy_compile(r"(?:^|(?<=\s))//|^\s*/?\*")
+_SLASHES = lazy_compile(r"(?:^|(?<=\s))//")
+_BLOCK = lazy_compile(r"^[ \t]*/\*", re.MULTILINE)
 _DASHES = lazy_compile(r"(?:^|(?<=\s))--\s")
 _NONE = lazy_compile(r"(?!)")
 _ANY = lazy_compile(r"^\s*(?:#(?!!)|//|\*|/\*|--\s|;|::|rem\s|%|<!--)|(?<=\s)(?:#|//)\s", re.IGNORECASE)
@@ -33,6 +34,11 @@ def is_comment(passage: Passage, at: int) -> bool:
     place = passage.start + at
     begin = max(passage.text.rfind("\n", max(place - FAR, 0), place) + 1, place - FAR, 0)
     before = passage.text[begin:place]
+    if marks is _SLASHES:
+        held = passage.text[max(place - FAR, 0) : place]
+        blocks = [hit.start() for hit in _BLOCK.finditer(held)]
+        if blocks and "*/" not in held[blocks[-1] :]:
+            return True
     return any(not _is_open(before[: hit.start()]) for hit in marks.finditer(before))
 
 
