@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 import signal
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from navigator_kernel.routing.entries import entry_of
 from navigator_kernel.routing.index import RoutingIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits depend on it
@@ -31,6 +32,7 @@ pytest_plugins = ["requirement_marks", "wide", "pytester"]
 
 settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples each time, no example database
 
+FAILED = pytest.StashKey[bool]()
 PARTS = "::test_no_file_of_2000_projects_answers_a_question["
 
 
@@ -61,6 +63,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Notes that the test failed: its folders are kept."""
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
+
+
 @pytest.fixture(scope="session", autouse=True)
 def heard_signals() -> None:
     """What `nohup make test &` makes every process ignore, and Python passes on to the processes that it starts."""
@@ -83,9 +94,24 @@ def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 
 @pytest.fixture
-def tmp_path(new_folder: Callable[[str], Path], request: pytest.FixtureRequest) -> Path:
+def folder_of_test(new_folder: Callable[[str], Path], request: pytest.FixtureRequest) -> Iterator[Callable[[str], Path]]:
+    """A new folder whose name begins so, which is removed after a test that passed: all of them need 7 GB."""
+    made: list[Path] = []
+
+    def make(name: str) -> Path:
+        made.append(new_folder(name))
+        return made[-1]
+
+    yield make
+    if FAILED not in request.node.stash:
+        for folder in made:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def tmp_path(folder_of_test: Callable[[str], Path], request: pytest.FixtureRequest) -> Path:
     """As pytest's own."""
-    return new_folder(f"{re.sub(r'[^A-Za-z0-9_]', '_', request.node.name)[:30]}-")
+    return folder_of_test(f"{re.sub(r'[^A-Za-z0-9_]', '_', request.node.name)[:30]}-")
 
 
 @pytest.fixture(scope="session")
@@ -154,7 +180,7 @@ def caches(
 
 @pytest.fixture(autouse=True)
 def home(
-    new_folder: Callable[[str], Path], caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
+    folder_of_test: Callable[[str], Path], caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
-    return made_home(new_folder("home"), caches, monkeypatch)
+    return made_home(folder_of_test("home"), caches, monkeypatch)
