@@ -120,7 +120,7 @@ def pattern_sets(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
     folder = tmp_path_factory.mktemp("patterns")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(folder))
-        scanner = ModuleChild("navigator_kernel.bootstrap.content_child", memory=2**30)
+        scanner = ModuleChild("navigator_kernel.bootstrap.scanning.content_child", memory=2**30)
         scanner.ask({"files": {"SKILL.md": b"---\nname: a\n---\n"}, "secrets": True}, seconds=60)
         scanner.close()
     return sorted((folder / CACHE / "patterns").glob("*.hsdb"))  # none without Hyperscan

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from navigator_kernel.adapters.clock import SystemClock
-from navigator_kernel.bootstrap.scanners import Scanners
+from navigator_kernel.bootstrap.scanning.scanners import Scanners
 from navigator_kernel.errors import KernelError
 from navigator_kernel.skills.install.plans import drafts, verdict_of
 from navigator_kernel.skills.scan.commands import findings as command_findings

@@ -14,7 +14,7 @@ import pytest
 
 import plugins.conftest as packages
 from navigator_kernel.adapters.processes import module_call
-from navigator_kernel.bootstrap import scanners
+from navigator_kernel.bootstrap.scanning import scanners
 from navigator_kernel.cli.main import run
 from skill_repositories import skill_text
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from navigator_kernel.bootstrap.content_child import answer
+from navigator_kernel.bootstrap.scanning.content_child import answer
 from navigator_kernel.skills.scan.content import findings
 from navigator_kernel.skills.scan.finding import MOST as MOST_FINDINGS
 from navigator_kernel.skills.scan.rule import Rule, rules

@@ -38,7 +38,7 @@ from navigator_kernel.text import language_of, warn
 
 if TYPE_CHECKING:
     from navigator_kernel.adapters.sources.repo_cache import RepoCache
-    from navigator_kernel.bootstrap.scanners import Scanners
+    from navigator_kernel.bootstrap.scanning.scanners import Scanners
     from navigator_kernel.ports import Catalogue
     from navigator_kernel.routing.meaning import SemanticRanker
     from navigator_kernel.skills.install.deps import Seek
@@ -90,7 +90,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
 
 
 def _scanners() -> Scanners:
-    from navigator_kernel.bootstrap.scanners import Scanners  # 7 ms, and most commands scan nothing
+    from navigator_kernel.bootstrap.scanning.scanners import Scanners  # 7 ms, and most commands scan nothing
 
     return Scanners()
 

@@ -111,7 +111,7 @@ def open_pins(settings: Settings, consents: Consents, audit: Audit) -> ToolPins:
 def suspicions(texts: Sequence[str], *, seconds: int = 20) -> Sequence[Sequence[str]]:
     """What content rules find in each text that a model would read, worst first; that they failed, or took longer than
     `seconds`, is found in all."""
-    from navigator_kernel.bootstrap.scanners import Scanners
+    from navigator_kernel.bootstrap.scanning.scanners import Scanners
 
     files = {f"{at}/SKILL.md": text.encode("utf-8", "replace") for at, text in enumerate(texts)}
     scanners = Scanners(seconds=seconds)

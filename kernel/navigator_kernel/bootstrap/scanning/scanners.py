@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.values.resource import SkillDef
 
-OWN, PLUGINS = "navigator_kernel.bootstrap.content_child", "navigator_kernel.bootstrap.scan_child"
+OWN, PLUGINS = "navigator_kernel.bootstrap.scanning.content_child", "navigator_kernel.bootstrap.scanning.plugin_child"
 OWN_SECONDS, OWN_MEMORY = 20, 1024**3  # what our own scanners may take for one skill
 PER_MIB = 4  # seconds more for each MiB of it
 EACH = 4  # the part of that time that one file may take by itself

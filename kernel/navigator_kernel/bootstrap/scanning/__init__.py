@@ -1,0 +1,1 @@
+"""Starts the scanners of a skill in child processes."""
