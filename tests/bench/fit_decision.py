@@ -39,7 +39,7 @@ SPOILED = 0.3  # what a question counts for whose right skills are taken out of 
 QUESTIONS, FOLDS = 500, 5
 RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
 BANDS: Mapping[str, Any] = {
-    "take": {"cautious": 0.7, "balanced": 0.59, "bold": 0.45},
+    "take": {"cautious": 0.7, "balanced": 0.57, "bold": 0.45},
     "offer": 0.1,
     "offer_few": 0.3,
     "want": 0.57,
