@@ -149,6 +149,7 @@ def serve(
         hint = "give --certificate and --key, or say --insecure"
         raise UsageProblem(f"{host} can be reached from other machines, and there is no TLS", hint=hint)
     options: dict[str, Any] = {"http": _Connection, "ws": "none", "log_level": "error", "access_log": False}
+    options["loop"] = "navigator_kernel.gateway.loops:server_loop"
     if certificate is not None:
         options |= {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]}
     config = uvicorn.Config(

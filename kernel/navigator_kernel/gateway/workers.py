@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from navigator_kernel.bootstrap.turn_pool import MOST, TurnPool
 from navigator_kernel.errors import Interrupted, NotFound
+from navigator_kernel.gateway.loops import turn_loop
 
 if TYPE_CHECKING:
     from navigator_kernel.bootstrap.turns import Turns
@@ -71,7 +72,7 @@ class TurnWorkers:
 
     def _take(self, run: str, take: Take) -> Reply:
         """On a thread of the pool."""
-        with self.pool.turns() as turns, asyncio.Runner() as runner:
+        with self.pool.turns() as turns, asyncio.Runner(loop_factory=turn_loop) as runner:
             try:
                 return runner.run(self._followed(run, take(turns)))
             except asyncio.CancelledError as error:

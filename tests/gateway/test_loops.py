@@ -1,0 +1,110 @@
+"""The server's event loop goes first, then one turn after the other; nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from navigator_kernel.gateway import loops
+from navigator_kernel.gateway.loops import PATIENCE, server_loop, turn_loop
+
+ROUNDS = 4
+
+
+@contextmanager
+def busy_server() -> Iterator[None]:
+    """A server whose loop is inside one callback."""
+    begun, ends = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        begun.set()
+        ends.wait(30)
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=server_loop) as runner:
+            runner.run(asyncio.sleep(0.001))
+            runner.run(serve())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert begun.wait(30)
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
+async def rounds() -> float:
+    """The seconds that a loop takes for ROUNDS rounds."""
+    began = time.perf_counter()
+    for _ in range(ROUNDS):
+        await asyncio.sleep(0)
+    return time.perf_counter() - began
+
+
+def taken() -> float:
+    with asyncio.Runner(loop_factory=turn_loop) as runner:
+        return runner.run(rounds())
+
+
+def test_a_turn_waits_for_a_busy_server_and_goes_on_all_the_same() -> None:
+    with busy_server():
+        held = taken()
+    assert held >= ROUNDS * PATIENCE * 0.9
+
+
+def test_a_turn_does_not_wait_once_the_server_has_ended() -> None:
+    with busy_server():
+        pass
+    assert min(taken() for _ in range(5)) < ROUNDS * PATIENCE
+
+
+def test_two_turns_do_not_compute_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "PATIENCE", 30)
+    computing, most, never = 0, 0, threading.Event()
+
+    async def turn() -> None:
+        nonlocal computing, most
+        for _ in range(10):
+            computing += 1
+            most = max(most, computing)
+            never.wait(0.001)  # without the interpreter, so that another thread could
+            computing -= 1
+            await asyncio.sleep(0)
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=turn_loop) as runner:
+            runner.run(turn())
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (computing, most) == (0, 1)
+
+
+def test_a_turn_that_computes_for_long_does_not_stop_the_others() -> None:
+    holds, ends = threading.Event(), threading.Event()
+
+    async def long() -> None:
+        holds.set()
+        assert ends.wait(30)
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=turn_loop) as runner:
+            runner.run(long())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert holds.wait(30)
+    held = taken()
+    ends.set()
+    thread.join()
+    assert held >= PATIENCE * 0.9
