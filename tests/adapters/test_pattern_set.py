@@ -74,11 +74,11 @@ def test_what_was_compiled_is_kept_and_made_again_where_it_is_damaged(tmp_path: 
         assert PatternSet(["a+b", "c"], folder).possible("xaab") == {"a+b"}
     (kept,) = folder.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
-    made, whole = kept.stat().st_ino, kept.read_bytes()
+    whole = kept.read_bytes()
     for damaged in (b"", whole[: len(whole) // 2], whole[:-9] + bytes(9), b"x" * len(whole)):
         kept.write_bytes(damaged)
         assert PatternSet(["a+b", "c"], folder).possible("xaab") == {"a+b"}
-    assert (kept.read_bytes() == whole, kept.stat().st_ino != made, len(list(folder.iterdir()))) == (True, True, 1)
+        assert (kept.read_bytes() == whole, len(list(folder.iterdir()))) == (True, 1)
 
 
 @pytest.mark.requirement("SAF-1")
