@@ -33,6 +33,7 @@ pytest_plugins = ["requirement_marks", "wide", "pytester"]
 settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples each time, no example database
 
 FAILED = pytest.StashKey[bool]()
+AT_ONCE = 2_000  # folders, 0.8 GB
 PARTS = "::test_no_file_of_2000_projects_answers_a_question["
 
 
@@ -93,9 +94,19 @@ def new_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     return make
 
 
+@pytest.fixture(scope="session")
+def done_with() -> Iterator[list[Path]]:
+    """Folders of tests that passed. Many are removed at once: for seconds after a removal ext4 makes files slowly."""
+    folders: list[Path] = []
+    yield folders
+    remove(folders)
+
+
 @pytest.fixture
-def folder_of_test(new_folder: Callable[[str], Path], request: pytest.FixtureRequest) -> Iterator[Callable[[str], Path]]:
-    """A new folder whose name begins so, which is removed after a test that passed: all of them need 7 GB."""
+def folder_of_test(
+    new_folder: Callable[[str], Path], done_with: list[Path], request: pytest.FixtureRequest
+) -> Iterator[Callable[[str], Path]]:
+    """Makes a new folder whose name begins so. It goes once the test has passed: all of them need 7 GB."""
     made: list[Path] = []
 
     def make(name: str) -> Path:
@@ -104,8 +115,15 @@ def folder_of_test(new_folder: Callable[[str], Path], request: pytest.FixtureReq
 
     yield make
     if FAILED not in request.node.stash:
-        for folder in made:
-            shutil.rmtree(folder, ignore_errors=True)
+        done_with += made
+    if len(done_with) >= AT_ONCE:
+        remove(done_with)
+
+
+def remove(folders: list[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    folders.clear()
 
 
 @pytest.fixture

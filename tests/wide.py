@@ -1,4 +1,5 @@
-"""A pytest plugin: which tests `make test` leaves to `.ci/run`, because others already check the same fact.
+"""A pytest plugin: which tests `make test` leaves to `.ci/run`, because others already check the same fact, or because
+they take long.
 
 `@pytest.mark.wide` marks a test, `@pytest.mark.sample(3)` all but three cases of a test, spread over its cases; on a file
 (`pytestmark`) each counts for every test of the file. `.ci/run` runs them as the user without root's rights, or,

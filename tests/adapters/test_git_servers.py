@@ -155,6 +155,7 @@ def test_a_server_without_partial_fetches_is_read_all_the_same(server: GitServer
     assert server.seen == []
 
 
+@pytest.mark.wide
 def test_a_server_that_sends_commits_without_files_but_no_single_file_is_read(
     server: GitServer, tmp_path: Path
 ) -> None:

@@ -189,6 +189,7 @@ def test_a_server_that_dies_at_once_is_a_failed_connection(tmp_path: Path) -> No
         called(servers(tmp_path, "crash"), "list")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("mode", "operation", "params"), [("hang", "list", {}), ("slow", "call", {"tool": "add", "args": {"a": 1, "b": 2}})]
 )

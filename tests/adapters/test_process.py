@@ -137,12 +137,14 @@ def test_a_flood_without_end_is_stopped_by_the_time_limit(tmp_path: Path) -> Non
     assert (outcome.timed_out, outcome.truncated, len(outcome.stdout)) == (True, True, OUTPUT_LIMIT)
 
 
+@pytest.mark.wide
 def test_time_running_out_keeps_what_was_printed(tmp_path: Path) -> None:
     outcome = ran(tmp_path, "import time; print('so far', flush=True); time.sleep(60)", timeout=1)
     assert (outcome.timed_out, outcome.exit_code, outcome.stdout) == (True, None, b"so far\n")
     assert 1 <= outcome.elapsed < 4
 
 
+@pytest.mark.wide
 def test_time_running_out_kills_a_child_that_made_itself_a_daemon(tmp_path: Path) -> None:
     outcome = ran(tmp_path, DAEMON + "time.sleep(60)\n", timeout=2)
     assert (outcome.timed_out, dies(pid_in(tmp_path))) == (True, True)

@@ -74,6 +74,7 @@ def test_every_needle_with_filler_takes_time_in_proportion(filler: str) -> None:
     assert twice < SLOWER * max(once, NOISE) and once < FAR_TOO_LONG, (once, twice)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 @pytest.mark.parametrize("unit", ["`password`a ", "PASSWORD", "eyJ", "-----BEGIN ", "://a:b@ ", 'key=" '], ids=repr)
 def test_a_megabyte_that_nearly_holds_secrets_is_done_or_withheld_in_time(unit: str) -> None:

@@ -76,6 +76,7 @@ def test_a_plan_whose_secret_was_not_kept_asks_for_it_again(here: Place, token: 
     assert holders(here, token) == []
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 def test_words_for_a_stored_workflow_run_with_their_secret_and_are_not_kept(here: Place, token: str) -> None:
     here.said("ask", "--yes", "run keep-digest on hello and then count the terms in it")

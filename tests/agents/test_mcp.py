@@ -75,6 +75,7 @@ def test_a_server_that_nobody_agreed_to_is_pending_and_was_not_started(files: An
     assert list(files.root.rglob("server.pid")) == []
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RET-10")
 def test_a_server_that_hangs_is_a_timeout_with_its_uri_and_leaves_no_process(place: Any) -> None:
     report = asked(serving(place, "hang"), "read", uri="note://one", timeout=1)

@@ -84,6 +84,7 @@ def test_files_of_an_earlier_step_of_the_run_are_not_taken_for_its_own(place: An
     assert place.ask("skills", "skill:quiet", run="run-8").state == "error"
 
 
+@pytest.mark.wide
 def test_a_time_out_keeps_what_was_printed(place: Any) -> None:
     place.skill("slow", RUN, "import time; print('so far', flush=True); time.sleep(60)")
     report = place.ask("skills", "skill:slow", timeout=1)

@@ -61,6 +61,7 @@ def test_answers_that_read_nothing_ask_no_further_question(talk: Place) -> None:
     assert ask(talk, "yes, for this session")["raw"] == f"It said: {WORDS}"
 
 
+@pytest.mark.wide
 def test_what_a_tool_answered_is_private_in_every_later_turn(talk: Place, server: WireServer) -> None:
     ask(talk, "/echo-user please")
     ask(talk, "yes, for this session")
@@ -82,6 +83,7 @@ def test_what_a_skill_or_a_file_told_is_private_in_every_later_turn(
     assert LEAKS in ask(talk, "/echo-user please")["summary"]
 
 
+@pytest.mark.wide
 def test_a_session_of_an_earlier_version_counts_as_private(talk: Place) -> None:
     with closing(sqlite3.connect(state_of(talk.root) / "sessions.sqlite")) as database, database:
         (state,) = database.execute("SELECT state FROM sessions WHERE id = 'talk'").fetchone()
@@ -91,10 +93,12 @@ def test_a_session_of_an_earlier_version_counts_as_private(talk: Place) -> None:
     assert LEAKS in ask(talk, "/echo-user please")["summary"]
 
 
+@pytest.mark.wide
 def test_a_file_that_the_message_names_is_private_at_once(talk: Place) -> None:
     assert LEAKS in ask(talk, "/echo-user please @notes.txt")["summary"]
 
 
+@pytest.mark.wide
 def test_a_clone_cannot_say_that_nothing_was_read(talk: Place, tmp_path: Path) -> None:
     """The mark stands with the person's session; one in the project is not looked at."""
     ask(talk, "--yes", "/greeter")

@@ -59,6 +59,7 @@ def offered(server: WireServer) -> list[str]:
     return [tool["function"]["name"] for one in server.requests for tool in one.body.get("tools", ())]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("more", [(), ("--yes",)], ids=["asked", "--yes"])
 def test_a_skill_that_lies_in_a_clone_asks_by_name_before_a_model_sees_it(
     served: Place, server: WireServer, more: tuple[str, ...]
@@ -78,6 +79,7 @@ def test_a_yes_that_names_it_is_no_yes_to_the_call_of_a_tool(served: Place, serv
     assert ask(served, "yes")["raw"] == f"It said: {WORDS}"
 
 
+@pytest.mark.wide
 def test_that_yes_ends_with_the_order_that_it_was_for(served: Place) -> None:
     ask(served, "/echo-user please")
     ask(served, "yes")
@@ -85,6 +87,7 @@ def test_that_yes_ends_with_the_order_that_it_was_for(served: Place) -> None:
     assert "which you neither installed nor trusted" in ask(served, "/echo-user please")["summary"]
 
 
+@pytest.mark.wide
 def test_that_yes_ends_where_the_person_says_no_to_the_call(served: Place) -> None:
     ask(served, "/echo-user please")
     ask(served, "yes")
@@ -93,6 +96,7 @@ def test_that_yes_ends_where_the_person_says_no_to_the_call(served: Place) -> No
     assert started(served) == []
 
 
+@pytest.mark.wide
 def test_a_skill_that_declares_no_tool_gets_none(served: Place, server: WireServer) -> None:
     ask(served, "--yes", "/other-skill please")
     assert (len(server.requests) > 0, offered(server), started(served)) == (True, [], [])
@@ -115,12 +119,14 @@ def test_a_server_that_a_clone_names_is_not_started_for_its_skill(clone: Place, 
     assert (len(server.requests) > 0, TOOL in offered(server), folders) == (True, False, [])
 
 
+@pytest.mark.wide
 def test_what_a_server_says_of_its_own_tool_asks_no_question_less(trusted: Place) -> None:
     asked = ask(trusted, "--yes", "/echo-user please")  # nor is `--yes` one: the model thought of the call
     assert (asked["state"], started(trusted)) == ("pending", [])
     assert f"Call {TOOL}?" in asked["summary"]
 
 
+@pytest.mark.wide
 def test_yes_to_all_covers_what_the_message_itself_orders(served: Place) -> None:
     assert ask(served, "/greeter")["state"] == "pending"
     assert (ask(served, "--yes", "/greeter")["state"], started(served)) == ("success", ["greeter"])

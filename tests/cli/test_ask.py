@@ -55,6 +55,7 @@ def test_the_exit_code_is_the_states(here: Place, words: list[str], code: int) -
     assert here.run("ask", *words).code == code
 
 
+@pytest.mark.wide
 def test_a_skill_that_takes_too_long_ends_at_its_own_limit_and_keeps_what_it_said(here: Place) -> None:
     report = here.json("ask", "--yes", "/slow x")["report"]
     assert (report["state"], report["raw"], report["data"]["limit"]) == ("timeout", "begun", 1.0)

@@ -56,6 +56,7 @@ def making(place: Place) -> list[int]:
     return found
 
 
+@pytest.mark.wide
 def test_the_index_is_made_without_a_message(here: Place, many: Path) -> None:
     here.said("install", str(many), "--all")
     assert here.json("route", "--index", env=ON)["skills"] >= LARGE

@@ -86,6 +86,7 @@ def test_the_same_message_or_a_yes_goes_on_with_it(here: Place, server: WireServ
     assert waiting(here) == [("s", "")] and len(here.runs()) == 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("answer", ["no", "/song-writer another one"])
 def test_a_no_or_another_message_gives_it_up(here: Place, server: WireServer, answer: str) -> None:
     killed(here, server, "--session", "s")

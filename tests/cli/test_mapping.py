@@ -52,6 +52,7 @@ def test_a_word_and_write_do_not_go_together(here: Place) -> None:
     assert here.run("skill", "mapping", "pdf", "--write").code == 2
 
 
+@pytest.mark.wide
 def test_a_clone_of_this_project_keeps_its_page(here: Place, tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "-q", "--depth", "1", SOURCE.as_uri(), str(tmp_path / "clone")], check=True)
     clone = Place(root=tmp_path / "clone")

@@ -102,6 +102,7 @@ def test_a_chat_shows_each_step_of_what_it_ran(here: Place) -> None:
     assert out.index("skills shout-loud done") < out.index("skills count-terms done")
 
 
+@pytest.mark.wide
 def test_a_session_goes_on_with_its_plan_in_another_command(here: Place) -> None:
     here.run("ask", "--session", "s1", TWO)
     document = here.json("ask", "--session", "s1", "yes")

@@ -122,6 +122,7 @@ def test_a_turn_that_waits_for_nothing_is_not_kept_without_a_session(here: Place
     assert here.json("session", "list")["sessions"] == []
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("STK-1", "SEN-7")
 def test_a_follow_up_in_another_process_goes_to_the_same_skill(here: Place) -> None:
     ask(here, "/word-count one two")

@@ -113,6 +113,7 @@ def test_the_language_that_is_set_is_that_of_the_answer(here: Place) -> None:
     assert "no model is set up" in here.run("--language", "en", "ask", "hello there").out
 
 
+@pytest.mark.wide
 def test_the_timeout_that_is_set_ends_a_skill(here: Place) -> None:
     here.write(below(".claude/skills/slow", type_a("slow", "import time\ntime.sleep(30)\n")))
     here.said("config", "set", "timeout", "0.5")

@@ -174,6 +174,7 @@ def test_trust_in_a_strangers_agents_ends_with_the_first_changed_byte(
     assert not executed(stranger, canary)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_trust_in_a_strangers_skill_ends_with_the_first_changed_byte(
     run: Any, stranger: Path, canary: Path, tmp_path: Path

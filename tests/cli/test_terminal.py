@@ -74,6 +74,7 @@ def test_the_prompt_appears_and_ctrl_d_leaves_with_0(here: Place) -> None:
         assert screen.end() == 0
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("STA-3", "X-44", "X-41")
 def test_the_reminder_is_shown_once_a_session_and_the_sections_after_each_answer(here: Place) -> None:
     with terminal(here) as screen:
@@ -96,6 +97,7 @@ def test_ctrl_d_leaves_with_0_after_a_failure(here: Place) -> None:
         assert screen.end() == 0
 
 
+@pytest.mark.wide
 def test_ctrl_c_cancels_a_turn_with_all_its_processes_and_the_next_message_works(here: Place) -> None:
     with terminal(here) as screen:
         screen.wait_for("> ")

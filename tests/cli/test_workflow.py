@@ -51,6 +51,7 @@ def source(tmp_path: Path) -> str:
     return f"file://{make_repo(tmp_path, files, name='r')}"
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("WFL-1", "WFL-9", "WFL-10")
 def test_a_plan_to_install_and_run_is_shown_with_its_token_and_runs_when_it_is_approved(
     here: Place, source: str
@@ -222,6 +223,7 @@ def test_what_a_step_asks_for_may_be_agreed_to_beforehand_or_afterwards(here: Pl
     assert here.json("workflow", "approve", waiting["workflow"]["token"])["report"]["data"]["output"] == "A"
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("WFL-8")
 def test_a_run_that_stopped_goes_on_where_it_stopped(here: Place) -> None:
     put_skill(

@@ -111,6 +111,7 @@ def test_an_agent_that_sleeps_past_its_limit_is_a_timeout() -> None:
     assert 0.1 <= report.data["elapsed"] <= time.perf_counter() - began < 3
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("short")
 def test_an_agent_that_blocks_its_loop_is_a_timeout_and_the_next_agent_still_works() -> None:
     async def blocks(_: str) -> object:

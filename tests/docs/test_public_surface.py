@@ -146,6 +146,7 @@ def test_a_version_is_three_numbers(text: str) -> None:
         version_of(text)
 
 
+@pytest.mark.wide
 def test_two_processes_describe_the_same_surface_in_little_time(today: Surface) -> None:
     program = "from public_surface import as_text, surface; print(as_text(surface()), end='')"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -68,6 +68,7 @@ def released(version: str) -> Callable[[str], str]:
     return lambda _: f"# Changelog\n\n## {version} (2026-01-01)\n\n- It was made.\n"
 
 
+@pytest.mark.wide
 def test_what_is_not_committed_stops_it(repository: Repository) -> None:
     repository.write("README.md", lambda text: text + "\n", committed=False)
     done = repository.release("99.0.0", "--dry")

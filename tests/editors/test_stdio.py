@@ -93,6 +93,7 @@ def until_it_runs(place: Place) -> None:
     raise AssertionError("the skill never began")
 
 
+@pytest.mark.wide
 def test_stdout_holds_the_protocol_and_stderr_nothing(place: Place) -> None:
     with started(place) as held:
         held.prompt(held.opens(place), "/shout hello")

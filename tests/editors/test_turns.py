@@ -120,6 +120,7 @@ def test_no_message_and_no_unknown_choice_is_a_yes(place: Place) -> None:
     assert "HELLO" not in editor.text and len(editor.asked) == 1
 
 
+@pytest.mark.wide
 def test_the_steps_of_a_workflow_are_a_plan_whose_states_change(place: Place) -> None:
     editor = Editor("allow")
     assert said(editor, place.root, STEPS) == "end_turn"
@@ -137,6 +138,7 @@ def test_the_steps_of_a_workflow_are_a_plan_whose_states_change(place: Place) ->
     assert [status for _, status in editor.calls] == ["pending", "in_progress", "completed"]
 
 
+@pytest.mark.wide
 def test_a_failing_step_is_not_repeated_for_ever_by_a_client_that_agrees_to_everything(place: Place) -> None:
     (place.root / "notes.txt").write_bytes(b"")
     editor = Editor(*["allow"] * 20)
@@ -241,6 +243,7 @@ def test_cancelling_while_a_model_is_silent_ends_at_once(place: Place, home: Pat
     assert talk(Editor(), script) == "cancelled"
 
 
+@pytest.mark.wide
 def test_prompts_of_two_sessions_of_a_folder_run_side_by_side(place: Place) -> None:
     async def script(editor: Editor) -> list[str]:
         first, second = await editor.opens(place.root), await editor.opens(place.root)

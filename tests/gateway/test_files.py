@@ -36,6 +36,7 @@ def run(served: Served, model: WireServer) -> str:
     return str(served.chat("/song-writer a song", "files")[0].data["run"])
 
 
+@pytest.mark.wide
 def test_the_files_that_a_run_wrote_are_listed_and_sent_as_downloads(served: Served, run: str) -> None:
     with served.client() as client:
         files = client.get(f"/api/runs/{run}/files").json()["files"]

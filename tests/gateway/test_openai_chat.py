@@ -34,6 +34,7 @@ def client(served: Served) -> Iterator[OpenAI]:
         yield held
 
 
+@pytest.mark.wide
 def test_the_models_are_the_router_and_the_enabled_skills(client: OpenAI) -> None:
     names = [model.id for model in client.models.list()]
     assert names[0] == "navigator" and "navigator/song-writer" in names
@@ -176,6 +177,7 @@ def test_a_server_that_ends_ends_the_stream_with_an_error(person: Person) -> Non
         assert served.process.wait(20) in {0, -signal.SIGTERM}
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("slow")
 def test_a_client_that_stops_to_wait_ends_the_run(served: Served, client: OpenAI) -> None:
     with pytest.raises(openai.APITimeoutError):

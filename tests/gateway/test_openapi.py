@@ -106,6 +106,7 @@ def test_a_sessions_name_has_the_pattern_that_the_store_takes(spec: dict[str, An
     assert len(parts) == 5 and {part["pattern"] for part in (*parts, *bodies)} == {"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"}
 
 
+@pytest.mark.wide
 def test_a_client_reads_the_document_from_the_server(served: Served, spec: dict[str, Any]) -> None:
     with served.client("read") as client:
         answer = client.get("/openapi.json")

@@ -85,6 +85,7 @@ def test_chat_and_http_see_the_same_task(served: Served, model: WireServer) -> N
     assert seen["title"] == "改了"
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "words"),
     [
@@ -269,6 +270,7 @@ def test_writers_without_a_state_never_undo_each_other_unsaid(served: Served) ->
         assert all((seen[name] == held[name]) == (codes[name] == 200) for name in fields)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("tag", "status"), [(False, 409), (True, 412)])
 @pytest.mark.parametrize(
     ("method", "more", "body"),

@@ -12,6 +12,7 @@ import pytest
 
 from gateway.served import Person, Served, sent
 from models.wire_server import HELLO, WireServer
+from routing.serving import until
 from skill_repositories import skill_text
 from specialist.turns import says
 
@@ -38,6 +39,7 @@ def names(client: httpx2.Client) -> set[str]:
     return {one["name"] for one in client.get("/api/skills", params={"limit": 500}).json()["skills"]}
 
 
+@pytest.mark.wide
 def test_a_preview_writes_nothing_and_an_install_can_be_taken_back(
     served: Served, person: Person, source: Path
 ) -> None:
@@ -108,6 +110,7 @@ def test_a_workflow_waits_for_a_yes_to_its_plan(served: Served, model: WireServe
 
 
 def test_health_needs_no_token_and_says_nothing_of_the_project(served: Served, person: Person) -> None:
+    until(lambda: httpx2.get(f"{served.url}/readyz").status_code == 200)
     for path in ("/healthz", "/readyz"):
         answer = httpx2.get(f"{served.url}{path}")
         assert answer.status_code == 200 and set(answer.json()) == {"status", "version"}

@@ -37,6 +37,7 @@ def everything(client: httpx2.Client, path: str, session: str) -> Mapping[str, A
     return {place: client.get(place).json() for place in places}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("state", ["done", "aborted"])
 def test_a_run_that_has_ended_is_not_resumed(served: Served, state: str) -> None:
     skill = {"done": "word-count", "aborted": "shout-loud"}[state]
@@ -53,6 +54,7 @@ def test_a_run_that_has_ended_is_not_resumed(served: Served, state: str) -> None
     assert held["detail"] == f"workflow run {path.rpartition('/')[2]!r} has ended: {state}"
 
 
+@pytest.mark.wide
 def test_a_run_that_another_process_follows_is_not_resumed(served: Served, person: Person) -> None:
     with served.client() as client:
         path = begun(client, "elsewhere", "shout-loud", "elsewhere")

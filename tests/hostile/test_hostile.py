@@ -142,6 +142,7 @@ def all_of_them(ground: Ground) -> str:
     return ground.url
 
 
+@pytest.mark.wide
 def test_one_repository_of_them_all_still_gives_its_one_good_skill(ground: Ground, ours: Run) -> None:
     url = all_of_them(ground)
     code, document = ours(Order(source=url, skill="fine"))

@@ -91,6 +91,7 @@ def test_the_first_message_of_a_session_gets_its_answer(
     assert "code-review" in told
 
 
+@pytest.mark.wide
 def test_a_process_that_cannot_answer_is_waited_for_once(tmp_path: Path, home: Path) -> None:
     here = place_in(tmp_path)
     (here.root / "navigator.toml").write_text("[router]\nboldness = 7\n")

@@ -166,6 +166,7 @@ def test_rollback_returns_the_lock_byte_for_byte(ready: Ready, repo: Path, comma
     assert project.run("verify")["count"] == len(folders)
 
 
+@pytest.mark.wide
 def test_rollback_goes_back_to_each_lock_that_was(held: Project, repo: Path) -> None:
     lock, seen = held.root / "skills.lock.json", []
     for step in (lambda: upstream(repo), lambda: held.run("update"), lambda: held.run("uninstall", name="solo")):

@@ -120,6 +120,7 @@ def _told(one: Mapping[str, Any]) -> list[str]:
 
 
 #
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_verify_names_each_of_a_thousand_changes_and_nothing_else(held: Project, kind: str) -> None:
     chance = random.Random(f"seed of {kind}")

@@ -336,6 +336,7 @@ def test_a_skill_under_another_name_keeps_it(project: Project) -> None:
     assert "name: first" in project.path("first", "SKILL.md").read_text()
 
 
+@pytest.mark.wide
 def test_a_whole_cycle_ends_where_the_upstream_is(project: Project) -> None:
     for change in (edit, move):
         change(project.upstream)

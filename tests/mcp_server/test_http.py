@@ -83,6 +83,7 @@ REFUSED: Sequence[tuple[Mapping[str, str], int]] = (
 )
 
 
+@pytest.mark.wide
 def test_without_the_token_or_from_elsewhere_there_is_nothing(here: Place) -> None:
     with serving(here) as url:
         assert [(headers, status(url, headers)) for headers, _ in REFUSED] == list(REFUSED)

@@ -111,6 +111,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(url: str) -> None:
         assert ended_after(link) < BODY_TIME + SLACK
 
 
+@pytest.mark.wide
 def test_who_comes_after_the_most_connections_is_sent_away_until_one_ends(url: str) -> None:
     with ExitStack() as held:
         for _ in range(CONNECTIONS):

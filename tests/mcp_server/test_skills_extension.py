@@ -38,6 +38,7 @@ def here(tmp_path: Path, home: Path) -> Place:
     return here
 
 
+@pytest.mark.wide
 def test_every_skill_has_an_entry_with_the_digest_of_every_file(here: Place) -> None:
     entries = {entry["frontmatter"]["name"]: entry for entry in hosted(here, every)}
     assert {"boat-songs", "code-review", "word-count"} <= set(entries)

@@ -129,6 +129,7 @@ def test_a_shipped_skill_runs_and_why_tells_how(here: Place) -> None:
     assert any(line.startswith("[Logic Trace]") for line in why["lines"])  # X-41: `why` holds the sections in full
 
 
+@pytest.mark.wide
 def test_two_runs_at_once_run_side_by_side(here: Place, home: Path) -> None:
     """The model answers only once both runs ask it."""
     here.write({".claude/skills/song-writer/SKILL.md": song()})
@@ -151,6 +152,7 @@ def test_two_runs_at_once_run_side_by_side(here: Place, home: Path) -> None:
     assert len({one["run"] for one, _ in told}) == len(here.runs()) == 2
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_what_the_person_did_not_agree_to_waits_for_them_and_for_nobody_else(here: Place) -> None:
     """The host is told the command by which the person says yes; saying it through the host does nothing."""

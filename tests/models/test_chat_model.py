@@ -181,6 +181,7 @@ def test_a_key_that_a_provider_repeats_is_not_shown(server: WireServer) -> None:
     assert KEY not in json.dumps(seen.error.to_dict())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_whole_request_has_a_limit(server: WireServer, kind: str) -> None:
     models = models_of(server, kind)._replace(first=60.0, idle=60.0)

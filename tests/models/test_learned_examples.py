@@ -51,6 +51,7 @@ def test_nothing_is_asked_before_the_person_agreed_to_the_cost(here: Place, serv
     assert "1 requests to there:writer, about" in done.err and "--yes" in done.err
 
 
+@pytest.mark.wide
 def test_examples_are_kept_beside_the_receipt_and_find_the_skill(here: Place, server: WireServer) -> None:
     text = "how hot did the last batch get?"
     before = first(here, text)["confidence"]

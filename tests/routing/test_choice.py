@@ -257,6 +257,7 @@ def test_no_text_breaks_the_index(crowd: Any, text: str) -> None:
     assert crowd.router.retrieve(text).band in {"route", "ambiguous", "direct"}
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(30)
 def test_a_very_long_message_does_not_take_long(crowd: Any) -> None:
     import time

@@ -89,6 +89,7 @@ def test_the_skill_that_is_meant_comes_first_nine_times_in_ten(missed: dict[str,
     assert share(missed[language]) >= LEAST, told(missed[language])
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-22", "INT-9")
 def test_english_and_chinese_are_served_alike(missed: dict[str, list[Missed]]) -> None:
     english, chinese = (share(missed[language]) for language in LANGUAGES)

@@ -267,6 +267,7 @@ def test_where_two_are_equally_likely_a_model_chooses(here: Place, server: WireS
     assert "art-of-ann" in told["route"]["candidates"]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-21", "RTE-22", "RTE-29", "RTE-30", "RTE-31", "RTE-44", "RTE-48")
 def test_a_models_question_is_asked_and_the_answer_is_judged_with_the_message(here: Place, server: WireServer) -> None:
     def judge(messages: Sequence[Any], number: int) -> Said:

@@ -89,6 +89,7 @@ def test_home_and_current_folder_are_others_in_each_step(
     assert not Path(str(first["home"])).exists() and not Path(str(second["home"])).exists()
 
 
+@pytest.mark.wide
 def test_what_the_step_before_left_can_be_read_and_not_changed(
     ran: tuple[Place, dict[str, object], dict[str, object]],
 ) -> None:

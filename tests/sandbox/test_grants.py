@@ -160,6 +160,7 @@ def test_the_network_is_a_question_of_its_own(here: Place, site: str) -> None:
     assert "+network" in done.document["report"]["data"]["subject"]
 
 
+@pytest.mark.wide
 def test_who_is_granted_the_network_reaches_it(here: Place, site: str) -> None:
     reaching(here)
     done = here.run("ask", f"/reacher {site}", "--yes")

@@ -113,6 +113,7 @@ def test_without_a_sandbox_nothing_runs_and_three_ways_are_told(
     assert ran(runner, job(tmp_path, "touch", "ran")).exit_code == 0
 
 
+@pytest.mark.wide
 def test_with_both_hidden_a_run_ends_with_8_and_the_flag_lets_it_run(tmp_path: Path) -> None:
     strace = shutil.which("strace")
     if strace is None:

@@ -26,6 +26,7 @@ def here(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return place
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("where", ["its own folder", "temporary", "without a name"])
 def test_a_server_over_the_limit_of_disk_is_killed_with_a_typed_error(here: Place, where: str) -> None:
     done = here.run("mcp", "call", "there", "echo", f"words={where}", "--yes", "--timeout", "15")

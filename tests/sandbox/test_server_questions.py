@@ -71,6 +71,7 @@ def test_to_approve_a_server_of_the_project_shows_what_it_starts_first(clone: Pl
 SERVER = Path(__file__).parents[1] / "mcp_client" / "hostile_server.py"
 
 
+@pytest.mark.wide
 def test_a_yes_ends_where_a_link_leads_elsewhere(clone: Place, outside: Path) -> None:
     """What is pulled later may not widen what was agreed to."""
     link = clone.root / "link"

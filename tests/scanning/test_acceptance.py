@@ -67,6 +67,7 @@ def test_an_update_keeps_it_while_the_finding_is_the_same(here: Place, source: P
     assert here.run("skill", "update", "--accept", "credential-flow").code == 0
 
 
+@pytest.mark.wide
 def test_what_a_project_brings_along_accepts_nothing(here: Place, tmp_path: Path) -> None:
     """Another person has the lock file with the receipt in it, and never said yes."""
     repo = make_repo(tmp_path, {"grabber/SKILL.md": BAD["SKILL.md"], "grabber/setup.sh": LEAK})

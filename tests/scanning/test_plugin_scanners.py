@@ -225,6 +225,7 @@ def test_a_child_in_a_session_of_its_own_does_not_stay(scanner: Any, judged: Any
     assert is_dead(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.wide
 def test_a_scanner_that_hangs_is_dead_afterwards(
     scanner: Any, judged: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ def test_the_skills_of_this_release_are_ok(here: Place) -> None:
     assert scan(here, "word-count").out == "word-count: ok\n"
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_an_installed_skill_that_was_edited_to_do_harm_is_found(here: Place, source: Path) -> None:
     here.said("skill", "install", str(source), "--skill", "reader")

@@ -108,6 +108,7 @@ def busy_child(place: Place) -> int:
     raise AssertionError("no scanner was at work")
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_what_takes_too_long_is_cut_off_and_the_next_skill_is_scanned(scanners: Any) -> None:
     scan = scanners(seconds=3)

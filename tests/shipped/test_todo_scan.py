@@ -157,6 +157,7 @@ def test_more_marks_than_are_listed_are_counted(place: Place) -> None:
     assert (data["total"], data["listed"], len(data["marks"]), data["tags"]) == (750, 200, 200, {"TODO": 750})
 
 
+@pytest.mark.wide
 def test_a_line_without_an_end_does_not_fill_the_memory(place: Place) -> None:
     place.write("min.js", b"// TODO: begin " + b"x" * (120 * 2**20) + b"\n// TODO: second line")
     data = place.script("todo-scan", memory=110 * 2**20).data

@@ -97,6 +97,7 @@ def description(name: str) -> str:
     return next(line for line in page.splitlines() if line.startswith("description: "))
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-38", "RTE-39")
 def test_by_descriptions_alone_half_are_found_and_by_names_alone_fewer(tmp_path: Path, encoder: UseEncoder) -> None:
     found: dict[str, int] = {}

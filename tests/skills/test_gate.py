@@ -49,6 +49,7 @@ def test_a_skill_that_is_not_safe_to_write_is_refused(project: Any, tmp_path: Pa
     assert not project.skills.exists()
 
 
+@pytest.mark.wide
 def test_a_skill_with_too_many_files_is_refused(project: Any, tmp_path: Path) -> None:
     files = {f"solo/f{number}": "x" for number in range(2_001)}
     with pytest.raises(Refused, match="2002 files"):

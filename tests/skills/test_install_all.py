@@ -202,6 +202,7 @@ def test_two_folders_that_declare_one_name_are_two_skills(project: Any, tmp_path
     assert installed(project) == ["b", "same"]
 
 
+@pytest.mark.wide
 def test_names_do_not_depend_on_the_order_of_the_tree(maker: Any, tmp_path: Path) -> None:
     seen = set()
     files = [(f"{place}/run/SKILL.md", skill_text("run", place)) for place in ("a/b", "c", "d/e/f", "g", ".codex/h")]

@@ -232,6 +232,7 @@ def test_what_cannot_be_used_is_refused(data: bytes) -> None:
         to_canonical(data, "x y")
 
 
+@pytest.mark.wide
 @settings(max_examples=300)
 @given(
     st.text(alphabet="ab:-#|>[]{}'\" \n\t,1审$%@`.", max_size=80),

@@ -233,6 +233,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(serve: Any, monkeypatc
         found("pdf", url)
 
 
+@pytest.mark.wide
 def test_a_redirect_over_https_is_followed(serve: Any) -> None:
     there = serve(lambda handler: send(handler, json.dumps(ENTRIES).encode()))
     here = serve(lambda handler: send(handler, b"", 302, Location=there))

@@ -112,6 +112,7 @@ def test_a_hostile_manifest_is_refused_with_its_reason_in_bounded_time_and_memor
     assert (told["cpu"] < CPU, told["memory"] < MEMORY) == (True, True), told
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", LARGE)
 def test_a_manifest_at_its_limits_is_read_checked_and_written_in_bounded_time_and_memory(case: str) -> None:
     told = spent(LARGE[case], "all")

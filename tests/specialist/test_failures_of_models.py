@@ -49,6 +49,7 @@ def test_a_failure_is_a_sentence_and_a_hint_and_json_keeps_the_data(
     assert "  data: {" in here.run("ask", "--format", "protocol", SONG).out
 
 
+@pytest.mark.wide
 def test_a_failure_is_told_in_the_language_of_the_message(here: Place, mine: Path, server: WireServer) -> None:
     asks(mine, server, "failed")
     err = here.run("ask", "/song-writer 写一首关于船的歌").err

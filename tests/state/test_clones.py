@@ -101,10 +101,12 @@ def trusted() -> tuple[str, ...]:
     return open_consents().subjects()
 
 
+@pytest.mark.wide
 def test_a_skill_that_its_author_installed_is_asked_about(cloned: Place) -> None:
     assert cloned.run("ask", "/tool x").code == 9
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", [("install", "--frozen"), ("update",), ("rollback",), ("verify",)], ids=" ".join)
 def test_no_command_on_what_a_clone_locks_makes_trust(cloned: Place, source: Path, words: tuple[str, ...]) -> None:
     commit(source, below("tool", type_a("tool", CANARY)))
@@ -148,6 +150,7 @@ def test_an_official_origin_that_a_receipt_claims_is_not_shown_as_its_source(vic
     assert asked.code == 9 and "anthropics" not in asked.out + asked.err
 
 
+@pytest.mark.wide
 def test_trust_in_a_skill_whose_receipt_lies_is_bound_to_its_bytes_and_not_to_the_claim(
     victim: Place, tmp_path: Path
 ) -> None:

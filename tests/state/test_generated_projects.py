@@ -315,6 +315,7 @@ def test_no_file_of_2000_projects_answers_a_question(empty: dict[str, Outcome], 
     each()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", sorted(GRANTING))
 def test_no_single_file_that_looks_like_a_grant_is_one(empty: dict[str, Outcome], name: str) -> None:
     for data in forged()[name]:

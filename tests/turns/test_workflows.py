@@ -108,6 +108,7 @@ def test_a_stored_plan_can_be_run_again_by_its_name(talk: Talk) -> None:
     assert talk.say(f"#{NAME}", consent=True).report.data["words"] == 3
 
 
+@pytest.mark.wide
 def test_the_same_plan_is_stored_once_and_another_one_beside_it(talk: Talk) -> None:
     for text in (TWO, TWO, f"{TWO} again"):
         talk.say(text)

@@ -23,6 +23,7 @@ def test_steps_in_so_many_words_come_apart_as_written(message: str, steps: tuple
     assert split(message) == steps
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("WFL-2")
 @pytest.mark.parametrize("message", SINGLE)
 def test_one_order_with_tempting_words_stays_whole(message: str) -> None:
