@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
+from navigator_kernel.skills.scan.context import is_aside
 from navigator_kernel.skills.scan.finding import Level
 from navigator_kernel.skills.scan.passages import kind_of
 from navigator_kernel.skills.scan.rule import Hit
@@ -35,7 +36,8 @@ _RECORDED = (".log", ".cast", ".ans", ".typescript")
 _RTL = frozenset({"R", "AL"})
 _MESSAGE = 8  # invisible characters in a row, of which each is a bit, that can hold a letter
 _SPREAD = 40  # places between visible characters from which single ones are not an accident of copying
-_COLOUR = lazy_compile(r"\x1b\[(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m")
+# Colours, and keys as a program reads them (CSI u)
+_COLOUR = lazy_compile(r"\x1b\[(?:(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m|\d{1,3}(?:;\d{1,3}){0,2}u)")
 _EMBEDDED = lazy_compile("^[^\u202d\u202e\u2066-\u2069]*$")
 
 
@@ -66,7 +68,8 @@ def _invisible(text: str, begin: int) -> Iterator[Hit]:
         yield Hit("hidden-characters", hit.start(), hidden, f"{len(hit.group())} invisible characters in a row")
     single = [hit.start() for hit in _BETWEEN.finditer(text, begin)]
     if single and not runs:
-        level: Level = "error" if len(single) >= _SPREAD else "warning"
+        kinds = {text[at] for at in single}  # with one alone nothing can be written
+        level: Level = "error" if len(single) >= _SPREAD and len(kinds) > 1 else "warning"
         message = f"invisible characters between visible ones, {len(single)} times"
         yield Hit("hidden-characters", single[0], level, message)
 
@@ -74,13 +77,14 @@ def _invisible(text: str, begin: int) -> Iterator[Hit]:
 def _reversed(path: str, text: str) -> Iterator[Hit]:
     """In code none is needed; in prose they stand beside letters of scripts that are written from right to left. The
     first of a file is told."""
-    begin, prose = 0, kind_of(path, text) == "prose"
+    begin, kind = 0, kind_of(path, text)
+    prose = kind == "prose"
     for line in text.split("\n"):
         if hit := _BIDI.search(line):
             mixed = prose and any(unicodedata.bidirectional(mark) in _RTL for mark in line)
             override = _OVERRIDE.search(line)
             if not mixed or override:
-                copied = prose and _EMBEDDED.match(line)  # as what a file's path is copied from puts around it
+                copied = kind != "code" and _EMBEDDED.match(line)  # as what a file's path is copied from puts around it
                 level: Level = "warning" if mixed or copied else "error"
                 at = begin + (override or hit).start()
                 yield Hit("bidi", at, level, "a control character changes the order in which text is shown")
@@ -96,7 +100,8 @@ def _mixed(path: str, text: str) -> Iterator[Hit]:
         if any(not mark.isascii() and mark not in _LOOKS for mark in word):
             continue  # a word of a language in which Latin letters stand, too
         around = " ".join(text[max(hit.start() - 20, 0) : hit.end() + 20].split("\n"))
-        yield Hit("mixed-scripts", hit.start(), "error", f"a name mixes letters that look alike: {around!r}")
+        level: Level = "warning" if is_aside(path) else "error"
+        yield Hit("mixed-scripts", hit.start(), level, f"a name mixes letters that look alike: {around!r}")
         return
 
 

@@ -30,7 +30,12 @@ _NAMED = lazy_compile(
 _DECODED = lazy_compile(
     rf"(?:base64\s+(?:-\w{{0,8}}d\w{{0,8}}|--decode)|xxd\s+-\w{{0,8}}r)[^\n]{{0,160}}?>\s{{0,4}}{_FILE}", _FLAGS
 )
-_RUNNERS = r"(?:(?:ba|z|da|k)?sh|python[\d.]*|node|perl|ruby|source|start-process|chmod\s+[+\w,=]{1,20})"
+# What makes a file a program: a mode in which somebody may start it
+_STARTS = (
+    r"(?:[ugoa]{0,4}[+=][rw]{0,2}x\w{0,4}(?:,[\w+=-]{1,20})?"
+    r"|[0-7]?(?:[1357][0-7]{2}|[0-7][1357][0-7]|[0-7]{2}[1357])(?=\s))"
+)
+_RUNNERS = rf"(?:(?:ba|z|da|k)?sh|python[\d.]*|node|perl|ruby|source|start-process|chmod\s+{_STARTS})"
 _RUN = lazy_compile(
     rf"(?:(?<!\.)\b{_RUNNERS}\s+(?:-\w+\s+){{0,4}}|(?:^|[;&|({{@])[ \t]{{0,40}}[@-]{{0,2}}(?:\.\s+)?(?!{_RUNNERS}\s)"
     rf"|[\s\"'`](?=\./|/tmp/|~/|\$\{{?\w+\}}?/)(?!\S{{1,200}}\.{_DATA}\b)){_FILE}",
