@@ -68,7 +68,7 @@ def _invisible(text: str, begin: int) -> Iterator[Hit]:
         yield Hit("hidden-characters", hit.start(), hidden, f"{len(hit.group())} invisible characters in a row")
     single = [hit.start() for hit in _BETWEEN.finditer(text, begin)]
     if single and not runs:
-        kinds = {text[at] for at in single}  # with one alone nothing can be written
+        kinds = {text[at] for at in single}  # one kind alone says nothing
         level: Level = "error" if len(single) >= _SPREAD and len(kinds) > 1 else "warning"
         message = f"invisible characters between visible ones, {len(single)} times"
         yield Hit("hidden-characters", single[0], level, message)
