@@ -53,6 +53,16 @@ def run(served: Served, folder: Path, *options: str) -> Any:
     return json.loads(report.read_text())
 
 
+# TOL-13: entries are created, read, changed and deleted in any order. On a server that was not asked anything yet: behind
+# what the other test leaves, sequences end early
+@pytest.mark.requirement("TOL-13")
+def test_sequences_of_requests_keep_to_the_document(contract_server: Served, tmp_path: Path) -> None:
+    tags = [word for tag in ("tasks", "notes", "projects", "sessions") for word in ("--include-tag", tag)]
+    report = run(contract_server, tmp_path, "--phases", "stateful", "--max-examples", "150", *tags)
+    assert report["phases"]["stateful"]["status"] == "success"
+    assert report["test_cases"]["generated"] >= 300
+
+
 # TOL-13: "RESTful API", as its document describes it
 @pytest.mark.requirement("TOL-13")
 def test_every_answer_is_one_that_the_document_names(contract_server: Served, tmp_path: Path) -> None:
@@ -61,12 +71,3 @@ def test_every_answer_is_one_that_the_document_names(contract_server: Served, tm
     with contract_server.client() as client:
         paths = client.get("/openapi.json").json()["paths"]
     assert report["operations"]["tested"] == sum(map(len, paths.values())) - 1  # all but the document itself
-
-
-# TOL-13: entries are created, read, changed and deleted in any order
-@pytest.mark.requirement("TOL-13")
-def test_sequences_of_requests_keep_to_the_document(contract_server: Served, tmp_path: Path) -> None:
-    tags = [word for tag in ("tasks", "notes", "projects", "sessions") for word in ("--include-tag", tag)]
-    report = run(contract_server, tmp_path, "--phases", "stateful", "--max-examples", "150", *tags)
-    assert report["phases"]["stateful"]["status"] == "success"
-    assert report["test_cases"]["generated"] >= 300
