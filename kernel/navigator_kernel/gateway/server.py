@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     import socket
 
     from starlette.requests import Request
-    from starlette.routing import Route
 
     from navigator_kernel.gateway.gateway import Gateway
 
@@ -111,17 +110,11 @@ def application(gateway: Gateway, places: Sequence[str], buckets: Buckets | None
         open_paths={*OPEN, *page_files()},
     )
     return Starlette(
-        routes=_streams_first([*page_routes(), *routes_of(endpoints_of(gateway), gateway)]),
+        routes=[*page_routes(), *routes_of(endpoints_of(gateway), gateway)],
         middleware=[Middleware(OpenAIErrors), access],
         lifespan=lifespan,
         exception_handlers={HTTPException: _http_error},
     )
-
-
-def _streams_first(routes: Sequence[Route]) -> list[Route]:
-    """Starlette tries one route after the other, and many streams may begin at once. No other pattern matches their
-    addresses."""
-    return sorted(routes, key=lambda route: not route.path.endswith("/events"))
 
 
 def _warm(gateway: Gateway) -> None:
