@@ -275,7 +275,7 @@ def test_a_change_that_ended_at_a_link_is_finished_and_somebody_elses_stays(
 @pytest.mark.parametrize("slot", ["link/..", "link/a/b", "link/", "link//etc/passwd"])
 def test_no_change_can_make_a_link_of_another_name(project: Project, slot: str) -> None:
     project.inner.mkdir(parents=True)
-    with InstallTransaction(project.lifecycle.target({}), project.lifecycle.doors.writer) as change:
+    with InstallTransaction(project.lifecycle.target({}), project.lifecycle.deps.writer) as change:
         change.write(slot, b"../../.claude/skills/alpha")
         with pytest.raises(Refused):
             change.commit()

@@ -69,9 +69,9 @@ def make_project(root: Path, home: Path, writer: type[FolderWriter] = FolderWrit
     ]
     root.mkdir(parents=True, exist_ok=True)
     seen = FolderWriter([state])
-    doors = InstallDeps(writer=writer(roots, within=root), clock=SetClock(), mapping=mapping, scan=scan, seen=seen)
+    deps = InstallDeps(writer=writer(roots, within=root), clock=SetClock(), mapping=mapping, scan=scan, seen=seen)
     lifecycle = Lifecycle(
-        root=root, levels=levels, agents=agents, doors=doors, state=state / root.name, state_writer=seen
+        root=root, levels=levels, agents=agents, deps=deps, state=state / root.name, state_writer=seen
     )
     return Project(root=root, lifecycle=lifecycle, mapping=mapping)
 

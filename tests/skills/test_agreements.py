@@ -37,9 +37,9 @@ SUBJECTS: dict[str, Callable[[Receipt], str]] = {
 
 
 def agrees(project: Any, new: Receipt, before: dict[str, Receipt], *, consents: Any = open_consents) -> bool:
-    doors = project.lifecycle.doors._replace(consents=consents)
+    deps = project.lifecycle.deps._replace(consents=consents)
     skill = SkillDef(name="pdf", description="", path=Path("SKILL.md"), folder=None)
-    return _agrees_again(doors)(PlannedSkill(skill, new, {}), before)
+    return _agrees_again(deps)(PlannedSkill(skill, new, {}), before)
 
 
 @pytest.mark.requirement("SAF-1", "X-43")

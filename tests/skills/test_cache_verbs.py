@@ -55,14 +55,14 @@ class At:
 def kept(project: Any, tmp_path: Path) -> Any:
     """A project with two repositories in its cache: `old` used on the 1st of January, `new` on the 30th."""
     folder = tmp_path / "repos"
-    plain = project.lifecycle.doors
+    plain = project.lifecycle.deps
     for name, day in (("old", "01"), ("new", "30")):
         repo = make_repo(tmp_path, {f"{name}/SKILL.md": skill_text(name)}, name=name)
         cache = RepoCache(folder, clock=At(f"2026-01-{day}T09:30:00.000Z"))
-        project.lifecycle.doors = plain._replace(cache=lambda cache=cache: cache)
+        project.lifecycle.deps = plain._replace(cache=lambda cache=cache: cache)
         project.run("install", source=f"file://{repo}")
     cache = RepoCache(folder, clock=plain.clock)
-    project.lifecycle.doors = plain._replace(cache=lambda: cache)
+    project.lifecycle.deps = plain._replace(cache=lambda: cache)
     return project
 
 
@@ -80,7 +80,7 @@ def test_cache_lists_what_is_kept(kept: Any, tmp_path: Path) -> None:
 
 def test_cache_of_a_person_who_fetched_nothing_is_empty(project: Any, tmp_path: Path) -> None:
     cache = RepoCache(tmp_path / "nothing")
-    project.lifecycle.doors = project.lifecycle.doors._replace(cache=lambda: cache)
+    project.lifecycle.deps = project.lifecycle.deps._replace(cache=lambda: cache)
     assert project.run("cache") == {"count": 0, "bytes": 0, "repositories": []}
     assert list(project.root.iterdir()) == []
 

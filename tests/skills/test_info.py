@@ -106,9 +106,9 @@ def test_what_is_wrong_with_a_plugins_manifest_is_told(project: Project, repo: P
 def test_the_page_of_a_folder_is_told_with_the_ref_that_the_server_has(project: Project, repo: Path) -> None:
     git(repo, "branch", "feature/new")
     source = Source(kind="git", url=f"file://{repo}", label="o/r", page="feature/new/office/skills")
-    doors = project.lifecycle.doors
-    with open_source_tree(source, doors, InstallOptions()) as tree:
-        answer, _ = analyse(SourceReader(source, tree), (), doors)
+    deps = project.lifecycle.deps
+    with open_source_tree(source, deps, InstallOptions()) as tree:
+        answer, _ = analyse(SourceReader(source, tree), (), deps)
     assert (answer["ref"], answer["subpath"]) == ("feature/new", "office/skills")
     assert [one["name"] for one in answer["skills"]] == ["alpha"]
 

@@ -80,12 +80,12 @@ def test_list_marks_what_is_shipped(project: Any, tmp_path: Path) -> None:
     (shipped / "given").mkdir(parents=True)
     (shipped / "given" / "SKILL.md").write_text(skill_text("given"))
     digests = {"given": folder_digest(shipped / "given")}
-    doors = InstallDeps(writer=FolderWriter([]), clock=SystemClock(), mapping=project.mapping)
+    deps = InstallDeps(writer=FolderWriter([]), clock=SystemClock(), mapping=project.mapping)
     made = partial(
         Lifecycle,
         root=project.root,
         levels={"shipped": shipped},
-        doors=doors,
+        deps=deps,
         state=project.lifecycle.state,
         state_writer=FolderWriter([]),
     )

@@ -178,7 +178,7 @@ def test_of_the_earlier_locks_the_newest_are_kept(
     project.run("install", source=f"file://{repo}", skill="alpha")
     earlier = []
     for at in range(5):
-        project.lifecycle.doors.clock.time = f"2026-01-31T09:3{at}:00.000Z"
+        project.lifecycle.deps.clock.time = f"2026-01-31T09:3{at}:00.000Z"
         earlier.append((project.root / "skills.lock.json").read_bytes())
         project.run("uninstall", name="beta") if at % 2 else project.run(
             "install", source=f"file://{repo}", skill="beta"

@@ -59,7 +59,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
     state = project_state(root)
     scanners = cache(_scanners)
     writer = FolderWriter([*writable("lifecycle", root, standing_places()), *own], within=root)
-    doors = InstallDeps(
+    deps = InstallDeps(
         writer=writer,
         clock=SystemClock(),
         mapping=open_mapping(root),
@@ -80,7 +80,7 @@ def open_lifecycle(root: Path) -> Lifecycle:
         root=root,
         levels=levels,
         agents=agents,
-        doors=doors,
+        deps=deps,
         state=state.folder,
         state_writer=state_writer(state),
         shipped=shipped_digests(),

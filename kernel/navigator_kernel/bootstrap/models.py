@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from navigator_kernel.config.settings import Models, Settings
     from navigator_kernel.model_ports import BuiltIn, ChatModel, Judge, Specialist, Tool, Tools, Underway
-    from navigator_kernel.model_ports import ModelRegistry as Shelf
+    from navigator_kernel.model_ports import ModelRegistry as RegistryPort
     from navigator_kernel.plugins import Plugins
     from navigator_kernel.ports import Audit, Catalogue, Clock, Consents, ProjectPorts
     from navigator_kernel.routing.phase_one import Mode
@@ -99,7 +99,7 @@ async def load_client(models: Models) -> None:
 
 def open_specialist(
     settings: Settings,
-    models: Shelf | None,
+    models: RegistryPort | None,
     catalogue: Catalogue,
     clock: Clock,
     desk: Callable[[Tools], Tools],
@@ -116,7 +116,7 @@ def open_specialist(
     def specialist(before: Session, spent: Spent) -> Specialist | None:
         return None if models is None else build(models, before, spent)
 
-    def build(models: Shelf, before: Session, spent: Spent) -> Specialist:
+    def build(models: RegistryPort, before: Session, spent: Spent) -> Specialist:
         from navigator_kernel.agent_loop.loop import Budget
         from navigator_kernel.agent_loop.skill_tool import SkillTool
         from navigator_kernel.agent_loop.specialist import Specialist as Working
@@ -143,14 +143,14 @@ def open_specialist(
     return specialist
 
 
-def open_judge(settings: Settings, models: Shelf | None, catalogue: Catalogue) -> Judge | None:
+def open_judge(settings: Settings, models: RegistryPort | None, catalogue: Catalogue) -> Judge | None:
     """The judge, or None if no model may choose or there is no model."""
     if models is None or settings.router == "local_only":
         return None
     return _judge(models, catalogue, "llm_only" if settings.router == "llm_only" else "cascade")
 
 
-def _judge(models: Shelf, catalogue: Catalogue, mode: Mode) -> Judge:
+def _judge(models: RegistryPort, catalogue: Catalogue, mode: Mode) -> Judge:
     from navigator_kernel.routing.phase_one import ModelJudge
 
     return ModelJudge(models.chain, catalogue, mode)

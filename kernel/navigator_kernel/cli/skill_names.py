@@ -62,7 +62,7 @@ def of_source(ctx: click.Context, _param: click.Parameter, typed: str) -> list[s
         if source.kind == "git" and not source.url.startswith("file://"):
             return []
         lifecycle = open_lifecycle(root)
-        lifecycle.doors = lifecycle.without_cache()
+        lifecycle.deps = lifecycle.without_cache()
         found = lifecycle.perform("info", {"source": text})
     except KernelError:
         return []

@@ -193,20 +193,22 @@ def _scalar(table: Mapping[str, Any], key: str) -> Any:
 
 
 def _servers(
-    root: Path, env: Mapping[str, str], told: Mapping[str, Any]
+    root: Path, env: Mapping[str, str], configured: Mapping[str, Any]
 ) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
     """All MCP servers that are configured, and what was left out; most projects have none, and read no code of it."""
     own = user_file(env).with_name(OWN_SERVERS_FILE)
-    if not told and not os.path.lexists(own) and not os.path.lexists(root / SERVERS_FILE):
+    if not configured and not os.path.lexists(own) and not os.path.lexists(root / SERVERS_FILE):
         return {}, ()
-    return _read_servers(root, own, told)
+    return _read_servers(root, own, configured)
 
 
-def _read_servers(root: Path, own: Path, told: Mapping[str, Any]) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
+def _read_servers(
+    root: Path, own: Path, configured: Mapping[str, Any]
+) -> tuple[Mapping[str, McpServer], tuple[str, ...]]:
     from navigator_kernel.config.mcp_settings import found
     from navigator_kernel.values.mcp import server_from
 
-    return found(root, own, {name: server_from(name, body) for name, body in told.items()})
+    return found(root, own, {name: server_from(name, body) for name, body in configured.items()})
 
 
 def checked(key: str, value: Any) -> str | int | float:

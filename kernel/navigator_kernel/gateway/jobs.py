@@ -97,9 +97,9 @@ def perform(
     """The answer of a skill command. It blocks. `seek` finds skills for a search, where a router is open already."""
     lifecycle = open_lifecycle(root)
     if seek is not None:
-        lifecycle.doors = lifecycle.doors._replace(seek=seek)
+        lifecycle.deps = lifecycle.deps._replace(seek=seek)
     if progress is not None:
-        lifecycle.doors = lifecycle.doors._replace(progress=progress)
+        lifecycle.deps = lifecycle.deps._replace(progress=progress)
     return lifecycle.perform(operation, params)
 
 

@@ -251,7 +251,7 @@ class InMemoryRunLog(Struct):
 
 def taped(kernel: Kernel, tape: Tape) -> Kernel:
     """The kernel with a recording proxy for each port; while it replays, nothing outside of the turn is changed."""
-    doors: dict[str, Any] = {
+    replaced: dict[str, Any] = {
         "clock": ReplayableClock(kernel.clock, tape),
         "ids": ReplayableIds(kernel.ids, tape),
         "files": ReplayableFiles(kernel.files, tape),
@@ -262,6 +262,6 @@ def taped(kernel: Kernel, tape: Tape) -> Kernel:
     }
     if tape.playing:
         nothing = NullSink()
-        doors |= dict.fromkeys(("consents", "lessons", "writer", "audit"), nothing)
-        doors |= {"run_log": InMemoryRunLog([]), "finish_hook": lambda _reply: None}
-    return replace(kernel, **doors)
+        replaced |= dict.fromkeys(("consents", "lessons", "writer", "audit"), nothing)
+        replaced |= {"run_log": InMemoryRunLog([]), "finish_hook": lambda _reply: None}
+    return replace(kernel, **replaced)

@@ -78,5 +78,5 @@ def _with_spinner(app: App, lifecycle: Lifecycle, operation: str, params: Mappin
             if of > 1:
                 shown.update(line(f"{what}: {done}/{of}"))
 
-        lifecycle.doors = lifecycle.doors._replace(progress=told)
+        lifecycle.deps = lifecycle.deps._replace(progress=told)
         return lifecycle.perform(operation, params)

@@ -25,29 +25,29 @@ Params = Mapping[str, Any]
 def _install(ground: Lifecycle, params: Params) -> Answer:
     """`{source, skill, exclude, ref, commit, all, as, accept, dry_run, offline, auth, user, target, link}`."""
     source, wanted = ground.sourced(params)
-    place, doors, options = ground.target(params), _doors(ground, params), ground.options(params)
+    place, deps, options = ground.target(params), _doors(ground, params), ground.options(params)
     refuse_rename(options.rename, wanted)
-    with open_source_tree(source, doors, options, install=True) as tree:
+    with open_source_tree(source, deps, options, install=True) as tree:
         _refuse_other(str(params.get("commit") or ""), tree.commit)
-        coming = _collect_from(source, tree, wanted, doors, options)
-    return _install_prepared(coming, place, doors, options)
+        coming = _collect_from(source, tree, wanted, deps, options)
+    return _install_prepared(coming, place, deps, options)
 
 
 def _collect_from(
-    source: Source, tree: Tree, wanted: Sequence[str], doors: InstallDeps, options: InstallOptions
+    source: Source, tree: Tree, wanted: Sequence[str], deps: InstallDeps, options: InstallOptions
 ) -> PreparedInstall:
     from navigator_kernel.skills.install.install import collect  # imported by now, while git worked
     from navigator_kernel.skills.source.reading import SourceReader
 
-    return collect(SourceReader(source, tree), wanted, doors, options)
+    return collect(SourceReader(source, tree), wanted, deps, options)
 
 
 def _install_prepared(
-    coming: PreparedInstall, place: InstallScope, doors: InstallDeps, options: InstallOptions
+    coming: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> Answer:
     from navigator_kernel.skills.install.install import install_prepared
 
-    return install_prepared(coming, place, doors, options)
+    return install_prepared(coming, place, deps, options)
 
 
 def _refuse_other(seen: str, commit: str) -> None:
@@ -72,7 +72,7 @@ def _uninstall(ground: Lifecycle, params: Params) -> Answer:
     source = ground.sourced({"source": params["repo"]})[0] if params.get("repo") else None
     names = words(params.get("name")) if source else words(required(params, "name") and params["name"])
     try:
-        return uninstall(names, place, ground.doors, options, source=source)
+        return uninstall(names, place, ground.deps, options, source=source)
     except (SkillNotFound, Refused) as error:
         raise _shipped(ground, names) or error from None
 
@@ -122,12 +122,12 @@ def _repair(ground: Lifecycle, params: Params) -> Answer:
     if not params.get("target"):
         places = [place for place in places if place.target == "claude" or place.inner.is_dir()]
     dry_run = bool(params.get("dry_run"))
-    return {"dry_run": dry_run, "levels": [repair(place, ground.doors, dry_run=dry_run) for place in places]}
+    return {"dry_run": dry_run, "levels": [repair(place, ground.deps, dry_run=dry_run) for place in places]}
 
 
 def _doors(ground: Lifecycle, params: Params) -> InstallDeps:
     """A dry run keeps nothing, unless it may look nowhere but at what is kept."""
-    return ground.without_cache() if params.get("dry_run") and not params.get("offline") else ground.doors
+    return ground.without_cache() if params.get("dry_run") and not params.get("offline") else ground.deps
 
 
 VERBS: Mapping[str, Callable[[Lifecycle, Params], Answer]] = {

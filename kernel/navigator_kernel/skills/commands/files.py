@@ -44,7 +44,7 @@ def _import_lock(ground: Lifecycle, params: Params) -> Answer:
     from navigator_kernel.skills.install.import_lock import FILE, import_lock
 
     file = _path(ground, str(params.get("file") or FILE))
-    return import_lock(file, ground.target(params), ground.doors, ground.options(params))
+    return import_lock(file, ground.target(params), ground.deps, ground.options(params))
 
 
 def _convert(ground: Lifecycle, params: Params) -> Answer:
@@ -100,7 +100,7 @@ def _mapping(ground: Lifecycle, params: Params) -> Answer:
     """`{word}` → `{count, rows: [{name, description, repo, subpath, page, observed, install}]}`."""
     from navigator_kernel.skills.source.remote import known_skills
 
-    rows = known_skills(str(params.get("word") or ""), ground.doors.mapping)
+    rows = known_skills(str(params.get("word") or ""), ground.deps.mapping)
     return {"count": len(rows), "rows": rows}
 
 
@@ -135,7 +135,7 @@ def _wanted(ground: Lifecycle, params: Params) -> Sequence[Installed]:
 
 
 def _repositories(ground: Lifecycle) -> RepoCache:
-    cache = ground.doors.cache()
+    cache = ground.deps.cache()
     if cache is None:
         raise NotFound("this command keeps no repositories", hint="navigator skill cache")
     return cache
@@ -143,7 +143,7 @@ def _repositories(ground: Lifecycle) -> RepoCache:
 
 def _age(ground: Lifecycle, used: str) -> float:
     """Days since `used`."""
-    return (datetime.fromisoformat(ground.doors.clock.now()) - datetime.fromisoformat(used)).total_seconds() / 86_400
+    return (datetime.fromisoformat(ground.deps.clock.now()) - datetime.fromisoformat(used)).total_seconds() / 86_400
 
 
 def _skill_path(ground: Lifecycle, word: str, base: Path) -> Path:

@@ -59,7 +59,7 @@ _VERBS: Mapping[str, tuple[str, bool]] = {
 
 class Lifecycle(Struct, kw_only=True, dict=True):
     """Implements `ports.LifecyclePort`. `levels` names the folder of skills of each level, in order of precedence;
-    `agents` its `.agents/skills`, which comes right after it. The writer of `doors` may write to them and to the locks
+    `agents` its `.agents/skills`, which comes right after it. The writer of `deps` may write to them and to the locks
     beside them, `state_writer` to `state`, the person's state of this project. `shipped` are the digests of this
     release's skills; `agreed` gives the subjects that the person agreed to; `others` are folders of other hosts, whose
     skills are listed and never changed.
@@ -67,7 +67,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     root: Path
     levels: Mapping[Level, Path]
-    doors: InstallDeps
+    deps: InstallDeps
     state: Path
     state_writer: Writer
     agents: Mapping[Level, Path] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         except FetchFailed as error:
             raise self._hinted(error, str(params.get("source") or "")) from error.__cause__
         finally:
-            self.doors.finish()
+            self.deps.finish()
         return answer
 
     def writes(self, operation: str) -> bool:
@@ -113,7 +113,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         from navigator_kernel.skills.install.change import settle
 
         mine = [place for place in unfinished if place.level != "shipped" and not self._twin(place)]
-        settled = [settle(place, self.doors.writer) for place in mine]
+        settled = [settle(place, self.deps.writer) for place in mine]
         return any(settled)
 
     def options(self, params: Mapping[str, Any]) -> InstallOptions:
@@ -140,9 +140,9 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
         text, wanted = required(params, "source"), words(params.get("skill"))
         if "/" not in text and ":" not in text:
-            if known := self.doors.mapping.find(text):
+            if known := self.deps.mapping.find(text):
                 text, wanted = known[0], wanted or [known[1]]
-            elif named := self.doors.mapping.named(text):
+            elif named := self.deps.mapping.named(text):
                 raise _only_named(text, *named)
         try:
             return parse_source(text, base=self.root, ref=str(params.get("ref") or "")), wanted
@@ -154,11 +154,11 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         of skills here and there."""
         if asked.count("/") == 1 and ":" not in asked:
             repository = asked.partition("@")[0].partition("#")[0]
-            known = {held.row.repo for held in self.doors.mapping.rows()} - {repository}
+            known = {held.row.repo for held in self.deps.mapping.rows()} - {repository}
             near = suggestions(repository, known, 1, 0.8)
         elif "/" not in asked and ":" not in asked:
             names = [one.skill.name for one in self.found({})[0]]
-            near = suggestions(asked, [*names, *self.doors.mapping.names()], 3, 0.7)
+            near = suggestions(asked, [*names, *self.deps.mapping.names()], 3, 0.7)
         else:
             near = []
         if near:
@@ -240,12 +240,12 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     def observe(self, rows: Sequence[Row]) -> dict[str, Any]:
         """Adds `rows` to the mapping; looking at a repository does not fail because that cannot be written."""
-        problem = self.doors.observe(rows)
+        problem = self.deps.observe(rows)
         return {"notes": [problem]} if problem else {}
 
     def without_cache(self) -> InstallDeps:
         """For commands that must leave no trace."""
-        return self.doors._replace(cache=lambda: None, seen=None)
+        return self.deps._replace(cache=lambda: None, seen=None)
 
 
 def _only_named(name: str, repository: str, skill: str) -> SkillNotFound:

@@ -46,19 +46,19 @@ def _info(ground: Lifecycle, params: Params) -> Answer:
         raise ground.unknown(str(params["source"]))
     source, wanted = ground.sourced(params)
     if wanted:
-        ground.doors.prepare()
-    with open_source_tree(source, ground.doors, ground.options(params)) as tree:
-        answer, rows = _analyse(source, tree, wanted, ground.doors)
+        ground.deps.prepare()
+    with open_source_tree(source, ground.deps, ground.options(params)) as tree:
+        answer, rows = _analyse(source, tree, wanted, ground.deps)
     return {**answer, **ground.observe(rows)}
 
 
 def _analyse(
-    source: Source, tree: Tree, wanted: Sequence[str], doors: InstallDeps
+    source: Source, tree: Tree, wanted: Sequence[str], deps: InstallDeps
 ) -> tuple[dict[str, Any], tuple[Row, ...]]:
     from navigator_kernel.skills.install.info import analyse  # most of it was imported while git worked
     from navigator_kernel.skills.source.reading import SourceReader
 
-    return analyse(SourceReader(source, tree), wanted, doors)
+    return analyse(SourceReader(source, tree), wanted, deps)
 
 
 def _search(ground: Lifecycle, params: Params) -> Answer:
@@ -67,7 +67,7 @@ def _search(ground: Lifecycle, params: Params) -> Answer:
     from navigator_kernel.skills.catalog.search import search
 
     query = required(params, "query")
-    sought = ground.doors.seek(query)
+    sought = ground.deps.seek(query)
     if sought is None or params.get("user") or params.get("target"):
         held = {one.skill.name: one for one in ground.found(params)[0]}
         skills: Sequence[SkillDef] = [one.skill for one in held.values()]

@@ -28,7 +28,7 @@ def _scan(ground: Lifecycle, params: Params) -> Answer:
     `all` stands for every installed skill, and `installed` forbids to look at a source. Nothing is written but the
     cache of repositories.
     """
-    ground.doors.prepare()
+    ground.deps.prepare()
     if params.get("all"):
         if params.get("source"):
             hint = "name a source, or say --all; every skill of a source is scanned without it"
@@ -55,7 +55,7 @@ def _refuse_choice(params: Params) -> None:
 
 def _is_unknown(ground: Lifecycle, word: str) -> bool:
     """Whether it is a name, and the mapping has no source for it."""
-    return not any(mark in word for mark in "/:.@") and ground.doors.mapping.find(word) is None
+    return not any(mark in word for mark in "/:.@") and ground.deps.mapping.find(word) is None
 
 
 def _of_installed(ground: Lifecycle, one: Installed) -> Iterator[dict[str, Any]]:
@@ -85,7 +85,7 @@ def _of_file(ground: Lifecycle, one: Installed) -> tuple[str, list[dict[str, Any
     from navigator_kernel.skills.catalog.catalogue import FILE_LIMIT
     from navigator_kernel.skills.install.plans import verdict_of
 
-    scan, path = ground.doors.scan, one.skill.path
+    scan, path = ground.deps.scan, one.skill.path
     found = None if scan is None else scan(one.skill, {path.name: read_bounded(path, FILE_LIMIT)})
     return verdict_of(found), [finding.to_dict() for finding in found or ()]
 
@@ -111,9 +111,9 @@ def _judged(
     from navigator_kernel.skills.install.info import judge
     from navigator_kernel.skills.source.reading import SourceReader
 
-    with open_source_tree(source, ground.doors, ground.options(params)) as tree:
+    with open_source_tree(source, ground.deps, ground.options(params)) as tree:
         reader = SourceReader(source, tree)
-        for folder, (verdict, findings) in judge(chosen(reader), reader, ground.doors).items():
+        for folder, (verdict, findings) in judge(chosen(reader), reader, ground.deps).items():
             yield folder, verdict, findings
 
 

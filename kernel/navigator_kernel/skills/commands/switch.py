@@ -47,7 +47,7 @@ def _examples(ground: Lifecycle, params: Params) -> Answer:
     path = sidecar_path(held.place.inner, held.receipt.name)
     if "examples" in params:
         with file_lock(held.place.guard):
-            ground.doors.writer.write(path, with_examples(held_bytes(path), words(params["examples"])))
+            ground.deps.writer.write(path, with_examples(held_bytes(path), words(params["examples"])))
     return {"name": held.skill.name, "examples": kept_examples(held_bytes(path))}
 
 

@@ -39,7 +39,7 @@ def refuse_damage(place: InstallScope) -> None:
 
 def commit_changes(
     place: InstallScope,
-    doors: InstallDeps,
+    deps: InstallDeps,
     decide: Callable[[Mapping[str, Receipt]], tuple[Sequence[PlannedSkill], Sequence[str]]],
     *,
     keep: Mapping[str, str] | None = None,
@@ -54,8 +54,8 @@ def commit_changes(
     agreement to it (DESIGN, who may do what); a lock file or a receipt that a clone brought never is (X-43).
     """
     refuse_escape(place)
-    prepare(place, doors.writer)
-    with file_lock(place.guard), InstallTransaction(place, doors.writer) as change:
+    prepare(place, deps.writer)
+    with file_lock(place.guard), InstallTransaction(place, deps.writer) as change:
         refuse_damage(place)
         before = read_receipts(place)
         receipts = dict(before)
@@ -71,9 +71,9 @@ def commit_changes(
             change.write(f"link/{name}", None)
         for name in links:
             change.write(f"link/{name}", link_text(place, name).encode())
-        with doors.writer.together():
+        with deps.writer.together():
             folders = [change.folder(plan.receipt.name, keep=keep.get(plan.receipt.name, "")) for plan in coming]
-            _stage(coming, folders, doors.writer)
+            _stage(coming, folders, deps.writer)
             for plan in coming:
                 name = plan.receipt.name
                 aliases = held_bytes(sidecar_path(place.inner, name))
@@ -82,29 +82,29 @@ def commit_changes(
         receipts |= {plan.receipt.name: plan.receipt for plan in coming}
         new = {plan.receipt.name: plan.skill for plan in coming}
         if coming or going:
-            _derive(place, change, receipts, new, going if forget else (), doors)
-        _recorded(place, coming, going, doors)
+            _derive(place, change, receipts, new, going if forget else (), deps)
+        _recorded(place, coming, going, deps)
         changed = change.commit()
-    _agreed(agreed, coming, doors)
+    _agreed(agreed, coming, deps)
     return changed
 
 
-def _recorded(place: InstallScope, coming: Sequence[PlannedSkill], going: Sequence[str], doors: InstallDeps) -> None:
+def _recorded(place: InstallScope, coming: Sequence[PlannedSkill], going: Sequence[str], deps: InstallDeps) -> None:
     """Records the change before it happens; if that fails, it does not happen."""
     if coming or going:
         came = [{**plan.receipt.identity, "verdict": plan.verdict} for plan in coming]
         for plan in coming:
             for one in plan.receipt.accepted:
-                doors.audit().record(
+                deps.audit().record(
                     "accepted", skill=plan.receipt.name, digest_of_skill=plan.receipt.digest, **one.to_dict()
                 )
-        doors.audit().record("changed", place=place.told(place.skills), came=came, went=list(going))
+        deps.audit().record("changed", place=place.told(place.skills), came=came, went=list(going))
 
 
-def _agreed(subjects: Sequence[str], coming: Sequence[PlannedSkill], doors: InstallDeps) -> None:
+def _agreed(subjects: Sequence[str], coming: Sequence[PlannedSkill], deps: InstallDeps) -> None:
     """Stores the consents of the command. A failure does not undo the change: the person is asked later."""
     granted = [subject for plan in coming for subject in plan.granted]
-    consents = doors.consents() if subjects or granted else None
+    consents = deps.consents() if subjects or granted else None
     with suppress(KernelError):
         if consents is not None and subjects:
             consents.trust(*subjects, note="installed by command")
@@ -125,7 +125,7 @@ def _derive(
     receipts: Mapping[str, Receipt],
     coming: Mapping[str, SkillDef],
     gone: Sequence[str],
-    doors: InstallDeps,
+    deps: InstallDeps,
 ) -> None:
     """Writes the lock and the database from the receipts; the old lock is kept for `rollback`."""
     lock = lock_bytes(read_lock(place.lock), receipts.values(), gone)
@@ -133,7 +133,7 @@ def _derive(
     change.write("database", records_bytes(place, receipts, coming=coming))
     before = held_bytes(place.lock)
     if before is not None and before != lock:
-        stamp = doors.clock.now().replace(":", "").replace(".", "")
+        stamp = deps.clock.now().replace(":", "").replace(".", "")
         change.write(f"locks/{_free(place, stamp)}", before)
         for old in sorted(place.locks.glob("*.json"))[: -(KEPT_LOCKS - 1)]:
             change.write(f"locks/{old.stem}", None)

@@ -70,15 +70,15 @@ class InstallDeps(NamedTuple):
         return ""
 
 
-def open_source_tree(source: Source, doors: InstallDeps, options: InstallOptions, *, install: bool = False) -> Tree:
+def open_source_tree(source: Source, deps: InstallDeps, options: InstallOptions, *, install: bool = False) -> Tree:
     """Opens the tree of `source` as a context, to install skills or only to list them."""
     from navigator_kernel.skills.source.reading import open_source, ready_to_change, ready_to_look
 
     if install:
-        doors.prepare()
-    auth = options.auth or host_of(source.url) in doors.private()
+        deps.prepare()
+    auth = options.auth or host_of(source.url) in deps.private()
     ahead = (ready_to_change if install else ready_to_look,)
-    return open_source(source, cache=doors.cache(), offline=options.offline, auth=auth, ahead=ahead)
+    return open_source(source, cache=deps.cache(), offline=options.offline, auth=auth, ahead=ahead)
 
 
 def host_of(url: str) -> str:

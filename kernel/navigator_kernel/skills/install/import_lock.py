@@ -50,10 +50,10 @@ class _Entry(Struct, frozen=True, kw_only=True):
 class _Run:
     """One import: installed skills, skipped skills, and the files that were read."""
 
-    def __init__(self, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> None:
+    def __init__(self, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> None:
         self._place, self._options = place, options
-        self._scan = doors.scan
-        self._doors = doors._replace(scan=self._seen)
+        self._scan = deps.scan
+        self._doors = deps._replace(scan=self._seen)
         self._files: dict[str, Files] = {}
         self.fresh: set[str] = set()
         self.imported: list[dict[str, Any]] = []
@@ -115,14 +115,14 @@ class _Run:
         self.imported.append({**head, "changed": name in self.fresh, "notes": notes, "findings": found})
 
 
-def import_lock(file: Path, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+def import_lock(file: Path, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
     """`{file, level, dry_run, changed, imported: [{name, entry, source, ref, commit, path, digest, changed, notes,
     findings}], skipped: [{name, why, hint, code}], exit_code}`. The file itself is only read.
 
     What cannot be had is skipped with the reason; `exit_code` is not 0 where that was a failure. NotFound without the
     file, Damaged where it is not a lock of version 1.
     """
-    run = _Run(place, doors, options)
+    run = _Run(place, deps, options)
     groups: dict[object, list[_Entry]] = {}
     for name, raw in sorted(_read(file).items()):
         kind = str(raw.get("sourceType") or "github")

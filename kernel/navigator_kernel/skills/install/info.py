@@ -26,7 +26,7 @@ SCRIPTS = (".py", ".sh", ".bash", ".zsh", ".js", ".mjs", ".ts", ".rb", ".pl", ".
 Judged = Mapping[str, tuple[Verdict, list[dict[str, Any]]]]  # by the skill's folder in the tree
 
 
-def analyse(reader: SourceReader, wanted: Sequence[str], doors: InstallDeps) -> tuple[dict[str, Any], tuple[Row, ...]]:
+def analyse(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps) -> tuple[dict[str, Any], tuple[Row, ...]]:
     """`{source, url, ref, subpath, commit, count, problems, skills: […]}` and the rows that the mapping may learn;
     `problems` is what of plugin manifests could not be used.
 
@@ -36,7 +36,7 @@ def analyse(reader: SourceReader, wanted: Sequence[str], doors: InstallDeps) -> 
     found = reader.find()
     chosen = select_skills(found, wanted, reader.named, reader.contents) if wanted else found
     whole = bool(wanted) or len(found) == 1
-    sizes, judged = (_sizes(chosen, reader), judge(chosen, reader, doors)) if whole else ({}, {})
+    sizes, judged = (_sizes(chosen, reader), judge(chosen, reader, deps)) if whole else ({}, {})
     skills = [_told(skill, reader.manifest(skill), sizes, judged) for skill in chosen]
     source = reader.source
     head = {"source": source.label, "url": source.url, "ref": source.ref, "subpath": source.subpath}
@@ -50,13 +50,13 @@ def _sizes(chosen: Sequence[Found], reader: SourceReader) -> Mapping[str, int]:
     return {oid: len(data) for oid, data in reader.read(oids).items()}
 
 
-def judge(chosen: Sequence[Found], reader: SourceReader, doors: InstallDeps) -> Judged:
+def judge(chosen: Sequence[Found], reader: SourceReader, deps: InstallDeps) -> Judged:
     """The verdict and the findings of the scanners for each skill, or why it would be refused."""
     refused: list[tuple[Found, KernelError]] = []
     judged: dict[str, tuple[Verdict, list[dict[str, Any]]]] = {}
-    for plan in drafts(chosen, reader, doors.clock, refused=refused):
+    for plan in drafts(chosen, reader, deps.clock, refused=refused):
         try:
-            plan = scanned(plan, doors)
+            plan = scanned(plan, deps)
             verdict, findings = plan.receipt.verdict, [_finding(one) for one in plan.findings]
         except Refused as error:
             verdict, findings = "block", [_cleaned(one) for one in error.data["findings"]]

@@ -49,19 +49,17 @@ class PreparedInstall(NamedTuple):
 
 
 def install(
-    source: Source, wanted: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions
+    source: Source, wanted: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> dict[str, Any]:
     """`{source, commit, level, target, changed, dry_run, counts, skills: […], left_out: […]}`. All that can be
     installed is, together, or nothing."""
     refuse_rename(options.rename, wanted)
-    with open_source_tree(source, doors, options, install=True) as tree:
-        coming = collect(SourceReader(source, tree), wanted, doors, options)
-    return install_prepared(coming, place, doors, options)
+    with open_source_tree(source, deps, options, install=True) as tree:
+        coming = collect(SourceReader(source, tree), wanted, deps, options)
+    return install_prepared(coming, place, deps, options)
 
 
-def collect(
-    reader: SourceReader, wanted: Sequence[str], doors: InstallDeps, options: InstallOptions
-) -> PreparedInstall:
+def collect(reader: SourceReader, wanted: Sequence[str], deps: InstallDeps, options: InstallOptions) -> PreparedInstall:
     """Reads and scans the skills of an install."""
     reader.find()
     selection = Selection(reader)
@@ -70,8 +68,8 @@ def collect(
     if options.rename and several:
         refuse_rename(options.rename, [skill.name for skill in picked.skills])
     refused: list[tuple[Found, KernelError]] = []
-    drawn = drafts(picked.skills, reader, doors.clock, options.rename, refused, picked.files)
-    doors.ahead([(plan.skill, plan.contents) for plan in drawn])
+    drawn = drafts(picked.skills, reader, deps.clock, options.rename, refused, picked.files)
+    deps.ahead([(plan.skill, plan.contents) for plan in drawn])
     found = {skill.folder: skill for skill in picked.skills}
     made: list[PlannedSkill] = []
     seen: dict[str, PlannedSkill] = {}
@@ -81,10 +79,10 @@ def collect(
             if not options.rename and skill.folder not in picked.by_path:
                 plan = titled(plan, skill, reader, selection.name_for(plan, skill))
             refuse_twin(plan, seen)
-            made.append(scanned(plan, doors, options))
+            made.append(scanned(plan, deps, options))
         except (NotLoadable, Refused, UsageProblem) as error:
             refused.append((skill, error))
-        doors.progress(at + 1, len(drawn))
+        deps.progress(at + 1, len(drawn))
     if refused and not several:
         raise refused[0][1]
     left = [*picked.left, *(failed(skill, error) for skill, error in refused)]
@@ -96,7 +94,7 @@ def collect(
 
 
 def install_prepared(
-    coming: PreparedInstall, place: InstallScope, doors: InstallDeps, options: InstallOptions
+    coming: PreparedInstall, place: InstallScope, deps: InstallDeps, options: InstallOptions
 ) -> dict[str, Any]:
     """Installs prepared skills and returns the answer of `install`."""
     made, left = list(coming.made), list(coming.left)
@@ -107,7 +105,7 @@ def install_prepared(
         bringing: list[PlannedSkill] = []
         names = names_in(place)
         there = (name.removesuffix(".md") for alike in names.values() for name in alike)
-        known = shapes([*receipts, *doors.reserved(), *filter(NAME.fullmatch, there)])
+        known = shapes([*receipts, *deps.reserved(), *filter(NAME.fullmatch, there)])
         for plan in coming.made:
             try:
                 is_new = _is_new(plan, place, receipts, names, known, options)
@@ -131,8 +129,8 @@ def install_prepared(
     if options.dry_run:
         check_changes(place, decide)
     else:
-        commit_changes(place, doors, decide, links=links, agrees=lambda _plan, _before: True)
-        doors.observe(coming.siblings)
+        commit_changes(place, deps, decide, links=links, agrees=lambda _plan, _before: True)
+        deps.observe(coming.siblings)
     head = {"source": coming.label, "commit": coming.commit, "level": place.level, "target": place.target}
     told = [tell(plan, place, {*linked, *links}, changed=plan.receipt.name in fresh) for plan in made]
     told = [{**one, "was": was.get(one["name"], "")} for one in told]

@@ -26,9 +26,9 @@ def source_from_receipt(receipt: Receipt, *, ref: str | None = None) -> Source:
 
 
 @contextmanager
-def open_origin(source: Source, doors: InstallDeps, options: InstallOptions) -> Iterator[SourceReader]:
+def open_origin(source: Source, deps: InstallDeps, options: InstallOptions) -> Iterator[SourceReader]:
     """Opens the source and finds all its skills."""
-    with open_source_tree(source, doors, options) as tree:
+    with open_source_tree(source, deps, options) as tree:
         reader = SourceReader(source, tree)
         with suppress(SkillNotFound):
             reader.find()
@@ -45,10 +45,10 @@ def locate_again(receipt: Receipt, reader: SourceReader) -> Found | None:
     return moved[0] if len(moved) == 1 else None
 
 
-def planned(pairs: Sequence[tuple[Receipt, Found]], reader: SourceReader, doors: InstallDeps) -> list[PlannedSkill]:
+def planned(pairs: Sequence[tuple[Receipt, Found]], reader: SourceReader, deps: InstallDeps) -> list[PlannedSkill]:
     """Prepares installed skills again, each under its installed name."""
     places = {found.folder: found for _, found in pairs}
-    drawn = {plan.receipt.subpath: plan for plan in drafts(list(places.values()), reader, doors.clock)}
+    drawn = {plan.receipt.subpath: plan for plan in drafts(list(places.values()), reader, deps.clock)}
     return [
         titled(drawn[found.folder], found, reader, receipt.name if receipt.declared else "") for receipt, found in pairs
     ]

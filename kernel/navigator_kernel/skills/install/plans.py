@@ -123,16 +123,16 @@ def refuse_twin(plan: PlannedSkill, seen: dict[str, PlannedSkill]) -> None:
         raise UsageProblem(f"two skills call themselves {plan.receipt.name!r}", hint=hint, paths=paths)
 
 
-def scanned(plan: PlannedSkill, doors: InstallDeps, options: InstallOptions | None = None) -> PlannedSkill:
+def scanned(plan: PlannedSkill, deps: InstallDeps, options: InstallOptions | None = None) -> PlannedSkill:
     """Adds the verdict of the scanners; Refused for a block that the person did not accept."""
     options = options or InstallOptions()
-    seen = None if doors.scan is None else doors.scan(plan.skill, plan.contents)
+    seen = None if deps.scan is None else deps.scan(plan.skill, plan.contents)
     if seen is None:
         return plan
     findings = (*seen, *command_findings(plan.skill, plan.contents))
     judgement = Judged((), (), ())
     if any(finding.level == "error" for finding in findings):
-        consents = doors.consents()
+        consents = deps.consents()
         subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
         judgement = judged(plan.receipt, findings, options.accept, subjects)
     if judgement.blocking:

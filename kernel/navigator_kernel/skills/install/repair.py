@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.install.deps import InstallDeps
 
 
-def repair(place: InstallScope, doors: InstallDeps, *, dry_run: bool = False) -> Mapping[str, Any]:
+def repair(place: InstallScope, deps: InstallDeps, *, dry_run: bool = False) -> Mapping[str, Any]:
     """`{level, target, skills, rewritten, missing, unlinked, swept}`: how many skills, which files changed, which
     folders are gone, which of our links led to nothing and were removed, and how many left-overs of broken-off changes.
     A file that is right stays untouched.
@@ -35,12 +35,12 @@ def repair(place: InstallScope, doors: InstallDeps, *, dry_run: bool = False) ->
         receipts, rewritten, unlinked = read_receipts(place), _rewritten(place), dangling(place)
     else:
         with suppress(Damaged):  # what cannot be finished is swept away
-            settle(place, doors.writer)
-        prepare(place, doors.writer)
+            settle(place, deps.writer)
+        prepare(place, deps.writer)
         with file_lock(place.guard):
-            swept = sweep(place, doors.writer)
+            swept = sweep(place, deps.writer)
             receipts, rewritten, unlinked = read_receipts(place), _rewritten(place), dangling(place)
-            with InstallTransaction(place, doors.writer) as change:
+            with InstallTransaction(place, deps.writer) as change:
                 for slot, data in [*rewritten.items(), *((f"link/{name}", None) for name in unlinked)]:
                     change.write(slot, data)
                 change.commit()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from navigator_kernel.skills.options import InstallOptions
 
 
-def install_frozen(place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+def install_frozen(place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
     """`{level, target, dry_run, changed, skills: [{name, action, links}]}`.
 
     NotFound without a lock file, IntegrityMismatch where a source no longer has these bytes, Refused where something
@@ -36,29 +36,29 @@ def install_frozen(place: InstallScope, doors: InstallDeps, options: InstallOpti
     """
     if not place.lock.is_file():
         raise NotFound(f"there is no {place.told(place.lock)!r}", hint="install a skill, or run it where the lock is")
-    wanted = receipts_in(read_lock(place.lock), place, doors)
+    wanted = receipts_in(read_lock(place.lock), place, deps)
     extra = sorted(read_receipts(place).keys() - wanted.keys())
     if extra:
         hint = "uninstall them, or leave --frozen out"
         raise Refused(f"installed and not in the lock: {', '.join(extra)}", hint=hint, skills=extra)
-    return _returned(wanted, (), place, doors, options)
+    return _returned(wanted, (), place, deps, options)
 
 
-def rollback(to: str, place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+def rollback(to: str, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
     """Restores an earlier lock file by its stamp; skills that it lacks are uninstalled. NotFound if there is none."""
     stamps = sorted(path.stem for path in place.locks.glob("*.json"))
     chosen = [stamp for stamp in stamps if stamp.startswith(to)] if to else stamps[-1:]
     if len(chosen) != 1:
         hint = f"--to one of: {', '.join(stamps[-10:])}" if stamps else "nothing was changed here yet"
         raise NotFound(f"no earlier lock is called {clean(to, lines=False)!r}" if to else "no earlier lock", hint=hint)
-    wanted = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, doors)
+    wanted = receipts_in(read_lock(place.locks / f"{chosen[0]}.json"), place, deps)
     going = sorted(read_receipts(place).keys() - wanted.keys())
-    return {"to": chosen[0], **_returned(wanted, going, place, doors, options)}
+    return {"to": chosen[0], **_returned(wanted, going, place, deps, options)}
 
 
-def receipts_in(entries: Entries, place: InstallScope, doors: InstallDeps) -> dict[str, Receipt]:
+def receipts_in(entries: Entries, place: InstallScope, deps: InstallDeps) -> dict[str, Receipt]:
     """The entries of a lock file as receipts; Damaged for an invalid entry."""
-    now, found = doors.clock.now(), {}
+    now, found = deps.clock.now(), {}
     for name, entry in entries.items():
         try:
             found[name] = receipt_from({**entry, "v": 1, "name": name, "installed_at": now})
@@ -74,12 +74,12 @@ def _returned(
     wanted: Mapping[str, Receipt],
     going: Sequence[str],
     place: InstallScope,
-    doors: InstallDeps,
+    deps: InstallDeps,
     options: InstallOptions,
 ) -> dict[str, Any]:
     held = read_receipts(place)
     missing = [receipt for name, receipt in wanted.items() if not _is_there(receipt, held.get(name), place)]
-    coming = _fetched(missing, doors, options)
+    coming = _fetched(missing, deps, options)
 
     linked, links = own_links(place), list(wanted) if options.link else []
 
@@ -94,7 +94,7 @@ def _returned(
     if options.dry_run:
         check_changes(place, decide)
     else:
-        commit_changes(place, doors, decide, links=links)
+        commit_changes(place, deps, decide, links=links)
     actions = {**dict.fromkeys(wanted, "kept"), **{one.name: "restored" for one in missing}}
     actions |= dict.fromkeys(going, "removed")
     told = [
@@ -127,25 +127,25 @@ def _refuse_loss(name: str, receipts: Mapping[str, Receipt], place: InstallScope
         raise Refused(f"skill {name!r} was changed since it was installed", hint=hint)
 
 
-def _fetched(missing: Sequence[Receipt], doors: InstallDeps, options: InstallOptions) -> list[PlannedSkill]:
+def _fetched(missing: Sequence[Receipt], deps: InstallDeps, options: InstallOptions) -> list[PlannedSkill]:
     """Prepares the `missing` skills, opening each source once a commit; IntegrityMismatch if files differ."""
     groups: dict[tuple[str, str], list[Receipt]] = {}
     for receipt in missing:
         groups.setdefault((receipt.source, receipt.commit), []).append(receipt)
     if missing:
-        doors.prepare()
+        deps.prepare()
     made: list[PlannedSkill] = []
     for (_, commit), receipts in groups.items():
-        with open_origin(source_from_receipt(receipts[0], ref=commit), doors, options) as reader:
+        with open_origin(source_from_receipt(receipts[0], ref=commit), deps, options) as reader:
             places = {found.folder: found for found in reader.found}
             gone = [receipt.name for receipt in receipts if receipt.subpath not in places]
             if gone:
                 raise IntegrityMismatch(f"{reader.source.label!r} has no {gone[0]!r} any more", hint="update the lock")
-            plans = planned([(receipt, places[receipt.subpath]) for receipt in receipts], reader, doors)
-        doors.ahead([(plan.skill, plan.contents) for plan in plans])
+            plans = planned([(receipt, places[receipt.subpath]) for receipt in receipts], reader, deps)
+        deps.ahead([(plan.skill, plan.contents) for plan in plans])
         for receipt, plan in zip(receipts, plans, strict=True):
             if plan.receipt.digest != receipt.digest or plan.receipt.name != receipt.name:
                 message = f"skill {receipt.name!r} is not what the lock says: {plan.receipt.digest}"
                 raise IntegrityMismatch(message, hint="the source was changed; nothing was installed")
-            made.append(scanned(plan, doors)._replace(receipt=receipt))
+            made.append(scanned(plan, deps)._replace(receipt=receipt))
     return made

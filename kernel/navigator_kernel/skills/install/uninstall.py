@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def uninstall(
     names: Sequence[str],
     place: InstallScope,
-    doors: InstallDeps,
+    deps: InstallDeps,
     options: InstallOptions,
     *,
     source: Source | None = None,
@@ -53,7 +53,7 @@ def uninstall(
     if options.dry_run:
         check_changes(place, decide)
     else:
-        commit_changes(place, doors, decide)
+        commit_changes(place, deps, decide)
     told = [
         {"name": name, "path": place.told(place.skills / name), "links": told_links(place, linked, name)}
         for name in known

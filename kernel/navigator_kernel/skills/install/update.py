@@ -46,11 +46,11 @@ class OutdatedEntry(Struct, frozen=True, kw_only=True):
 
 
 def outdated(
-    names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions, *, diffs: bool = False
+    names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions, *, diffs: bool = False
 ) -> dict[str, Any]:
     """`{level, target, count, skills: [{name, state, from, to, path, edited, problem}]}`, with `diffs` the `diff` of
     each. Nothing is written."""
-    news = _news(names, place, doors, options)
+    news = _news(names, place, deps, options)
     waiting = [one for one in news if one.state != "current"]
     head = {"level": place.level, "target": place.target, "count": len(waiting)}
     if not diffs:
@@ -58,21 +58,21 @@ def outdated(
     return {**head, "skills": [{**one.to_dict(), "diff": _difference(one, place)} for one in news]}
 
 
-def update(names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions) -> dict[str, Any]:
+def update(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> dict[str, Any]:
     """`{level, target, dry_run, changed, skills: […]}` with an action each: updated, kept, deleted or unreachable; and
     the verdict of the scanners where it is updated. A link that leads to a skill leads to the new one.
 
     Refused where a skill that would be replaced was edited here, with its files; `force` keeps a copy of it.
     """
-    news = _news(names, place, doors, options)
+    news = _news(names, place, deps, options)
     coming = [one for one in news if one.plan is not None]
     edited = {one.receipt.name: list(one.edited) for one in coming if one.edited}
     if edited and not options.force:
         shown = "; ".join(f"{name}: {', '.join(files[:5])}" for name, files in edited.items())
         hint = "--force replaces them and keeps a copy; name the other skills to update these alone"
         raise Refused(f"edited since installed: {shown}", hint=hint, edited=edited)
-    doors.ahead([(one.plan.skill, one.plan.contents) for one in coming if one.plan is not None])
-    plans = [scanned(one.plan, doors, options) for one in coming if one.plan is not None]
+    deps.ahead([(one.plan.skill, one.plan.contents) for one in coming if one.plan is not None])
+    plans = [scanned(one.plan, deps, options) for one in coming if one.plan is not None]
 
     def decide(receipts: Mapping[str, Receipt]) -> tuple[Sequence[PlannedSkill], Sequence[str]]:
         for one in coming:
@@ -80,12 +80,12 @@ def update(names: Sequence[str], place: InstallScope, doors: InstallDeps, option
                 raise Refused(f"skill {one.receipt.name!r} was changed meanwhile", hint="try again")
         return plans, ()
 
-    stamp = doors.clock.now().replace(":", "").replace(".", "")
+    stamp = deps.clock.now().replace(":", "").replace(".", "")
     keep = {name: f"{name}-{stamp}" for name in edited}
     if options.dry_run:
         check_changes(place, decide)
     elif plans:
-        commit_changes(place, doors, decide, keep=keep, agrees=_agrees_again(doors))
+        commit_changes(place, deps, decide, keep=keep, agrees=_agrees_again(deps))
     linked = own_links(place)
     told = [{**one.to_dict(), "action": _action(one), "backup": _backup(one, keep, place)} for one in news]
     verdicts = {plan.receipt.name: plan.verdict for plan in plans}
@@ -103,10 +103,10 @@ def _difference(one: OutdatedEntry, place: InstallScope) -> str:
     return difference(place.skills / one.receipt.name, one.plan.contents) if one.plan else ""
 
 
-def _agrees_again(doors: InstallDeps) -> Callable[[PlannedSkill, Mapping[str, Receipt]], bool]:
+def _agrees_again(deps: InstallDeps) -> Callable[[PlannedSkill, Mapping[str, Receipt]], bool]:
     """An update agrees to a skill's new bytes only where the person had agreed to those that it replaces, from the same
     source: receipts that a clone brought are not enough (X-43)."""
-    consents = doors.consents()
+    consents = deps.consents()
     subjects = frozenset(consents.subjects()) if consents is not None else frozenset()
 
     def agrees(plan: PlannedSkill, before: Mapping[str, Receipt]) -> bool:
@@ -127,9 +127,7 @@ def _backup(one: OutdatedEntry, keep: Mapping[str, str], place: InstallScope) ->
     return place.told(place.backups / name) if name else ""
 
 
-def _news(
-    names: Sequence[str], place: InstallScope, doors: InstallDeps, options: InstallOptions
-) -> list[OutdatedEntry]:
+def _news(names: Sequence[str], place: InstallScope, deps: InstallDeps, options: InstallOptions) -> list[OutdatedEntry]:
     """One entry for each receipt, by name; each source is opened once a ref."""
     held = read_receipts(place)
     wanted = [owned(name, place) for name in names] or list(held)
@@ -139,16 +137,16 @@ def _news(
     found: dict[str, OutdatedEntry] = {}
     for receipts in groups.values():
         try:
-            with open_origin(source_from_receipt(receipts[0]), doors, options) as reader:
+            with open_origin(source_from_receipt(receipts[0]), deps, options) as reader:
                 for receipt in receipts:
-                    found[receipt.name] = _of(receipt, reader, place, doors)
+                    found[receipt.name] = _of(receipt, reader, place, deps)
         except FetchFailed as error:
             for receipt in receipts:
                 found[receipt.name] = OutdatedEntry(receipt=receipt, state="unreachable", problem=error.message)
     return [found[name] for name in sorted(found)]
 
 
-def _of(receipt: Receipt, reader: Any, place: InstallScope, doors: InstallDeps) -> OutdatedEntry:
+def _of(receipt: Receipt, reader: Any, place: InstallScope, deps: InstallDeps) -> OutdatedEntry:
     commit, found = reader.tree.commit, locate_again(receipt, reader)
     if found is None:
         return OutdatedEntry(receipt=receipt, state="deleted", commit=commit)
@@ -156,7 +154,7 @@ def _of(receipt: Receipt, reader: Any, place: InstallScope, doors: InstallDeps) 
     whole = not any(entry.mode == LINK for entry in found.entries)  # what a link leads to may lie elsewhere
     if not moved and whole and receipt.tree and found.tree == receipt.tree:
         return OutdatedEntry(receipt=receipt, state="current", commit=commit, subpath=found.folder)
-    [plan] = planned([(receipt, found)], reader, doors)
+    [plan] = planned([(receipt, found)], reader, deps)
     if plan.receipt.name != receipt.name:
         problem = f"it calls itself {plan.receipt.name!r} now"
         return OutdatedEntry(receipt=receipt, state="deleted", commit=commit, subpath=found.folder, problem=problem)

@@ -37,7 +37,7 @@ _RTL = frozenset({"R", "AL"})
 _MESSAGE = 8  # invisible characters in a row, of which each is a bit, that can hold a letter
 _SPREAD = 40  # places between visible characters from which single ones are not an accident of copying
 # Colours, and keys as a program reads them (CSI u)
-_COLOUR = lazy_compile(r"\x1b\[(?:(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m|\d{1,3}(?:;\d{1,3}){0,2}u)")
+_HARMLESS = lazy_compile(r"\x1b\[(?:(?!8m)(?:(?!8[;m])\d{1,3};?){0,8}m|\d{1,3}(?:;\d{1,3}){0,2}u)")
 _EMBEDDED = lazy_compile("^[^\u202d\u202e\u2066-\u2069]*$")
 
 
@@ -109,7 +109,7 @@ def _steering(path: str, text: str) -> Iterator[Hit]:
     """In a recording of a terminal it is what is recorded."""
     if path.lower().endswith(_RECORDED):
         return
-    text = _COLOUR.sub(lambda hit: " " * len(hit.group()), text)
+    text = _HARMLESS.sub(lambda hit: " " * len(hit.group()), text)
     for held, message in ((_ESCAPES, "a terminal sequence"), (_STEERS, "a control character")):
         if hit := held.search(text):
             level: Level = "error" if held is _ESCAPES or "\b\b\b" in text else "warning"
