@@ -76,7 +76,7 @@ def assemble(
     shared: SharedParts | None = None,
 ) -> Kernel:
     """The kernel for the project at `root`. Nothing is written and no process is started by it. With `unsafe` commands
-    run as they are where nothing can contain them; `tape` records what passes the ports of its turns. Paths of a message start
+    run as they are where nothing can contain them; `tape` records the calls of its ports. Paths of a message start
     at `here`, or at the current folder. A kernel takes one turn at a time; `shared` is what several kernels of a
     process have in common. NotFound where `root` is not a folder."""
     clock, files = clock or SystemClock(), ProjectFiles(_folder(root), here or Path.cwd())

@@ -38,7 +38,7 @@ Keep = Literal["always", "waiting", "never"]
 
 
 class Turns(Struct, frozen=True, kw_only=True):
-    """One turn at a time. `tape` records what passes the ports of `kernel`; `sessions` opens what conversations are kept in."""
+    """One turn at a time. `tape` records the calls of its ports; `sessions` opens what conversations are kept in."""
 
     kernel: Kernel
     tape: Recorder
