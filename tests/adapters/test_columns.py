@@ -6,6 +6,7 @@ import mmap
 from pathlib import Path
 
 from navigator_kernel.adapters.index.columns import RecordReader, at_hand, unmapped
+from processes import open_files
 
 RECORDS = [bytes([number]) * 512 for number in range(100)]
 
@@ -36,10 +37,6 @@ def test_records_are_read_in_the_order_that_they_are_asked_for(tmp_path: Path) -
 def test_a_file_is_closed_with_what_reads_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"".join(RECORDS))
     picked, target = RecordReader(tmp_path / "file", 512), str(tmp_path / "file")
-    assert target in opened()
+    assert target in open_files()
     del picked
-    assert target not in opened()
-
-
-def opened() -> list[str]:
-    return [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    assert target not in open_files()

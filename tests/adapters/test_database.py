@@ -11,6 +11,7 @@ from tinydb import TinyDB
 
 from navigator_kernel.adapters.files.database import file_lock, read_rows, table_bytes
 from navigator_kernel.errors import Busy, Damaged, KernelError
+from processes import open_files
 
 
 @pytest.mark.requirement("LIF-13")
@@ -99,8 +100,8 @@ def test_a_disk_that_knows_no_locks_is_told_and_no_file_stays_open(
     def refuse(_handle: int, _how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     monkeypatch.setattr("fcntl.flock", refuse)
     with pytest.raises(KernelError, match="No locks available"), file_lock(tmp_path / "lock", timeout=0.1):
         pytest.fail("it was taken")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert not open_files() - before

@@ -12,6 +12,7 @@ import pytest
 from navigator_kernel.adapters.files.project_files import FILE_LIMIT, PATH_LIMIT, ProjectFiles
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.stages.preprocess import MOST_FILES, TOGETHER
+from processes import open_files
 from stages.messages import project, take
 
 pytestmark = pytest.mark.requirement("PRE-8", "SAF-1")
@@ -197,13 +198,13 @@ def test_what_is_exchanged_between_check_and_open_leads_nowhere(
 def test_no_handle_is_left_open(root: Path) -> None:
     (root / "link").symlink_to("link")
     put(root, ".env")
-    before = os.listdir("/proc/self/fd")
+    before = open_files()
     for name in ("notes.md", "absent/x", "src", "link", ".env", "notes.md/x", "../outside/notes.txt"):
         try:
             read(root, name)
         except (NotFound, Refused):
             continue
-    assert os.listdir("/proc/self/fd") == before
+    assert not open_files() - before
 
 
 # In a message

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from navigator_kernel.adapters.sources.https import within
+from navigator_kernel.adapters.web import get
 from navigator_kernel.config.settings import load_settings
-from navigator_kernel.errors import ConsentNeeded, UsageProblem
+from navigator_kernel.errors import ConsentNeeded, FetchFailed, UsageProblem
 from navigator_kernel.values.chat import ToolCall
 from tools.fetched import PAGE, Fetched, project
 from web_server import Pages, Reply, pages
@@ -218,6 +220,15 @@ def test_a_server_that_does_not_answer_is_given_up(
     answer = fetched.agreed(f"{there.url}/slow")
     over.set()
     assert answer.failed and "did not answer in 0.5 s" in answer.text
+
+
+def test_a_limit_of_a_socket_says_the_same(there: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    there.replies["/slow"] = Reply(after=lambda: over.wait(20))
+    monkeypatch.setattr("navigator_kernel.adapters.web.within", lambda _seconds, ask, late: within(20, ask, late))
+    with pytest.raises(FetchFailed, match=r"did not answer in 0\.5 s"):
+        get(f"{there.url}/slow", [f"localhost:{there.port}"], 0.5, 1_000)
+    over.set()
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(

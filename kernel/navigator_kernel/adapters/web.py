@@ -212,6 +212,8 @@ def _page(answer: HTTPResponse, target: Target, data: bytes) -> Page:
     return Page(target.url, held.get_content_type(), held.get_content_charset("") or "", data)
 
 
-def _unread(target: Target, error: Exception) -> FetchFailed:
+def _unread(target: Target, error: Exception) -> Exception:
+    if isinstance(error, TimeoutError):
+        return error  # `within` says that it was late
     why = clean(str(error), lines=False)[:300]
     return FetchFailed(f"cannot read {target.host}: {why}", hint="check the address and the network")

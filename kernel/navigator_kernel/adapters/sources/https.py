@@ -26,7 +26,7 @@ def fetch(seconds: float, url: str, limit: int) -> bytes:
 
 
 def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
-    """What `ask` returns or raises; `late` is raised where that takes longer."""
+    """What `ask` returns or raises; `late` is raised where that takes longer, or a socket's own limit ends first."""
     held: list[Asked] = []
     failed: list[BaseException] = []
 
@@ -40,7 +40,7 @@ def within(seconds: float, ask: Callable[[], Asked], late: Exception) -> Asked:
     asking.start()
     asking.join(seconds)
     if failed:
-        raise failed[0]
+        raise late if isinstance(failed[0], TimeoutError) else failed[0]
     if not held:
         raise late
     return held[0]
@@ -61,7 +61,10 @@ def _asked(url: str, seconds: float, limit: int) -> bytes:
             f"{url!r} answers {error.code} {clean(error.msg, lines=False)}", hint="ask its owner"
         ) from error
     except (OSError, HTTPException, ValueError) as error:
-        why = clean(str(getattr(error, "reason", "") or error), lines=False)
+        cause = getattr(error, "reason", "") or error
+        if isinstance(cause, TimeoutError):
+            raise cause from error
+        why = clean(str(cause), lines=False)
         raise FetchFailed(f"cannot read {url!r}: {why}", hint="check the address and the network") from error
     if len(data) > limit:
         raise FetchFailed(f"{url!r} is over {limit} bytes", hint="ask its owner to split it", reason="too-large")
