@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import py_compile
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from navigator_kernel.adapters.processes.process import ProcessRunner, execute
+from navigator_kernel.adapters.processes.process import ProcessRunner, _Watch, execute
 from navigator_kernel.errors import NotFound, Refused
 from navigator_kernel.values.job import OUTPUT_LIMIT, Job, Outcome
 from processes import open_files
@@ -199,6 +200,15 @@ def test_a_file_that_is_no_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(Refused, match="notes"):
         ran(tmp_path, "", argv=(str(tmp_path / "notes.txt"),))
+
+
+def test_a_process_that_ended_while_its_last_moment_passed_did_end(tmp_path: Path) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", ""], stdout=pipe, stderr=pipe, cwd=tmp_path) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        watch = _Watch(process, None)
+        assert watch.until(time.perf_counter() - 1)
+        watch.close()
 
 
 def test_no_file_descriptor_is_left_open(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,29 +41,37 @@ def busy_server() -> Iterator[None]:
         thread.join()
 
 
-async def rounds() -> float:
-    """The seconds that a loop takes for ROUNDS rounds."""
-    began = time.perf_counter()
+async def rounds() -> None:
     for _ in range(ROUNDS):
         await asyncio.sleep(0)
-    return time.perf_counter() - began
 
 
 def taken() -> float:
+    """The seconds that a turn of some rounds of its loop takes."""
+    began = time.perf_counter()
     with asyncio.Runner(loop_factory=turn_loop) as runner:
-        return runner.run(rounds())
+        runner.run(rounds())
+    return time.perf_counter() - began
 
 
 def test_a_turn_waits_for_a_busy_server_and_goes_on_all_the_same() -> None:
     with busy_server():
         held = taken()
-    assert held >= ROUNDS * PATIENCE * 0.9
+    assert held >= PATIENCE * 0.9
+
+
+def test_what_a_turn_waits_in_all_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(loops, "time", SimpleNamespace(monotonic=lambda: sum(waits)))
+    monkeypatch.setattr(loops, "_server_is_idle", SimpleNamespace(wait=waits.append))
+    taken()
+    assert waits[0] == PATIENCE and set(waits[1:]) == {0.0}
 
 
 def test_a_turn_does_not_wait_once_the_server_has_ended() -> None:
     with busy_server():
         pass
-    assert min(taken() for _ in range(5)) < ROUNDS * PATIENCE
+    assert min(taken() for _ in range(5)) < PATIENCE
 
 
 def test_two_turns_do_not_compute_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from selectors import DefaultSelector, SelectorKey
 
-PATIENCE = 0.05  # seconds that a turn waits for the server, and for other turns; it goes on even if they are busy
+PATIENCE = 1.0  # seconds in all that a turn waits for other turns and the server; then it goes on beside them
 SWITCH = 0.0005  # seconds after which a thread that computes lets another one, Python's own being 0.005
 
 _server_is_idle = threading.Event()
@@ -36,16 +37,25 @@ class _ServerSelector(DefaultSelector):
 
 
 class _TurnSelector(DefaultSelector):
-    """Waits for the server and for other turns before the callbacks of a turn run."""
+    """Waits for other turns, then for the server, before the callbacks of a turn run."""
 
     _holds = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._patience = PATIENCE  # seconds that are left of it
 
     def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
         self._release()
         found = super().select(timeout)
-        _server_is_idle.wait(PATIENCE)
-        self._holds = _computing.acquire(timeout=PATIENCE)
+        began = time.monotonic()
+        self._holds = _computing.acquire(timeout=self._patience)
+        _server_is_idle.wait(self._left(began))
+        self._patience = self._left(began)
         return found
+
+    def _left(self, began: float) -> float:
+        return max(0.0, self._patience - (time.monotonic() - began))
 
     def close(self) -> None:
         self._release()

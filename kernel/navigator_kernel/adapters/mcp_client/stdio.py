@@ -184,8 +184,8 @@ async def _ended(process: Any, mark: str) -> None:
 
 async def _exited(process: Any) -> bool:
     """Not by `wait`, which waits for the pipes, too."""
-    for _ in range(int(PATIENCE / 0.01)):
-        if process.returncode is not None:
-            return True
+    end = time.monotonic() + PATIENCE
+    while True:
+        if process.returncode is not None or time.monotonic() >= end:
+            return process.returncode is not None
         await asyncio.sleep(0.01)
-    return process.returncode is not None

@@ -92,6 +92,7 @@ class WireModel:
         The data of a failure holds `begun`, what was told of an answer, and `usage`, what the requests took."""
         held = _Request(told)
         try:
+            self._opened()  # its imports, a second in a new process, are not the server's time
             async with asyncio.timeout(asked.limit):
                 return await self._until_answered(asked, held, asyncio.get_running_loop().time() + asked.limit)
         except TimeoutError:

@@ -48,7 +48,7 @@ def start_module(
     module: str, *, seconds: int, memory: int, mark: str = "", errors: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
     """`python -m module` in a fresh interpreter and a session of its own, which has no file open but its streams.
-    `seconds` of processor time, 0 for no limit; `mark` is for `kill_tree`."""
+    `seconds` of processor time and one more, 0 for no limit; `mark` is for `kill_tree`."""
     return subprocess.Popen(
         [sys.executable, "-I", "-c", _START, str(memory), str(seconds), module, json.dumps(sys.path)],
         env={**os.environ, MARK: mark},
@@ -64,7 +64,7 @@ _START = """
 import json, resource, runpy, sys
 memory, seconds, module = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 limits = [(resource.RLIMIT_AS, memory), (resource.RLIMIT_CORE, 0)]
-for which, value in limits + [(resource.RLIMIT_CPU, seconds)] * (seconds > 0):
+for which, value in limits + [(resource.RLIMIT_CPU, seconds + 1)] * (seconds > 0):
     hard = resource.getrlimit(which)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(which, (value, value))

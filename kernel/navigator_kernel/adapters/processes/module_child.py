@@ -20,7 +20,9 @@ from typing import IO, Any, NoReturn
 from navigator_kernel.adapters.processes.module_call import start_module
 from navigator_kernel.errors import KernelError, TimedOut
 
+STARTING = 60.0  # seconds that a process may take until it can be asked
 _HEAD = 8  # bytes that say how long a message is
+_READY = b"\n"  # what a process writes once it can be asked
 _CHUNK = 1024 * 1024
 _ANSWER_LIMIT = 64 * 1024 * 1024  # bytes
 _HINT = "report it with the text that it was asked about"
@@ -34,6 +36,7 @@ class ModuleChild:
         self._module, self._memory = module, memory
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False
         self._end: Callable[[], object] = lambda: None
 
     def start(self) -> None:
@@ -42,11 +45,13 @@ class ModuleChild:
             self._started()
 
     def ask(self, question: Any, *, seconds: int) -> Any:
-        """What it answers. TimedOut after `seconds`, KernelError where it ended: it is dead after both."""
+        """What it answers. TimedOut after `seconds`, not counting its start; KernelError where it ended. It is dead
+        after both."""
         with self._lock:
             process = self._started()
-            deadline = time.monotonic() + seconds
             try:
+                self._wait_until_ready(process)
+                deadline = time.monotonic() + seconds
                 _send(process.stdin, marshal.dumps((seconds, question)), deadline)
                 return json.loads(_received(process.stdout, deadline))
             except TimeoutError:
@@ -75,10 +80,16 @@ class ModuleChild:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             self._process = start_module(self._module, seconds=0, memory=self._memory)
+            self._is_ready = False
             for stream in (self._process.stdin, self._process.stdout):
                 os.set_blocking(_open(stream).fileno(), False)
             self._end = weakref.finalize(self, _kill, self._process)  # where nobody closes it, and when Python ends
         return self._process
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        if not self._is_ready:
+            _part(_open(process.stdout).fileno(), len(_READY), time.monotonic() + STARTING)
+            self._is_ready = True
 
     def _killed(self, process: subprocess.Popen[bytes]) -> int:
         """How it ended. What died by itself is waited for a moment: its streams close before it is gone."""
@@ -101,6 +112,7 @@ def serve(answer: Callable[[Any], dict[str, Any]]) -> NoReturn:
     os.dup2(2, 1)
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    os.write(out, _READY)
     while head := _all_of(_HEAD):
         seconds, question = marshal.loads(_all_of(int.from_bytes(head)))  # noqa: S302 - the kernel wrote it
         _limit_time(seconds)

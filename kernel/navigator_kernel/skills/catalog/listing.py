@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -11,6 +12,7 @@ from msgspec import Struct, field
 Stamp = tuple[int, int, int, int]  # mtime in ns, size, inode, ctime in ns: that one nobody sets back
 
 INNER = ".navigator"  # the folder of records beside the skills
+TICK = 20_000_000  # ns, more than a tick of a file system's clock
 SIDECAR = ".aliases.json"  # how the name of a skill's file of aliases ends
 
 _MANIFESTS = ("SKILL.md", "skill.md")
@@ -60,7 +62,7 @@ class Listing(Struct):
             stamp = os.stat(self.folder).st_mtime_ns
             if stamp != self._stamp:
                 self._entries = _scanned(self.folder, folders=self.folders)
-                self._stamp = stamp
+                self._stamp = _settled(stamp)
         except OSError:
             self._stamp, self._entries = -1, ()
         return self._entries
@@ -88,11 +90,17 @@ class Sidecars(Struct):
             changed = os.stat(self.folder).st_mtime_ns
             if changed != self._stamp:
                 self._names = tuple(sorted(name for name in os.listdir(self.folder) if name.endswith(SIDECAR)))
-                self._stamp = changed
+                self._stamp = _settled(changed)
         except OSError:
             self._stamp, self._names = -1, ()
         paths = (f"{self.folder}{os.sep}{name}" for name in self._names)
         return tuple((path, stamp) for path in paths if (stamp := _stamp(path)))
+
+
+def _settled(stamp: int) -> int:
+    """-1 for a folder that changed just now: another change in the same tick of the file system's clock has the same
+    time, so the folder is read again the next time."""
+    return stamp if time.time_ns() - stamp > TICK else -1
 
 
 def _scanned(folder: Path, *, folders: bool) -> tuple[str, ...]:
