@@ -79,7 +79,7 @@ def talking(served: Served, names: Iterator[str], done: list[str], stop: threadi
 
 
 @pytest.mark.ci
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_fifty_kills_under_load_lose_nothing_that_was_acknowledged(person: Person, model: WireServer) -> None:
     says(model, HELLO)
     chance, acknowledged = random.Random(30), list[str]()

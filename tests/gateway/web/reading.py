@@ -17,8 +17,8 @@ HEADINGS = {
     "health": "Health|状态检查",
 }
 READING = (
-    "Loading…|Reading runs…|The checks run…|Running…|Scanning its files…|What a list of all skills costs"
-    "|正在加载…|正在读取运行记录…|正在检查…|正在扫描文件…|列出全部技能的开销"
+    "Loading[,…]|Reading runs…|The checks run…|Running…|Scanning its files…|What a list of all skills costs"
+    "|正在加载|正在读取运行记录…|正在检查…|正在扫描文件…|列出全部技能的开销"
 )
 
 
