@@ -36,23 +36,28 @@ class Terminal:
 
     def wait_for(self, wanted: str) -> str:
         """All that was shown up to and with `wanted`."""
-        end = time.monotonic() + LIMIT
+        assert self._comes(wanted, LIMIT), f"{wanted!r} did not appear: {self.seen!r}"
+        shown, mark, self.seen = self.seen.partition(wanted)
+        return shown + mark
+
+    def _comes(self, wanted: str, seconds: float) -> bool:
+        """Whether it is among what is shown within so many seconds."""
+        end = time.monotonic() + seconds
         while wanted not in self.seen:
             ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{wanted!r} did not appear: {self.seen!r}"
+            if not ready:
+                return False
             try:
                 self.seen += os.read(self.master, 65_536).decode("utf-8", "replace")
             except OSError as error:
                 raise AssertionError(f"it ended before {wanted!r}: {self.seen!r}") from error
-        shown, mark, self.seen = self.seen.partition(wanted)
-        return shown + mark
+        return True
 
     def interrupt(self) -> None:
         """Ctrl-C at a prompt, until there is a new one: between the prompt and the reading, a signal may be lost."""
         for _ in range(5):
             self.type("\x03")
-            ready, _, _ = select.select([self.master], [], [], 2.0)
-            if ready:
+            if self._comes("> ", 2.0):
                 break
         self.wait_for("> ")
 

@@ -117,18 +117,24 @@ class Screen:
 
     def until(self, wanted: str, limit: float = 20) -> None:
         """Goes on to behind the next `wanted`."""
+        assert self.comes(wanted, limit), f"{wanted!r} is not in {self.shown!r}"
+        self.shown = self.shown.partition(wanted)[2]
+
+    def comes(self, wanted: str, limit: float) -> bool:
+        """Whether it is among what is shown within so many seconds."""
         deadline = time.monotonic() + limit
         while wanted not in self.shown:
             ready, _, _ = select.select([self.master], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"{wanted!r} is not in {self.shown!r}"
+            if not ready:
+                return False
             self.shown += os.read(self.master, 65536).decode("utf-8", "replace")
-        self.shown = self.shown.partition(wanted)[2]
+        return True
 
     def until_after(self, wanted: str, again: bytes) -> None:
-        """`until`, with the keys once more where nothing comes: a signal that lands between a prompt and the reading
+        """`until`, with the keys once more where it does not come: a signal that lands between a prompt and the reading
         behind it waits for the next key."""
         for _ in range(5):
-            if select.select([self.master], [], [], 2.0)[0]:
+            if self.comes(wanted, 2.0):
                 break
             self.type(again)
         self.until(wanted)
@@ -188,6 +194,13 @@ def alive(pid: int) -> bool:
         return False
 
 
+def ends(pid: int) -> bool:
+    deadline = time.monotonic() + 5
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not alive(pid)
+
+
 def started(root: Path) -> int:
     deadline = time.monotonic() + 20
     while not (found := [path for path in root.rglob("pid") if path.read_text()]):
@@ -209,10 +222,7 @@ def test_ctrl_c_stops_the_turn_and_its_process_and_not_the_program(root: Path) -
         screen.type(b"\x03")
         screen.until("stopped")
         screen.until("\n> ")
-        deadline = time.monotonic() + 5
-        while alive(pid) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not alive(pid)
+        assert ends(pid)
         assert last_event(root) == "RunCancelled"
         assert process.poll() is None
         screen.type(b"/word-count one two\n")
@@ -250,4 +260,4 @@ def test_ctrl_c_during_ask_ends_with_130_and_the_process_is_dead(root: Path) -> 
     told = json.loads(out)
     assert (process.returncode, told["exit_code"], b"Traceback" in err) == (130, 130, False)
     assert last_event(root) == "RunCancelled"
-    assert not alive(pid)
+    assert ends(pid)

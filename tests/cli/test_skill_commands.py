@@ -278,7 +278,6 @@ def test_a_disabled_skill_is_still_listed_as_disabled(manager: Place) -> None:
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
-@pytest.mark.requirement("SAF-1")
 def test_what_a_typed_command_installed_runs_as_long_as_it_is_that_byte_for_byte(
     here: Place, manager: Place, source: str
 ) -> None:

@@ -17,6 +17,7 @@ from cli.support import MODULE, Place, environment
 from editors.test_turns import STEPS, WRITE
 from models.wire_server import Said, WireServer
 from navigator_kernel import Kernel
+from processes import working_in
 from specialist.turns import says, settings
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
@@ -126,7 +127,10 @@ def test_a_session_is_cancelled_and_goes_on_in_another_process(acpx: Acpx, place
     assert out.rstrip().endswith("[done] cancelled")
     assert place.runs()[0][-1]["type"] == "RunCancelled"
     assert "HELLO" in acpx("prompt", "/shout hello").out
-    time.sleep(float(OWNER) + 3)  # the agent's process ends
+    end = time.monotonic() + 60
+    while working_in(place.root) and time.monotonic() < end:  # until the agent's process ends
+        time.sleep(0.1)
+    assert working_in(place.root) == set()
     again = acpx("--verbose", "prompt", "/shout again")
     assert "session/load" in again.out and "AGAIN" in again.out
     (kept,) = place.json("session", "list")["sessions"]

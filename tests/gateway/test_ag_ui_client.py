@@ -160,7 +160,7 @@ def test_a_client_that_aborts_ends_nothing_on_the_server(client: Client, served:
     with served.client() as http:
         assert http.get(f"/api/runs/{run}").json()["state"] == "running"
         free.set()
-        for _ in range(200):
+        for _ in range(600):
             if (state := http.get(f"/api/runs/{run}").json()["state"]) != "running":
                 break
             time.sleep(0.05)

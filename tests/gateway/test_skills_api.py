@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.served import Person, Served, sent
+from gateway.served import LIMIT, Person, Served, sent
 from models.wire_server import HELLO, WireServer
 from routing.serving import until
 from skill_repositories import skill_text
@@ -110,9 +110,9 @@ def test_a_workflow_waits_for_a_yes_to_its_plan(served: Served, model: WireServe
 
 
 def test_health_needs_no_token_and_says_nothing_of_the_project(served: Served, person: Person) -> None:
-    until(lambda: httpx2.get(f"{served.url}/readyz").status_code == 200)
+    until(lambda: httpx2.get(f"{served.url}/readyz", timeout=LIMIT).status_code == 200)
     for path in ("/healthz", "/readyz"):
-        answer = httpx2.get(f"{served.url}{path}")
+        answer = httpx2.get(f"{served.url}{path}", timeout=LIMIT)
         assert answer.status_code == 200 and set(answer.json()) == {"status", "version"}
         assert str(person.here.root) not in answer.text
 

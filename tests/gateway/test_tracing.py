@@ -48,7 +48,7 @@ def test_a_turn_is_a_trace_without_the_text_of_its_message(
     traced = person._replace(env={**person.env, "OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_BSP_SCHEDULE_DELAY": "100"})
     with serving(traced) as served:
         served.chat("/task_manager create a secret title", "traced")
-        for _ in range(100):
+        for _ in range(300):
             spans = [
                 span
                 for one in came

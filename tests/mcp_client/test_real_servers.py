@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -234,12 +235,15 @@ def test_fifty_calls_side_by_side(everything: Place) -> None:
 
 @pytest.mark.requirement("AGT-9")
 def test_killed_while_it_works_it_is_a_failed_connection_and_there_again(everything: Place) -> None:
-    folder, client = everything.workspace("mcp-it"), everything.client()
+    folder, client, begun = everything.workspace("mcp-it"), everything.client(), threading.Event()
+
+    async def progress(_done: float, _of: float | None, _message: str | None) -> None:
+        begun.set()
 
     async def killed() -> None:
-        params = {"tool": "trigger-long-running-operation", "args": {"duration": 60, "steps": 60}}
-        call = asyncio.create_task(client.call("it", "call", params, "run-1"))
-        await asyncio.sleep(2)
+        params = {"tool": "trigger-long-running-operation", "args": {"duration": 120, "steps": 120}}
+        call = asyncio.create_task(client.call("it", "call", params, "run-1", progress))
+        assert await asyncio.to_thread(begun.wait, 60)
         for process in working_in(folder):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)

@@ -41,7 +41,7 @@ def serving(here: Place, token: str = TOKEN) -> Iterator[str]:
         try:
             yield json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")["url"]
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) in {0, -signal.SIGTERM}
+            assert process.wait(30) in {0, -signal.SIGTERM}
         finally:
             process.kill()
 

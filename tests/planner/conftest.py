@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from navigator_kernel.planner.store import URL, open_sessions
 from navigator_kernel.planner.toolkit import registry
 from navigator_kernel.tools.factory import FunctionTool, ToolFactory
+from ports import free_port
 
 Tools = Callable[[], dict[str, FunctionTool]]
 PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
@@ -33,9 +34,6 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if initdb is None or server is None:
         pytest.skip("postgresql is not installed")
     folder = tmp_path_factory.mktemp("postgres")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     before: list[str] = []
     if os.getuid() == 0:
         for place in (folder, *folder.parents[:3]):
@@ -46,17 +44,33 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     subprocess.run(
         [*before, initdb, "-D", str(data), "-U", "ann", "--auth=trust", "-E", "UTF8"], check=True, capture_output=True
     )
-    words = [*before, server, "-D", str(data), "-p", str(port), "-k", str(folder), "-c", "fsync=off", "-h", "127.0.0.1"]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            with socket.socket() as asked:
-                if asked.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
-        yield f"postgresql://ann@127.0.0.1:{port}/postgres"
-    finally:
+    words = [*before, server, "-D", str(data), "-k", str(folder), "-c", "fsync=off", "-h", "127.0.0.1"]
+    with (folder.parent / "postgres.log").open("w+b") as log, ExitStack() as ends:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            process = subprocess.Popen([*words, "-p", str(port := free_port())], stdout=log, stderr=log)
+            ends.callback(_ended, process)
+            url = f"postgresql://ann@127.0.0.1:{port}/postgres"
+            if _answers(url, process, end):
+                yield url
+                return
+        log.seek(0)
+        pytest.fail(f"postgres does not answer: {log.read().decode()}")
+
+
+def _answers(url: str, process: subprocess.Popen[bytes], end: float) -> bool:
+    """Whether it does before `end`; a server ends where another program has its port."""
+    import psycopg
+
+    while process.poll() is None and time.monotonic() < end:
+        with suppress(psycopg.OperationalError), psycopg.connect(url, connect_timeout=5):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
         process.send_signal(signal.SIGINT)  # which waits for no client
         process.wait(timeout=20)
 

@@ -38,6 +38,7 @@ def test_a_text_has_the_terms_of_its_runs_of_letters_and_digits() -> None:
 
 def test_what_is_kept_stays_within_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terms_module, "_KEPT", 5)
+    monkeypatch.setattr(terms_module, "_TERMS", terms_module._Terms())
     text = " ".join([*(f"word{at}" for at in range(12)), "中" * 100])
     assert terms(text) == terms(text) == [*(f"word{at}" for at in range(12)), *["中中"] * 99]
     assert len(terms_module._TERMS) <= 5

@@ -279,9 +279,11 @@ def test_a_server_that_drips_is_left_in_time(serve: Any) -> None:
             handler.wfile.write(b"K")
 
     began = time.monotonic()
-    with pytest.raises(FetchFailed, match=r"in 0\.5 s"):
-        found("pdf", serve(drip), seconds=0.5)
-    over.set()
+    try:
+        with pytest.raises(FetchFailed, match=r"in 0\.5 s"):
+            found("pdf", serve(drip), seconds=0.5)
+    finally:
+        over.set()
     assert time.monotonic() - began < 15
 
 

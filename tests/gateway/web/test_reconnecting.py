@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from gateway.served import Person, Served, serving
 from models.wire_server import Said, WireServer
+from ports import free_port
 from specialist.turns import says
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
@@ -17,11 +19,17 @@ pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 PATIENCE = 25_000  # milliseconds
 
 
-@pytest.fixture
-def port() -> int:
-    """One that is free, to start a server at twice."""
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
+@contextmanager
+def serving_somewhere(person: Person) -> Iterator[Served]:
+    """At a port that a second server can be given later."""
+    with ExitStack() as held:
+        for _ in range(5):
+            with suppress(KeyError, ValueError):  # it told of no address: another program had taken the port
+                served = held.enter_context(serving(person, "--port", str(free_port())))
+                break
+        else:
+            pytest.fail("it cannot listen at any of five ports")
+        yield served
 
 
 @pytest.fixture
@@ -42,11 +50,9 @@ def live(page: Page, state: str) -> None:
     expect(page.locator(".live")).to_contain_text(state, timeout=PATIENCE)
 
 
-def test_what_was_said_while_the_page_was_alone_appears_once(
-    person: Person, model: WireServer, page: Page, port: int
-) -> None:
+def test_what_was_said_while_the_page_was_alone_appears_once(person: Person, model: WireServer, page: Page) -> None:
     says(model, Said(text="first answer"))
-    with serving(person, "--port", str(port)) as served:
+    with serving_somewhere(person) as served:
         served.chat("/song-writer one", "alone")
         enter(page, served, "alone")
         expect(page.get_by_text("first answer")).to_have_count(1)
@@ -54,7 +60,7 @@ def test_what_was_said_while_the_page_was_alone_appears_once(
         live(page, "Connection lost")
     model.requests.clear()
     says(model, Said(text="second answer"))
-    with serving(person, "--port", str(port)) as served:
+    with serving(person, "--port", str(urlsplit(served.url).port)) as served:
         served.chat("/song-writer two", "alone")
         live(page, "Connected")
         for text in ("first answer", "second answer", "/song-writer one", "/song-writer two"):
