@@ -16,7 +16,7 @@ from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import RunCompleted, RunStarted, SkillActivated
 from processes import working_in
 from skill_repositories import make_repo, skill_text
-from specialist.turns import of_phase_two, says, says_together, settings
+from specialist.turns import of_phase_two, says, says_together
 
 pytestmark = pytest.mark.sample(1)
 
@@ -88,12 +88,8 @@ def test_the_model_that_is_named_is_asked(with_model: Kernel, server: WireServer
         Kernel(with_model.root, model="nobody-knows-this")
 
 
-def test_turns_of_different_sessions_run_side_by_side(
-    place: Place, home: Path, with_model: Kernel, server: WireServer
-) -> None:
-    file = home / ".config" / "navigator" / "config.toml"
-    file.write_text(settings(server).replace("first = 1\n", "first = 90\n"))  # a busy machine
-    kernel, sessions = Kernel(place.root), ("a", None)
+def test_turns_of_different_sessions_run_side_by_side(place: Place, with_model: Kernel, server: WireServer) -> None:
+    kernel, sessions = with_model, ("a", None)
     says_together(server, len(sessions), HELLO)
 
     async def several() -> list[Reply]:
