@@ -17,6 +17,7 @@ import pytest
 from navigator_kernel.planner.store import URL, open_sessions
 from navigator_kernel.planner.toolkit import registry
 from navigator_kernel.tools.factory import FunctionTool, ToolFactory
+from ports import free_port
 
 Tools = Callable[[], dict[str, FunctionTool]]
 PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if Path("/usr/lib/postgresql").is_dir() else []
@@ -33,9 +34,6 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if initdb is None or server is None:
         pytest.skip("postgresql is not installed")
     folder = tmp_path_factory.mktemp("postgres")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     before: list[str] = []
     if os.getuid() == 0:
         for place in (folder, *folder.parents[:3]):
@@ -46,6 +44,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     subprocess.run(
         [*before, initdb, "-D", str(data), "-U", "ann", "--auth=trust", "-E", "UTF8"], check=True, capture_output=True
     )
+    port = free_port()
     words = [*before, server, "-D", str(data), "-p", str(port), "-k", str(folder), "-c", "fsync=off", "-h", "127.0.0.1"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
