@@ -14,7 +14,7 @@ from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import RunCompleted, RunStarted, SkillActivated
-from processes import working_in
+from processes import filled_below, working_in
 from skill_repositories import make_repo, skill_text
 from specialist.turns import of_phase_two, says, says_together
 
@@ -151,7 +151,7 @@ async def begun(root: Path) -> Path:
     """The folder of the process that sleeps, once it is there."""
 
     def look() -> Path | None:
-        return next(root.glob("mybox/workspace/**/begun"), None)
+        return next(iter(filled_below(root / "mybox/workspace", "begun")), None)
 
     async with asyncio.timeout(30):
         while (found := look()) is None:  # noqa: ASYNC110 - another process makes it
