@@ -204,12 +204,12 @@ def test_the_whole_request_has_a_limit(server: WireServer, kind: str) -> None:
 def test_a_server_that_cannot_be_reached_is_told_with_the_reason(
     server: WireServer, monkeypatch: pytest.MonkeyPatch, kind: str, url: str, ending: str, waits: int
 ) -> None:
-    known = socket.getaddrinfo
+    known: Any = socket.getaddrinfo
 
-    def addresses(host: object, *args: Any, **kwargs: Any) -> Any:
+    def addresses(host: str | bytes, *args: Any, **kwargs: Any) -> Any:
         if host in {NO_HOST, NO_HOST.encode()}:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return known(host, *args, **kwargs)  # type: ignore[arg-type]
+        return known(host, *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", addresses)
     url = server.url.replace("http:", "https:") if url == "tls" else url  # a server without a certificate
