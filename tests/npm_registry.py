@@ -12,11 +12,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+
+from web_server import QuietServer
 
 
 @dataclass
@@ -70,7 +72,7 @@ def serving(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[Registry]:
 
     for name in [name for name in os.environ if name.lower().startswith("npm_") or name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = QuietServer(("127.0.0.1", 0), Handler)
     held.url = f"http://127.0.0.1:{server.server_port}"
     (home / ".npmrc").write_text(f"registry={held.url}/\nfetch-retries=0\n")
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

@@ -12,13 +12,14 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from navigator_kernel.adapters.processes.environments import Environments
 from navigator_kernel.skills.formats.dependencies import fingerprint
+from web_server import QuietServer
 
 USER, PASSWORD = "me", "hunter2"
 
@@ -82,7 +83,7 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
     for name in [name for name in os.environ if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = QuietServer(("127.0.0.1", 0), Handler)
     held.url = f"http://127.0.0.1:{server.server_port}/simple"
     monkeypatch.setenv("UV_DEFAULT_INDEX", held.url)
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -15,6 +16,23 @@ def open_files() -> Counter[str]:
             found[str(handle.readlink())] += 1
         except OSError:  # the handle of this very loop
             continue
+    return found
+
+
+def found_below(folder: Path, pattern: str) -> list[Path]:
+    """As `rglob`, while other processes make and remove folders: Python 3.11 raises when one is gone."""
+    for _ in range(1_000):
+        with suppress(FileNotFoundError):
+            return list(folder.rglob(pattern))
+    return list(folder.rglob(pattern))
+
+
+def filled_below(folder: Path, name: str) -> list[Path]:
+    """The files of that name into which something was written."""
+    found = []
+    for path in found_below(folder, name):
+        with suppress(FileNotFoundError):
+            found += [path] if path.stat().st_size else []
     return found
 
 

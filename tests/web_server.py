@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -51,6 +52,16 @@ class Pages:
     asked: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
 
 
+class QuietServer(ThreadingHTTPServer):
+    """Says nothing of callers that hang up; any other error is printed."""
+
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def pages(pem: Path | None = None, host: str = "localhost") -> Iterator[Pages]:
     """With `pem`, a key and its certificate, over https."""
@@ -70,7 +81,7 @@ def pages(pem: Path | None = None, host: str = "localhost") -> Iterator[Pages]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = _Quiet(("127.0.0.1", 0), Handler)
+    server = QuietServer(("127.0.0.1", 0), Handler)
     if pem is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pem)
@@ -83,13 +94,3 @@ def pages(pem: Path | None = None, host: str = "localhost") -> Iterator[Pages]:
     finally:
         server.shutdown()
         server.server_close()
-
-
-class _Quiet(ThreadingHTTPServer):
-    """Says nothing of callers that hang up."""
-
-    daemon_threads = True
-    block_on_close = False
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        pass

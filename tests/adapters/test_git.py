@@ -218,14 +218,14 @@ def test_a_ref_that_git_could_take_for_something_else_is_refused(ref: str) -> No
 
 
 def test_a_run_that_hangs_is_ended_with_all_its_children(tmp_path: Path) -> None:
-    git_process = process(tmp_path, "file:///x", timeout=0.5)
+    git_process = process(tmp_path, "file:///x", timeout=3)
     start = time.monotonic()
     words = f"!cut -d' ' -f5 /proc/$$/stat > {tmp_path}/pid; sleep 60 & sleep 60"
-    with pytest.raises(FetchFailed, match=r"longer than 0\.5 s"):
+    with pytest.raises(FetchFailed, match="longer than 3 s"):
         git_process.run("hang", config={"alias.hang": words})
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     group = int((tmp_path / "pid").read_text())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while living(group) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert living(group) == []

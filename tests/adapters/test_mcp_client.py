@@ -72,9 +72,9 @@ def called(held: Servers, operation: str, server: str = "files", **params: Any) 
 
 
 def dead(folder: Path) -> bool:
-    """Whether the server that wrote its pid in `folder` is gone within two seconds."""
+    """Whether the server that wrote its pid in `folder` is gone within twenty seconds."""
     assert (folder / "server.pid").exists(), "it was never there"
-    end = time.monotonic() + 2
+    end = time.monotonic() + 20
     while (left := working_in(folder)) and time.monotonic() < end:
         time.sleep(0.02)
     return not left
@@ -199,7 +199,7 @@ def test_a_server_that_hangs_is_gone_when_the_call_is_cancelled(
     held = servers(tmp_path, mode)
 
     async def bounded() -> None:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(5):
             await held.call("files", operation, params, "run-1")
 
     with pytest.raises(TimeoutError):

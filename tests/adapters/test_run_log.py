@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dispatch.orders import StillClock, stream
-from navigator_kernel.adapters.clock import TimedIds
+from dispatch.orders import stream
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.stores.run_log import JsonLinesLog
 from navigator_kernel.errors import Damaged, NotFound
 from navigator_kernel.events import Event, Progress, RunCompleted, RunContent, RunStarted
+
+NUMBERS = count()
 
 
 def log_in(folder: Path) -> JsonLinesLog:
@@ -29,7 +31,7 @@ def test_what_was_emitted_is_read_back_in_order(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 @given(text=st.text(st.characters(codec="utf-8")))
 def test_any_text_survives_the_log(tmp_path: Path, text: str) -> None:
-    run = TimedIds(StillClock()).new()
+    run = f"run-{next(NUMBERS)}"
     event = stream(tmp_path, run)(RunContent(text=text))
     assert log_in(tmp_path).read(run) == [event]
 

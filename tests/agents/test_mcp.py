@@ -32,7 +32,7 @@ def asked(place: Any, operation: str, **given: Any) -> Any:
 
 def dead(place: Any) -> bool:
     path = Path("/proc") / (place.workspace("mcp-files") / "server.pid").read_text()
-    end = time.monotonic() + 8
+    end = time.monotonic() + 20
     while path.exists() and time.monotonic() < end:
         time.sleep(0.02)
     return not path.exists()
@@ -78,7 +78,7 @@ def test_a_server_that_nobody_agreed_to_is_pending_and_was_not_started(files: An
 @pytest.mark.wide
 @pytest.mark.requirement("RET-10")
 def test_a_server_that_hangs_is_a_timeout_with_its_uri_and_leaves_no_process(place: Any) -> None:
-    report = asked(serving(place, "hang"), "read", uri="note://one", timeout=1)
-    assert (report.state, report.data["uri"], report.data["elapsed"]) == ("timeout", "note://one", 1)
+    report = asked(serving(place, "hang"), "read", uri="note://one", timeout=5)
+    assert (report.state, report.data["uri"], report.data["elapsed"]) == ("timeout", "note://one", 5)
     place.close()
     assert dead(place)

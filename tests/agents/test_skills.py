@@ -87,8 +87,8 @@ def test_files_of_an_earlier_step_of_the_run_are_not_taken_for_its_own(place: An
 @pytest.mark.wide
 def test_a_time_out_keeps_what_was_printed(place: Any) -> None:
     place.skill("slow", RUN, "import time; print('so far', flush=True); time.sleep(60)")
-    report = place.ask("skills", "skill:slow", timeout=1)
-    assert (report.state, report.raw, report.data["output"], report.data["limit"]) == ("timeout", "so far", "so far", 1)
+    report = place.ask("skills", "skill:slow", timeout=5)
+    assert (report.state, report.raw, report.data["output"], report.data["limit"]) == ("timeout", "so far", "so far", 5)
 
 
 def test_output_that_was_cut_is_marked(place: Any) -> None:

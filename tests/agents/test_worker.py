@@ -83,7 +83,7 @@ def test_an_exit_code_is_an_error_that_keeps_both_streams(place: Any) -> None:
 @pytest.mark.wide
 def test_a_time_out_keeps_what_was_printed(place: Any) -> None:
     shipped(place, "slow", "import time; print('so far', flush=True); time.sleep(60)")
-    report = script(place, "slow", timeout=1)
+    report = script(place, "slow", timeout=5)
     assert (report.state, report.data["stdout"], report.raw) == ("timeout", "so far", "so far")
 
 

@@ -24,7 +24,7 @@ MARKS = set("✅⚠⏸❌⏱\ufe0f")
 def here(tmp_path: Path) -> Place:
     """A project with a skill that takes too long and one that fails."""
     place = place_in(tmp_path)
-    slow = type_a("slow", "import time\nprint('begun', flush=True)\ntime.sleep(30)\n", extra="timeout: 1\n")
+    slow = type_a("slow", "import time\nprint('begun', flush=True)\ntime.sleep(60)\n", extra="timeout: 5\n")
     bad = type_a("bad", "import sys\nsys.exit('it broke')\n")
     place.write(below(".claude/skills/slow", slow) | below(".claude/skills/bad", bad))
     return place
@@ -58,8 +58,8 @@ def test_the_exit_code_is_the_states(here: Place, words: list[str], code: int) -
 @pytest.mark.wide
 def test_a_skill_that_takes_too_long_ends_at_its_own_limit_and_keeps_what_it_said(here: Place) -> None:
     report = here.json("ask", "--yes", "/slow x")["report"]
-    assert (report["state"], report["raw"], report["data"]["limit"]) == ("timeout", "begun", 1.0)
-    assert report["meta"]["time"] < 10
+    assert (report["state"], report["raw"], report["data"]["limit"]) == ("timeout", "begun", 5.0)
+    assert report["meta"]["time"] < 30
 
 
 def test_without_a_yes_nothing_is_done(here: Place) -> None:

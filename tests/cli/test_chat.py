@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from cli.conftest import SLEEP, environment
-from processes import working_in
+from processes import filled_below, working_in
 
 pytestmark = pytest.mark.sample(1)
 
@@ -203,7 +203,7 @@ def ends(pid: int) -> bool:
 
 def started(root: Path) -> int:
     deadline = time.monotonic() + 20
-    while not (found := [path for path in root.rglob("pid") if path.read_text()]):
+    while not (found := filled_below(root, "pid")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return max(working_in(found[0].parent))  # in a sandbox it knows its own number only

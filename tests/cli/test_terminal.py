@@ -14,7 +14,7 @@ from cli.support import Place, below, place_in, type_a
 from cli.terminals import LIMIT, Terminal
 from cli.terminals import terminal as opened
 from person_state import state_of
-from processes import working_in
+from processes import filled_below, working_in
 
 pytestmark = pytest.mark.sample(1)
 
@@ -43,7 +43,7 @@ def here(tmp_path: Path) -> Place:
 def processes(place: Place) -> list[int]:
     """The skill's own process and its child's, once both run."""
     end = time.monotonic() + LIMIT
-    while not (found := list(place.root.rglob("pids"))):
+    while not (found := filled_below(place.root, "pids")):
         assert time.monotonic() < end
         time.sleep(0.02)
     pids = sorted(working_in(found[0].parent))  # in a sandbox it knows its own number only

@@ -108,24 +108,27 @@ def test_an_agent_that_sleeps_past_its_limit_is_a_timeout() -> None:
     began = time.perf_counter()
     report = asked(speaker(sleeps), timeout=0.1)
     assert (report.state, report.data["limit"]) == ("timeout", 0.1)
-    assert 0.1 <= report.data["elapsed"] <= time.perf_counter() - began < 3
+    assert 0.1 <= report.data["elapsed"] <= time.perf_counter() - began < 30
 
 
 @pytest.mark.wide
 @pytest.mark.usefixtures("short")
 def test_an_agent_that_blocks_its_loop_is_a_timeout_and_the_next_agent_still_works() -> None:
+    free = threading.Event()
+
     async def blocks(_: str) -> object:
-        time.sleep(4)  # noqa: ASYNC251 - the fault that is tested
+        free.wait(60)
         return "late"
 
-    async def both() -> tuple[Report, Report, float]:
+    async def both() -> tuple[Report, Report]:
         held = dispatcher(bad=speaker(blocks), good=speaker())
-        first = await sent(held, order("bad", timeout=0.1))
-        began = time.perf_counter()
-        return first, await sent(held, order("good", timeout=5)), time.perf_counter() - began
+        try:
+            return await sent(held, order("bad", timeout=0.1)), await sent(held, order("good", timeout=20))
+        finally:
+            free.set()
 
-    first, second, waited = asyncio.run(both())
-    assert (first.state, second.state, waited < 1) == ("timeout", "success", True)
+    first, second = asyncio.run(both())
+    assert (first.state, second.state) == ("timeout", "success")
 
 
 @pytest.mark.usefixtures("short")
@@ -142,19 +145,20 @@ def test_an_agent_that_refuses_to_be_cancelled_is_a_timeout_all_the_same() -> No
 
 
 def test_the_kernel_is_not_blocked_while_an_agent_blocks() -> None:
-    async def blocks(_: str) -> object:
-        time.sleep(0.5)  # noqa: ASYNC251 - the fault that is tested
-        return {"state": "success"}
+    begun, free = threading.Event(), threading.Event()
 
-    async def beside() -> tuple[float, Report]:
+    async def blocks(_: str) -> object:
+        begun.set()
+        return {"state": "success" if free.wait(20) else "error"}
+
+    async def beside() -> Report:
         held = dispatcher(bad=speaker(blocks))
         task = await held.submit(order("bad"))
-        began = time.perf_counter()
-        await asyncio.sleep(0.01)
-        return time.perf_counter() - began, await held.result(task)
+        assert await asyncio.to_thread(begun.wait, 20)
+        free.set()
+        return await held.result(task)
 
-    waited, report = asyncio.run(beside())
-    assert (waited < 0.3, report.state) == (True, "success")
+    assert asyncio.run(beside()).state == "success"
 
 
 @pytest.mark.requirement("RET-10")
@@ -169,7 +173,7 @@ def test_an_agent_that_raises_is_an_error_with_type_and_message() -> None:
 def test_an_agent_that_calls_for_the_end_is_an_error_and_the_next_works(error: BaseException) -> None:
     async def both() -> tuple[Report, Report]:
         held = dispatcher(bad=speaker(error), good=speaker())
-        return await sent(held, order("bad", timeout=2)), await sent(held, order("good", timeout=2))
+        return await sent(held, order("bad", timeout=20)), await sent(held, order("good", timeout=20))
 
     first, second = asyncio.run(both())
     assert (first.state, second.state) == ("error", "success")
@@ -250,46 +254,48 @@ def test_two_who_wait_for_one_key_get_one_act() -> None:
     assert ({report.state for report in reports}, len(agent.prompts)) == ({"success"}, 1)
 
 
-def endless() -> tuple[Speaker, threading.Event]:
-    stopped = threading.Event()
+def endless() -> tuple[Speaker, threading.Event, threading.Event]:
+    """An agent that does not end, when it has begun, and when it was stopped."""
+    begun, stopped = threading.Event(), threading.Event()
 
     async def sleeps(_: str) -> object:
+        begun.set()
         try:
             await asyncio.sleep(60)
         finally:
             stopped.set()
         return "never"
 
-    return speaker(sleeps), stopped
+    return speaker(sleeps), begun, stopped
 
 
 def test_a_cancelled_task_stops_its_agent_and_has_a_report() -> None:
-    agent, stopped = endless()
+    agent, begun, stopped = endless()
 
     async def cancelled() -> Report:
         held = dispatcher(speaker=agent)
         task = await held.submit(order("speaker"))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(begun.wait, 20)
         await held.cancel(task)
         return await held.result(task)
 
     report = asyncio.run(cancelled())
     assert (report.state, report.data["type"], report.exit_code) == ("error", "Interrupted", 130)
-    assert stopped.wait(2)
+    assert stopped.wait(20)
 
 
 def test_cancelling_the_turn_stops_the_agent() -> None:
-    agent, stopped = endless()
+    agent, begun, stopped = endless()
 
     async def cancelled() -> None:
         turn = asyncio.create_task(sent(dispatcher(speaker=agent), order("speaker")))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(begun.wait, 20)
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn
 
     asyncio.run(cancelled())
-    assert stopped.wait(2)
+    assert stopped.wait(20)
 
 
 def test_a_task_that_nobody_submitted_is_not_found() -> None:

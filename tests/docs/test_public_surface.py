@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
-import resource
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from cpu_time import ran
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SECONDS = 3.0  # of a processor that one comparison may take
@@ -149,14 +149,6 @@ def test_a_version_is_three_numbers(text: str) -> None:
 @pytest.mark.wide
 def test_two_processes_describe_the_same_surface_in_little_time(today: Surface) -> None:
     program = "from public_surface import as_text, surface; print(as_text(surface()), end='')"
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": str(DOCS), "PYTHONHASHSEED": "7"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.stdout == as_text(today)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS
+    done = ran([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(DOCS), "PYTHONHASHSEED": "7"})
+    assert (done.code, done.out) == (0, as_text(today))
+    assert done.seconds < SECONDS

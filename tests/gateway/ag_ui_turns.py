@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gateway.ag_ui import Event, asked, events, interrupts, of_kind, resumed
@@ -18,9 +17,8 @@ OWN = ("shout-loud", "count-terms", "fail-hard")
 
 
 def prepared(person: Person) -> Person:
-    """With skills that run a command, a workflow of three of them, and a model that may take its time."""
-    root, config = person.here.root, Path(person.env["XDG_CONFIG_HOME"], "navigator", "config.toml")
-    config.write_text(config.read_text().replace("first = 1\n", "first = 60\n"))
+    """With skills that run a command, and a workflow of three of them."""
+    root = person.here.root
     for name in OWN:
         put_skill(root, name, SKILLS[name])
     steps = (

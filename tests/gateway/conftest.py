@@ -39,7 +39,7 @@ def person(new_folder: Callable[[str], Path], caches: Mapping[str, Sequence[Path
         home = made_home(new_folder("home"), caches, patch)
         file = home / ".config" / "navigator" / "config.toml"
         file.parent.mkdir(parents=True)
-        file.write_text(settings(model_server).replace("first = 1\n", "first = 60\n"))  # a busy machine
+        file.write_text(settings(model_server))
         here = Place(root=new_folder("project"))
         (here.root / "mybox").mkdir()
         here.write({".claude/skills/song-writer/SKILL.md": song()})

@@ -61,11 +61,9 @@ def test_a_turn_that_does_not_end_in_time_is_stopped_and_the_server_ends(person:
 
 
 def test_a_server_that_is_not_asked_anything_ends_at_once(person: Person) -> None:
-    with serving(person) as served:
-        begun = time.monotonic()
+    with serving(person, "--patience", "60") as served:
         served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(10) in {0, -signal.SIGTERM}
-    assert time.monotonic() - begun < 5
+        assert served.process.wait(30) in {0, -signal.SIGTERM}
 
 
 def talking(served: Served, names: Iterator[str], done: list[str], stop: threading.Event) -> None:

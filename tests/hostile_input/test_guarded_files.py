@@ -164,7 +164,7 @@ def to_pipe(path: Path, _: Path) -> None:
     os.mkfifo(path)
 
 
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("place", "target", "change"),
     [

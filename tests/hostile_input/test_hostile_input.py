@@ -20,7 +20,7 @@ RAW = re.compile(
 )
 BETWEEN = "stop"  # ends what the message before began
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.sample(1)]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.sample(1)]
 
 
 class Done(NamedTuple):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from cpu_time import thread_seconds
 from navigator_kernel.adapters.files.project_files import ProjectFiles
 from navigator_kernel.language.clauses import LIMIT, clauses, may_spell_out, parts
 from navigator_kernel.routing.verbs import changes_skills
@@ -94,14 +94,8 @@ def files(tmp_path: Path) -> ProjectFiles:
     return ProjectFiles(root, root)
 
 
-def seconds(use: Callable[[str], object], text: str, tries: int = 2) -> float:
-    """Of this process alone, the best of some."""
-    taken = []
-    for _ in range(tries):
-        began = time.process_time()
-        use(text)
-        taken.append(time.process_time() - began)
-    return min(taken)
+def seconds(use: Callable[[str], object], text: str, tries: int = 3) -> float:
+    return thread_seconds(lambda: use(text), tries)
 
 
 def slow(use: Callable[[str], object], small: int = SMALL, begins: Sequence[str] = ("",)) -> list[str]:

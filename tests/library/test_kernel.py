@@ -14,9 +14,9 @@ from navigator_kernel.bootstrap.kernel import assemble
 from navigator_kernel.config.settings import load_settings
 from navigator_kernel.errors import Busy, Interrupted, NotFound, UsageProblem
 from navigator_kernel.events import RunCompleted, RunStarted, SkillActivated
-from processes import working_in
+from processes import filled_below, working_in
 from skill_repositories import make_repo, skill_text
-from specialist.turns import of_phase_two, says, says_together, settings
+from specialist.turns import of_phase_two, says, says_together
 
 pytestmark = pytest.mark.sample(1)
 
@@ -88,12 +88,8 @@ def test_the_model_that_is_named_is_asked(with_model: Kernel, server: WireServer
         Kernel(with_model.root, model="nobody-knows-this")
 
 
-def test_turns_of_different_sessions_run_side_by_side(
-    place: Place, home: Path, with_model: Kernel, server: WireServer
-) -> None:
-    file = home / ".config" / "navigator" / "config.toml"
-    file.write_text(settings(server).replace("first = 1\n", "first = 90\n"))  # a busy machine
-    kernel, sessions = Kernel(place.root), ("a", None)
+def test_turns_of_different_sessions_run_side_by_side(place: Place, with_model: Kernel, server: WireServer) -> None:
+    kernel, sessions = with_model, ("a", None)
     says_together(server, len(sessions), HELLO)
 
     async def several() -> list[Reply]:
@@ -155,7 +151,7 @@ async def begun(root: Path) -> Path:
     """The folder of the process that sleeps, once it is there."""
 
     def look() -> Path | None:
-        return next(root.glob("mybox/workspace/**/begun"), None)
+        return next(iter(filled_below(root / "mybox/workspace", "begun")), None)
 
     async with asyncio.timeout(30):
         while (found := look()) is None:  # noqa: ASYNC110 - another process makes it

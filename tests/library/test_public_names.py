@@ -34,6 +34,7 @@ def test_importing_the_package_loads_nothing_else() -> None:
 
 
 @pytest.mark.ci
+@pytest.mark.timeout(600)
 def test_a_strict_type_checker_accepts_the_guide_and_finds_a_mistake(tmp_path: Path) -> None:
     programs = re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
     assert len(programs) >= 2

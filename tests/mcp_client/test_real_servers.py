@@ -24,6 +24,7 @@ from models.wire_server import Said, serving
 from navigator_kernel.bootstrap.parts import open_sandbox
 from navigator_kernel.errors import ConnectionFailed, InputNeeded, PermissionDenied, ResourceNotFound
 from navigator_kernel.values.mcp import McpServer
+from ports import free_port
 from processes import working_in
 from specialist.turns import settings
 
@@ -88,9 +89,7 @@ def everything(here: Place, node: Path, request: pytest.FixtureRequest) -> Itera
         here.servers["it"] = server
         yield here
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     words = [server.command, server.args[0], "streamableHttp"]
     process = subprocess.Popen(words, env={**os.environ, "PORT": str(port)}, stderr=subprocess.DEVNULL)
     try:

@@ -19,7 +19,7 @@ from navigator_kernel.mcp_server.http import LONGEST
 
 pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(1)]
 
-SLACK = 5.0  # seconds that a busy machine may take more
+SLACK = 20.0  # seconds that a busy machine may take more
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
 BEGIN = f"POST /mcp HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
 
@@ -49,9 +49,11 @@ def ended_after(link: socket.socket) -> float:
 
 
 def after_half(url: str, sent: bytes) -> float:
+    begin = time.monotonic()
     with connected(url) as link:
         link.sendall(sent)
-        return ended_after(link)
+        ended_after(link)
+    return time.monotonic() - begin
 
 
 def after_bytes_now_and_then(url: str) -> float:
@@ -111,19 +113,29 @@ def test_a_body_that_does_not_come_is_not_waited_for(url: str) -> None:
         assert ended_after(link) < BODY_TIME + SLACK
 
 
+def answered(url: str) -> bool:
+    """Whether the server answers a request, in place of ending the connection."""
+    with suppress(ConnectionError), connected(url) as link:
+        link.sendall(f"GET /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n\r\n".encode())
+        return b" 401 " in link.recv(4096)
+    return False
+
+
+def soon(wanted: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not (found := wanted()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
 @pytest.mark.wide
 def test_who_comes_after_the_most_connections_is_sent_away_until_one_ends(url: str) -> None:
     with ExitStack() as held:
         for _ in range(CONNECTIONS):
             held.enter_context(connected(url))
-        time.sleep(0.5)
-        with connected(url) as one_more:
-            assert ended_after(one_more) < 2
-    time.sleep(0.5)
+        assert soon(lambda: not answered(url))
+    assert soon(lambda: answered(url))
     assert status(url, AUTHORISED) != 503
-    with connected(url) as link:
-        link.sendall(f"GET /mcp HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\n\r\n".encode())
-        assert b" 401 " in link.recv(4096)
 
 
 @pytest.mark.parametrize("chunked", [True, False], ids=["chunked", "with a length"])

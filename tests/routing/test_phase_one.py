@@ -48,8 +48,8 @@ def place(tmp_path: Path) -> Routing:
     return routing_at(tmp_path)
 
 
-def models_at(server: WireServer) -> Models:
-    return Models(providers={"there": ModelProvider(server.url)}, retries=0, connect=0.5, first=0.5, idle=0.5)
+def models_at(server: WireServer, first: float = 60) -> Models:
+    return Models(providers={"there": ModelProvider(server.url)}, retries=0, first=first)
 
 
 def doubt(*names: str, band: Any = "ambiguous") -> Retrieval:
@@ -70,7 +70,7 @@ def judged(
     server.requests.clear()
 
     async def run() -> Judged:
-        held = WireModel(f"there:{model}", models_at(server))
+        held = WireModel(f"there:{model}", models_at(server, 0.5 if model == "hangs" else 60))
         try:
             found = doubt("boat-painter", "song-writer")
             return await ModelJudge(lambda: held, place.catalogue, mode).judge(text, found, said, language)
@@ -242,7 +242,7 @@ def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
     file = home / ".config" / "navigator" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(
-        f'[models]\ndefault = "there:judge"\nretries = 0\nfirst = 1\n[models.providers.there]\nurl = "{server.url}"\n'
+        f'[models]\ndefault = "there:judge"\nretries = 0\nfirst = 60\n[models.providers.there]\nurl = "{server.url}"\n'
     )
     twins = dict.fromkeys(("art-of-ann", "art-of-bob"), "paints fine watercolours on canvas")
     here.write({f".claude/skills/{name}/SKILL.md": skill_text(name, text) for name, text in twins.items()})

@@ -192,6 +192,8 @@ for _ in range(3):
             threading.Thread(target=lambda: [(open("{token}", "a").write("."), time.sleep(0.05)) for _ in range(2400)]).start()
             ctypes.CDLL(None).pthread_exit(None)
         os._exit(0)
+while not os.path.exists("{token}") or not os.path.getsize("{token}"):
+    time.sleep(0.01)
 time.sleep({stay})
 print("left behind")
 """

@@ -211,16 +211,24 @@ def test_a_head_that_is_one_line_behind_is_what_a_killed_process_leaves(here: Pl
     assert len(audit.entries()) == len(lines) + 2
 
 
+def recorded(here: Place) -> int:
+    """Bytes of the record, 0 without one."""
+    return record(here).stat().st_size if record(here).exists() else 0
+
+
 @pytest.mark.wide
 def test_a_process_killed_again_and_again_leaves_a_whole_record(here: Place) -> None:
     code = "from navigator_kernel.bootstrap.parts import open_audit; from pathlib import Path; import sys\n"
     code += "audit = open_audit(Path(sys.argv[1]))\nprint(flush=True)\nwhile True: audit.record('wrote', path='a')"
     for _ in range(12):
         argv = [sys.executable, "-c", code, str(here.root)]
+        before = recorded(here)
         process = subprocess.Popen(argv, env=environment(None), stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.05)
+        end = time.monotonic() + 20
+        while recorded(here) == before and time.monotonic() < end:
+            time.sleep(0.005)
         process.kill()
         process.communicate()
     assert len(entries(here, "--last", "100000")) > 12

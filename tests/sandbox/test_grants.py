@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from cli.support import Place, below, place_in, type_a
 from skill_repositories import commit, make_repo, skill_text
+from web_server import QuietServer
 
 pytestmark = [pytest.mark.requirement("SAF-1", "SAF-8"), pytest.mark.sample(1)]
 
@@ -44,7 +45,7 @@ def site() -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             return
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = QuietServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()

@@ -37,7 +37,8 @@ def kernel_scan_skill(skill):
 """
 QUIET = "\n@hookimpl\ndef kernel_precheck(count):\n    return None\n"
 STAYS = (
-    "if not os.fork():\n        {before}\n        (HERE / 'pid').write_text(str(os.getpid()))\n        time.sleep(60)\n"
+    "if not os.fork():\n        {before}\n        (HERE / 'new').write_text(str(os.getpid()))\n"
+    "        (HERE / 'new').rename(HERE / 'pid')\n        time.sleep(60)\n"
 )
 FAILING = {
     "raises": "raise RuntimeError('it cannot')",
@@ -109,8 +110,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def is_dead(pid: int) -> bool:
-    """Whether it is gone within five seconds; one that nobody waited for yet is."""
-    for _ in range(250):
+    """Whether it is gone within twenty seconds; one that nobody waited for yet is."""
+    for _ in range(1_000):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
@@ -205,12 +206,20 @@ def test_a_skill_that_was_not_scanned_is_installed_as_such(scanner: Any, said: A
 
 @pytest.mark.wide
 @pytest.mark.parametrize(
-    ("before", "verdict"), [("pass", "not_scanned"), ("os.closerange(0, 64)", "ok")], ids=["talks", "silent"]
+    ("before", "seconds", "verdict"),
+    [("pass", 8, "not_scanned"), ("os.closerange(0, 64)", 30, "ok")],
+    ids=["talks", "silent"],
 )
 def test_no_process_of_a_scanner_stays(
-    scanner: Any, judged: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, before: str, verdict: str
+    scanner: Any,
+    judged: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    before: str,
+    seconds: float,
+    verdict: str,
 ) -> None:
-    monkeypatch.setattr(scanners, "SECONDS", 4)
+    monkeypatch.setattr(scanners, "SECONDS", seconds)
     waits = "    while not (HERE / 'pid').exists(): time.sleep(0.01)\n    return []"
     scanner(STAYS.format(before=before) + waits)
     assert judged()[0] == verdict
@@ -229,11 +238,11 @@ def test_a_child_in_a_session_of_its_own_does_not_stay(scanner: Any, judged: Any
 def test_a_scanner_that_hangs_is_dead_afterwards(
     scanner: Any, judged: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(scanners, "SECONDS", 3)
+    monkeypatch.setattr(scanners, "SECONDS", 10)
     scanner("(HERE / 'pid').write_text(str(os.getpid()))\n    time.sleep(60)")
     began = time.monotonic()
     assert judged()[0] == "not_scanned"
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 40
     assert is_dead(int((tmp_path / "pid").read_text()))
 
 

@@ -114,16 +114,17 @@ def test_what_takes_too_long_is_cut_off_and_the_next_skill_is_scanned(scanners: 
     scan = scanners(seconds=3)
     began = time.monotonic()
     found = scan(skill(), {"SKILL.md": b"# Reader\n", "x.sh": SLOW})
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 50
     assert said(found) == [(NOT_SCANNED, "reader", "the content scanner: it took longer than 3 seconds")]
     assert verdict_of(found) == "not_scanned"
+    scan._seconds = 40  # also for the process that begins anew
     assert [one.code for one in scan(skill("next"), {"x.sh": LEAK})] == ["credential-flow"]
 
 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_slow_file_hides_nothing_that_another_holds(scanners: Any) -> None:
-    found = scanners(seconds=8)(skill(), {"a.sh": SLOW, "x.sh": LEAK})
+    found = scanners(seconds=24)(skill(), {"a.sh": SLOW, "x.sh": LEAK})
     assert [(one.code, one.path) for one in found] == [(NOT_SCANNED, "reader"), ("credential-flow", "x.sh")]
     assert verdict_of(found) == "block"
 

@@ -257,7 +257,7 @@ def test_a_file_that_is_a_link_or_no_text_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unit", ["a,", "a[,", "- ", "a ", "(", "a;", "#/// ", "--hash=", "a.", ">=1,", "\\\n", "a@"])
 def test_hostile_text_takes_no_time(tmp_path: Path, unit: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     text = (unit * BYTES_LIMIT)[:BYTES_LIMIT]
     lines = "# /// script\n" + f"# {unit}\n".replace("\\\n", "") * (SCRIPT_LIMIT // (len(unit) + 3) - 10)
     for given in (skill(tmp_path / "a", text), skill(tmp_path / "b", file=text), skill(tmp_path / "c", script=lines)):
@@ -265,7 +265,7 @@ def test_hostile_text_takes_no_time(tmp_path: Path, unit: str) -> None:
             declared(given)
         except (NotLoadable, Refused):
             continue
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_a_name_is_for_packages_and_interpreter_in_any_order(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def worked(
     """`script` is what the model says, one after another; the last again and again."""
     server.requests.clear()
     server.scripts["worker"] = lambda _messages, number: script[min(number, len(script)) - 1]
-    models = Models(providers={"there": ModelProvider(server.url)}, retries=0, connect=1, first=1, idle=1)
+    models = Models(providers={"there": ModelProvider(server.url)}, retries=0)
     events: list[Event] = []
     held = tools or Table()
 

@@ -78,7 +78,7 @@ def test_what_no_model_answered_is_not_asked_once_more(here: Place, mine: Path, 
 
 @pytest.mark.wide
 def test_a_step_has_a_limit_of_its_own(here: Place, mine: Path, server: WireServer) -> None:
-    mine.write_text(mine.read_text().replace("there:worker", "there:hangs").replace("first = 1", "first = 50"))
+    mine.write_text(mine.read_text().replace("there:worker", "there:hangs"))
     report = delivered(here, order(seconds=1.0))
     assert (report.state, report.meta.time < 20) == ("timeout", True)
 
@@ -86,7 +86,7 @@ def test_a_step_has_a_limit_of_its_own(here: Place, mine: Path, server: WireServ
 @pytest.mark.wide
 def test_the_limit_of_a_manifest_counts(here: Place, mine: Path, server: WireServer) -> None:
     here.write({".claude/skills/song-writer/SKILL.md": song("timeout: 1\n")})
-    mine.write_text(mine.read_text().replace("there:worker", "there:hangs").replace("first = 1", "first = 50"))
+    mine.write_text(mine.read_text().replace("there:worker", "there:hangs"))
     told = here.json("ask", "/song-writer a song")
     assert (told["exit_code"], told["report"]["meta"]["time"] < 20) == (124, True)
 

@@ -120,7 +120,7 @@ def test_a_model_that_fails_is_one_typed_report(
     kind: str,
 ) -> None:
     monkeypatch.setenv("THERE_API_KEY", KEY)
-    mine.write_text(settings(server, f"there:{model}"))
+    mine.write_text(settings(server, f"there:{model}", first=1 if model == "hangs" else 90))
     told = here.json("ask", "/song-writer a song")
     assert (told["exit_code"], told["report"]["data"].get("kind")) == (code, kind)
     assert told["report"]["data"]["hint"]

@@ -14,8 +14,9 @@ from skill_repositories import skill_text
 SONG = "writes cheerful songs about boats. Use when the user asks for a song."
 
 
-def settings(server: WireServer, default: str = "there:worker", more: str = "") -> str:
-    head = f'[models]\ndefault = "{default}"\nretries = 0\nfirst = 1\n{more}\n'
+def settings(server: WireServer, default: str = "there:worker", more: str = "", first: float = 90) -> str:
+    """A model has `first` seconds to its first word: few only where it hangs."""
+    head = f'[models]\ndefault = "{default}"\nretries = 0\nfirst = {first}\n{more}\n'
     return f'{head}[models.aliases]\nquick = "there:quick"\n[models.providers.there]\nurl = "{server.url}"\n'
 
 

@@ -105,7 +105,7 @@ def test_a_file_that_is_not_utf8_is_refused_by_name(root: Path) -> None:
     assert "latin.txt" in file.problem and "UTF-8" in file.problem
 
 
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(60)
 def test_a_fifo_is_refused_and_not_waited_for(root: Path) -> None:
     os.mkfifo(root / "pipe.txt")
     [file] = take(root, "see @pipe.txt").files

@@ -49,9 +49,7 @@ class Engine(Protocol):
 
 def kernel_at(root: Path, server: WireServer, **more: Any) -> Kernel:
     there = {"there": ModelProvider(server.url)}
-    models = Models(
-        **{"default": "there:worker", "providers": there, "retries": 0, "connect": 1, "first": 1, "idle": 1, **more}
-    )
+    models = Models(**{"default": "there:worker", "providers": there, "retries": 0, **more})
     return assemble(root, Settings(models=models, encoder="off"), Standing())
 
 

@@ -134,7 +134,8 @@ def test_a_loop_without_end_is_ended(engine: Engine, server: WireServer) -> None
 @pytest.mark.parametrize(("model", "state"), [("failed", "error"), ("hangs", "timeout"), ("cut", "error")])
 def test_a_model_that_fails_is_one_typed_report(root: Path, server: WireServer, model: str, state: str) -> None:
     for made in ENGINES.values():
-        engine = made(root, server, {"aliases": {"x": f"there:{model}"}, "default": f"there:{model}"})
+        first = 1 if model == "hangs" else 60
+        engine = made(root, server, {"aliases": {"x": f"there:{model}"}, "default": f"there:{model}", "first": first})
         assert engine.say("/song-writer a song").state == state
 
 

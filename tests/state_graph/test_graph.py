@@ -65,7 +65,7 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(root: Path, server
 
     async def killed() -> None:
         async with AsyncSqliteSaver.from_conn_string(file) as saver:
-            graph = state_graph(kernel_at(root, server, first=60, idle=60), saver)
+            graph = state_graph(kernel_at(root, server), saver)
             given = {"messages": [("user", "/task_manager tea tomorrow at three")]}
             task = asyncio.ensure_future(graph.ainvoke(given, THREAD, durability="sync"))
             await asyncio.to_thread(again.wait, 20)

@@ -7,6 +7,7 @@ import os
 import shlex
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -220,10 +221,13 @@ def test_a_command_sees_no_secret_of_the_environment(box: Toolbox) -> None:
 @pytest.mark.requirement("SAF-1")
 @pytest.mark.usefixtures("contained")
 def test_no_process_stays_behind(box: Toolbox) -> None:
-    box.agreed("run", command="(setsid sleep 4711 > /dev/null 2>&1 &) ; echo left")
-    running = [one for one in Path("/proc").iterdir() if one.name.isdigit()]
-    words = [(one / "cmdline").read_bytes().split(b"\x00") for one in running if (one / "cmdline").exists()]
-    assert [b"sleep", b"4711"] not in [one[:2] for one in words]
+    seconds = f"4711.{os.getpid()}"  # of no other process that runs the tests
+    box.agreed("run", command=f"(setsid sleep {seconds} > /dev/null 2>&1 &) ; echo left")
+    words = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words.append((process / "cmdline").read_bytes().split(b"\x00"))
+    assert [b"sleep", seconds.encode()] not in [one[:2] for one in words]
 
 
 def link(target: str) -> Callable[[Toolbox], None]:

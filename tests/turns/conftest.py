@@ -116,7 +116,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     put(folder, "shout-loud", "Shouts a text in capitals", TEXT, SHOUT)
     put(folder, "fail-hard", "Fails with a message", TEXT, FAIL)
-    put(folder, "sleep-long", "Sleeps for a minute", f"{TEXT}timeout: 2\n", SLEEP)
+    put(folder, "sleep-long", "Sleeps for a minute", f"{TEXT}timeout: 5\n", SLEEP)
     put(folder, "doze-long", "Dozes for a minute", TEXT, SLEEP)
     put(folder, "ada-painter", "Paints watercolours of boats at sea")
     put(folder, "bob-painter", "Paints watercolours of boats at sea")

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from processes import working_in
+from processes import filled_below, working_in
 
 pytestmark = pytest.mark.sample(1)
 
 
 def pid_in(root: Path) -> int | None:
     """The process that the dozing skill wrote down, once it has begun."""
-    found = [path for path in root.rglob("pid") if path.read_text()]
+    found = filled_below(root, "pid")
     return max(working_in(found[0].parent)) if found else None  # in a sandbox it knows its own number only
 
 

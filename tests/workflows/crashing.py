@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.support import Done, Place, below, environment, place_in
-from processes import working_in
+from processes import found_below, working_in
 
 KILLED = -signal.SIGKILL
 LIMIT = 30.0  # seconds that anything may take to appear
@@ -113,13 +113,13 @@ class Box:
     def acts(self, token: str) -> dict[str, int]:
         """How often each skill has acted; each process of a run has a folder of its own."""
         found: dict[str, int] = {}
-        for path in sorted(self.workspace(token).rglob("*.acts")):
+        for path in sorted(found_below(self.workspace(token), "*.acts")):
             found[path.stem] = found.get(path.stem, 0) + len(path.read_text().splitlines())
         return found
 
     def find(self, token: str, name: str) -> list[Path]:
         """The files of that name that processes of the run have left."""
-        return list(self.workspace(token).rglob(name))
+        return found_below(self.workspace(token), name)
 
     def touch(self, token: str, name: str) -> None:
         """Leaves an empty file where each process of the run works."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import secrets
 import sqlite3
 import time
 from collections import Counter
@@ -165,7 +164,7 @@ def whole(file: Path) -> bool:
 @pytest.mark.timeout(3600)
 @pytest.mark.requirement("WFL-7", "WFL-8")
 def test_200_workflows_that_are_killed_all_come_to_their_end(box: Box, capsys: pytest.CaptureFixture[str]) -> None:
-    seed, began = os.environ.get("SOAK_SEED") or secrets.token_hex(4), time.monotonic()
+    seed, began = os.environ.get("SOAK_SEED") or "1", time.monotonic()
     with capsys.disabled():
         print(f"\nsoak of {RUNS} workflows: SOAK_SEED={seed}", flush=True)
     token = box.proposed("run draw-safe and then run double-safe and then run repeat-safe", session="first")

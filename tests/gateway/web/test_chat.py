@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from gateway.served import Person, Served, serving
 from gateway.web.conftest import LIMIT, FoundByAxe, Opener
 from gateway.web.talking import give_skills, last, send
 from models.wire_server import HELLO, Said, WireServer
+from ports import free_port
 from specialist.turns import says
 
 pytestmark = pytest.mark.ci
@@ -280,9 +280,7 @@ def test_a_token_that_only_reads_is_told_so(open_page: Opener) -> None:
 def test_a_killed_server_leaves_nothing_lost_or_doubled(
     browser: Browser, person: Person, model: WireServer, held: threading.Event
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     with browser.new_context() as context:
         page = context.new_page()
         with serving(person, "--port", port) as first:
