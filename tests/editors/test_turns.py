@@ -230,7 +230,7 @@ def test_cancelling_ends_what_the_person_agreed_to(place: Place) -> None:
 def test_cancelling_while_a_model_is_silent_ends_at_once(place: Place, home: Path, server: WireServer) -> None:
     file = home / ".config" / "navigator" / "config.toml"
     file.parent.mkdir(parents=True)
-    file.write_text(settings(server, default="there:hangs").replace("first = 1\n", "first = 60\n"))
+    file.write_text(settings(server, default="there:hangs"))
 
     async def script(editor: Editor) -> str:
         session = await editor.opens(place.root)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 from gateway.openai_clients import CREATE, DELETE, SONG, TASKS, conversation
 from gateway.served import Served
 from models.wire_server import HELLO, Said, WireServer
+from ports import free_port
 from specialist.turns import says
 
 pytestmark = [pytest.mark.open_webui, pytest.mark.timeout(600)]
@@ -45,11 +45,6 @@ def web_ui(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 yield client
         finally:
             process.kill()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as held:
-        return int(held.getsockname()[1])
 
 
 def until_up(client: httpx2.Client, process: subprocess.Popen[bytes], log: Path) -> None:

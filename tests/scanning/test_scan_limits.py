@@ -124,7 +124,7 @@ def test_what_takes_too_long_is_cut_off_and_the_next_skill_is_scanned(scanners: 
 @pytest.mark.wide
 @pytest.mark.requirement("SAF-1")
 def test_a_slow_file_hides_nothing_that_another_holds(scanners: Any) -> None:
-    found = scanners(seconds=24)(skill(), {"a.sh": SLOW, "x.sh": LEAK})
+    found = scanners(seconds=12)(skill(), {"a.sh": SLOW, "x.sh": LEAK})
     assert [(one.code, one.path) for one in found] == [(NOT_SCANNED, "reader"), ("credential-flow", "x.sh")]
     assert verdict_of(found) == "block"
 
