@@ -23,7 +23,7 @@ from models.wire_server import Said, WireServer, serving
 from person_state import accept
 from specialist.turns import settings, song
 
-pytestmark = [pytest.mark.ci, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(1_800)]
 
 MESSAGE = "/song-writer go"
 SKILL = ".claude/skills/song-writer"
