@@ -34,6 +34,7 @@ settings.load_profile("ci")  # hypothesis's own: no deadline, the same examples 
 
 FAILED = pytest.StashKey[bool]()
 AT_ONCE = 2_000  # folders, 0.8 GB
+LONG = {"tests/gateway/test_contract.py", "tests/gateway/test_ends.py", "tests/tools/test_killed.py"}
 PARTS = "::test_no_file_of_2000_projects_answers_a_question["
 
 
@@ -52,7 +53,8 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(optionalhook=True)  # of xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """`--dist loadfile` keeps the tests of a file together, which share what takes long to make; the one that is cut in
-    parts shares little, and its parts go to either worker. (`loadgroup` of xdist 3.8 groups nothing under pytest 9.2.)"""
+    parts shares little, and its parts go to either worker. (`loadgroup` of xdist 3.8 groups nothing under pytest 9.2.)
+    Files of a few tests that take minutes come first: at the end one worker would do them while the other has nothing."""
     if config.getvalue("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -60,6 +62,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             return nodeid if PARTS in nodeid else super()._split_scope(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            for scope in LONG & self.workqueue.keys():
+                self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return Scheduling(config, log)
 
