@@ -217,6 +217,7 @@ def test_a_ref_that_git_could_take_for_something_else_is_refused(ref: str) -> No
         GitSource("file:///x", ref)
 
 
+@pytest.mark.wide
 def test_a_run_that_hangs_is_ended_with_all_its_children(tmp_path: Path) -> None:
     git_process = process(tmp_path, "file:///x", timeout=3)
     start = time.monotonic()

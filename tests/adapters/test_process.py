@@ -134,6 +134,7 @@ def test_output_of_exactly_the_limit_is_not_marked(tmp_path: Path) -> None:
     assert (len(outcome.stdout), outcome.truncated) == (OUTPUT_LIMIT, False)
 
 
+@pytest.mark.wide
 def test_a_flood_without_end_is_stopped_by_the_time_limit(tmp_path: Path) -> None:
     outcome = ran(tmp_path, "while True: print('x' * 10_000)", timeout=5)
     assert (outcome.timed_out, outcome.truncated, len(outcome.stdout)) == (True, True, OUTPUT_LIMIT)

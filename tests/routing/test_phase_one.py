@@ -48,8 +48,8 @@ def place(tmp_path: Path) -> Routing:
     return routing_at(tmp_path)
 
 
-def models_at(server: WireServer, first: float = 60) -> Models:
-    return Models(providers={"there": ModelProvider(server.url)}, retries=0, first=first)
+def models_at(server: WireServer, seconds: float = 60) -> Models:
+    return Models(providers={"there": ModelProvider(server.url)}, retries=0, first=seconds, idle=seconds)
 
 
 def doubt(*names: str, band: Any = "ambiguous") -> Retrieval:

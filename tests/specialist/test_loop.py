@@ -121,6 +121,7 @@ def test_how_far_it_came_is_one_value_that_can_be_written_down(server: WireServe
     assert [message.role for message in progress.messages] == ["assistant", "tool", "assistant"]
 
 
+@pytest.mark.wide
 def test_what_was_done_before_the_time_ran_out_is_kept(server: WireServer) -> None:
     class Slow(Table):
         async def call(self, work: AgentTask, call: ToolCall, arguments: Mapping[str, Any]) -> ToolAnswer:

@@ -27,6 +27,7 @@ def pid_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.wide
 def test_a_time_limit_is_a_state_and_keeps_what_was_printed(talk: Any) -> None:
     reply = talk.say("/sleep-long now", consent=True)
     assert (reply.report.state, reply.report.exit_code, reply.report.raw) == ("timeout", 124, "begun")
