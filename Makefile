@@ -7,6 +7,8 @@ SITE := build/site-tools
 REST := not slow and not bench and not local_llm and not open_webui
 FAST := $(REST) and not ci
 WIDE := $(REST) and (not ci or wide)
+# One more than processors: some tests wait
+WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 SOURCES := kernel agents bin tests docs
 WEB := kernel/navigator_kernel/gateway/web
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
@@ -26,11 +28,11 @@ test: $(STAMP)  ## Run lint and the tests, side by side
 # Tests start the command line 1,000 times; where PYTHONDONTWRITEBYTECODE is set, each start would compile the kernel again
 test-only: $(STAMP)  ## Run the tests without lint (OPTIONS="tests/cli -x")
 	@$(BIN)/python -m compileall -q kernel agents
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(FAST)" $(OPTIONS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(FAST)" $(OPTIONS)
 
 test-wide: $(STAMP)  ## Run the tests without lint, with every case (the marks wide and sample)
 	@$(BIN)/python -m compileall -q kernel agents
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(WIDE)" $(OPTIONS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(WIDE)" $(OPTIONS)
 
 coverage: $(STAMP)  ## Measure which lines and branches of the kernel `make test-wide` runs (OPTIONS="tests/routing")
 	@mkdir -p build

@@ -283,6 +283,7 @@ def holders(here: Place, secrets: tuple[str, str], *names: str) -> list[str]:
     return [str(path) for path in files if any(one.encode() in path.read_bytes() for one in secrets)]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 @pytest.mark.parametrize(("skill", "form"), [("short-leak", "detail"), ("short-leak", "raw"), ("long-leak", "raw")])
 @pytest.mark.parametrize("more", [(), ("--json",)], ids=["plain", "json"])

@@ -132,6 +132,7 @@ def test_yes_to_all_covers_what_the_message_itself_orders(served: Place) -> None
     assert (ask(served, "--yes", "/greeter")["state"], started(served)) == ("success", ["greeter"])
 
 
+@pytest.mark.wide
 def test_a_yes_for_the_session_ends_with_the_first_changed_byte_of_the_skill(trusted: Place, tmp_path: Path) -> None:
     ask(trusted, "/echo-user please")
     assert ask(trusted, "yes, for this session")["raw"] == f"It said: {WORDS}"

@@ -30,6 +30,7 @@ def test_two_turns_from_a_pipe(run: Any) -> None:
     assert (done.code, "code-review" in done.out, "3 words" in done.out) == (0, True, True)
 
 
+@pytest.mark.wide
 def test_a_conversation_is_one_json_document(run: Any) -> None:
     told = run("chat", "--json", typed="/code-review x\nwhat can you do?\n").document()
     assert [reply["report"]["state"] for reply in told["replies"]] == ["success", "success"]

@@ -48,6 +48,7 @@ def test_the_files_that_a_run_wrote_are_listed_and_sent_as_downloads(served: Ser
     assert sent.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.wide
 def test_a_changed_file_of_the_project_is_sent_as_the_run_left_it(
     served: Served, writer: Person, model: WireServer
 ) -> None:

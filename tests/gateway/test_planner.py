@@ -160,6 +160,7 @@ def test_the_default_project_stays_and_takes_in_the_tasks_of_others(served: Serv
         assert entries(client, "/api/projects", "projects", limit=1)[0] == {"id": 1, "name": "Default"}
 
 
+@pytest.mark.wide
 def test_pages_hold_every_task_once_in_the_order_of_time(served: Served) -> None:
     with served.client() as client:
         garden = project(client)
@@ -217,6 +218,7 @@ def test_a_client_that_has_the_state_is_sent_none(served: Served) -> None:
         assert client.get(place, headers={"If-None-Match": tag}).status_code == 200
 
 
+@pytest.mark.wide
 def test_a_write_in_another_state_is_refused(served: Served) -> None:
     with served.client() as client:
         place = f"/api/tasks/{create(client)['id']}"
@@ -270,6 +272,7 @@ def test_writers_without_a_state_never_undo_each_other_unsaid(served: Served) ->
         assert all((seen[name] == held[name]) == (codes[name] == 200) for name in fields)
 
 
+@pytest.mark.wide
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("tag", "status"), [(False, 409), (True, 412)])
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cli.support import SOURCE
 from gateway.served import Person, serving
 
@@ -25,6 +27,7 @@ def kernel_register_tools_and_endpoints(project):
 """
 
 
+@pytest.mark.wide
 def test_an_endpoint_of_a_package_has_roles_tags_and_a_place_in_the_document(person: Person, tmp_path: Path) -> None:
     (tmp_path / "boats.py").write_text(PLUGIN)
     info = tmp_path / "boats-1.0.dist-info"

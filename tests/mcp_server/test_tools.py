@@ -115,6 +115,7 @@ def test_a_skill_that_models_may_not_call_is_not_there_for_them(here: Place) -> 
     assert "boat-songs" not in names and (loaded, started) == ("skill_not_found", "skill_not_found")
 
 
+@pytest.mark.wide
 def test_a_shipped_skill_runs_and_why_tells_how(here: Place) -> None:
     here.write({"notes.txt": "one two three"})
 

@@ -381,6 +381,7 @@ def test_names_of_the_corpus_look_like_each_other_only_where_they_do(corpus: lis
     assert refused == []
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(60)
 def test_all_of_it_takes_less_than_20_seconds(corpus: list[Sample], entries: list[TreeEntry]) -> None:
     began = time.process_time()

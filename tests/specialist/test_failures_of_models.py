@@ -88,6 +88,7 @@ def test_what_was_streamed_when_it_broke_off_is_in_the_log_to_its_end(
     assert said == "Hello, all is "
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("EVT-7")
 def test_every_request_of_a_turn_counts_once_everywhere(here: Place, mine: Path, server: WireServer) -> None:
     """A request that chooses, one that was withheld, and the fallback that answered."""

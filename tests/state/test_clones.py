@@ -42,6 +42,7 @@ def ran(place: Place) -> bool:
     return any(place.root.rglob("canary"))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("message", ["/tool x", "!touch canary", "run tool"])
 def test_a_session_that_grants_everything_grants_nothing(victim: Place, message: str) -> None:
     store = SqliteSessions(

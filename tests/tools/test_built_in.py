@@ -128,6 +128,7 @@ def test_a_pattern_of_many_stars_takes_little_time(box: Toolbox) -> None:
     assert time.process_time() - began < 5
 
 
+@pytest.mark.wide
 def test_a_pattern_that_never_ends_is_stopped(box: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("navigator_kernel.tools.reading.SECONDS", 1)
     box.call("write", file_path="a.txt", content="a" * 60 + "!")
