@@ -32,7 +32,6 @@ EXAMPLE = 200  # characters of an example
 _LONGEST = 3  # words of an English entry of the glossary
 _RUN = lazy_compile(r"[㐀-鿿]+|[^\W_]+")
 _ASCII_RUN = lazy_compile(r"[A-Za-z0-9]+")
-_HAN = lazy_compile(r"[㐀-鿿]")
 _CAMEL = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -128,7 +127,7 @@ def _is_kept(word: str) -> bool:
 
 
 def _is_chinese(text: str) -> bool:
-    return not text.isascii() and _HAN.search(text) is not None
+    return not text.isascii() and any("㐀" <= char <= "鿿" for char in text)
 
 
 def _runs(text: str) -> Iterator[list[str] | str]:
