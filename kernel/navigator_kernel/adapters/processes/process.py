@@ -174,7 +174,7 @@ class _Watch(Struct):
                 look = time.perf_counter() + _TICK
                 if self.over:
                     return False
-        return any(key.data == "ended" for key, _ in self.selector.select(0))  # while its output was read
+        return any(key.data == "ended" for key, _ in self.selector.select(0))  # it may have ended meanwhile
 
     def drain(self, deadline: float) -> None:
         """What is still in the pipes; a stranger that holds one open ends the wait at `deadline`."""
