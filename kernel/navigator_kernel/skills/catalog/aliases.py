@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from navigator_kernel.adapters.files.writer import read_bounded
@@ -87,7 +88,7 @@ def _written(aliases: Sequence[str], words: Sequence[str], examples: Sequence[st
 def with_sidecar(skill: SkillDef, path: Path) -> SkillDef:
     """`skill` with the words and examples of the file at `path`; unchanged if it cannot be read."""
     try:
-        held = json.loads(read_bounded(path, SIZE_LIMIT))
+        held = msgspec.json.decode(read_bounded(path, SIZE_LIMIT))
         aliases, words = _listed(held, "aliases"), _listed(held, "words")
         examples = _listed(held, "examples", EXAMPLE)
     except (OSError, ValueError, RecursionError, Refused):
@@ -200,5 +201,7 @@ def _cleaned(word: str) -> str:
 
 
 def _added(held: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
+    if not more:
+        return held
     known = {one.casefold() for one in held}
     return (*held, *(one for one in more if one.casefold() not in known))
