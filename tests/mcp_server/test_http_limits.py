@@ -16,6 +16,7 @@ from cli.support import Place, place_in
 from mcp_server.test_http import TOKEN, serving, status
 from navigator_kernel.adapters.http_connection import BODY_TIME, CONNECTIONS, HEADER_TIME
 from navigator_kernel.mcp_server.http import LONGEST
+from routing.serving import until
 
 pytestmark = [pytest.mark.requirement("SAF-1", "SAF-2"), pytest.mark.sample(1)]
 
@@ -121,20 +122,13 @@ def answered(url: str) -> bool:
     return False
 
 
-def soon(wanted: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 20
-    while not (found := wanted()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return found
-
-
 @pytest.mark.wide
 def test_who_comes_after_the_most_connections_is_sent_away_until_one_ends(url: str) -> None:
     with ExitStack() as held:
         for _ in range(CONNECTIONS):
             held.enter_context(connected(url))
-        assert soon(lambda: not answered(url))
-    assert soon(lambda: answered(url))
+        until(lambda: not answered(url))
+    until(lambda: answered(url))
     assert status(url, AUTHORISED) != 503
 
 

@@ -25,7 +25,7 @@ Params = Mapping[str, Any]
 def _install(ground: Lifecycle, params: Params) -> Answer:
     """`{source, skill, exclude, ref, commit, all, as, accept, dry_run, offline, auth, user, target, link}`."""
     source, wanted = ground.sourced(params)
-    place, deps, options = ground.target(params), _doors(ground, params), ground.options(params)
+    place, deps, options = ground.target(params), _deps(ground, params), ground.options(params)
     refuse_rename(options.rename, wanted)
     with open_source_tree(source, deps, options, install=True) as tree:
         _refuse_other(str(params.get("commit") or ""), tree.commit)
@@ -61,7 +61,7 @@ def _frozen(ground: Lifecycle, params: Params) -> Answer:
     """`{dry_run, offline, auth, user, target, link}`: exactly what the lock file says, or nothing."""
     from navigator_kernel.skills.install.restore import install_frozen
 
-    return install_frozen(ground.target(params), _doors(ground, params), ground.options(params))
+    return install_frozen(ground.target(params), _deps(ground, params), ground.options(params))
 
 
 def _uninstall(ground: Lifecycle, params: Params) -> Answer:
@@ -104,14 +104,14 @@ def _update(ground: Lifecycle, params: Params) -> Answer:
     names, place, options = words(params.get("name")), ground.target(params), ground.options(params)
     if params.get("check"):
         return outdated(names, place, ground.without_cache(), options, diffs=bool(params.get("diff")))
-    return update(names, place, _doors(ground, params), options)
+    return update(names, place, _deps(ground, params), options)
 
 
 def _rollback(ground: Lifecycle, params: Params) -> Answer:
     """`{to, dry_run, offline, auth, user, target}`: back to an earlier lock, the last one unless `to` names one."""
     from navigator_kernel.skills.install.restore import rollback
 
-    return rollback(str(params.get("to") or ""), ground.target(params), _doors(ground, params), ground.options(params))
+    return rollback(str(params.get("to") or ""), ground.target(params), _deps(ground, params), ground.options(params))
 
 
 def _repair(ground: Lifecycle, params: Params) -> Answer:
@@ -125,7 +125,7 @@ def _repair(ground: Lifecycle, params: Params) -> Answer:
     return {"dry_run": dry_run, "levels": [repair(place, ground.deps, dry_run=dry_run) for place in places]}
 
 
-def _doors(ground: Lifecycle, params: Params) -> InstallDeps:
+def _deps(ground: Lifecycle, params: Params) -> InstallDeps:
     """A dry run keeps nothing, unless it may look nowhere but at what is kept."""
     return ground.without_cache() if params.get("dry_run") and not params.get("offline") else ground.deps
 

@@ -53,7 +53,7 @@ class _Run:
     def __init__(self, place: InstallScope, deps: InstallDeps, options: InstallOptions) -> None:
         self._place, self._options = place, options
         self._scan = deps.scan
-        self._doors = deps._replace(scan=self._seen)
+        self._deps = deps._replace(scan=self._seen)
         self._files: dict[str, Files] = {}
         self.fresh: set[str] = set()
         self.imported: list[dict[str, Any]] = []
@@ -93,7 +93,7 @@ class _Run:
 
     def _install(self, entries: Sequence[_Entry]) -> Mapping[str, Any]:
         wanted = [entry.wanted for entry in entries]
-        answer = install(entries[0].source, wanted, self._place, self._doors, self._options)
+        answer = install(entries[0].source, wanted, self._place, self._deps, self._options)
         self.fresh |= {told["name"] for told in answer["skills"] if told["changed"]}
         return answer
 
