@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from alike import ALIKE
 from authority.cases import AS_ANOTHER, BOTH, CASES, IN_PROCESS, Case
 from cli.support import SOURCE
 
@@ -36,20 +35,3 @@ def test_what_only_the_continuous_integration_runs_is_run_as_another_user_there(
     marked = {case.file for case in CASES if "pytest.mark.ci" in (TESTS / case.file).read_text("utf-8")}
     assert marked - {*AS_ANOTHER, *BOTH} == {"state/test_generated_projects.py"}  # no process and no owner takes part
     assert not [file for file in AS_ANOTHER if f"tests/{file}" not in script]
-
-
-def test_what_another_user_need_not_run_is_there_and_holds_no_case() -> None:
-    assert [path for path in ALIKE if not (TESTS / path).exists()] == []
-    files = {case.file for case in (*CASES, *IN_PROCESS)}
-    assert [file for file in files if any(Path(file).is_relative_to(path) for path in ALIKE)] == []
-
-
-RIGHTS = re.compile(r"\b(os\.(get|set)e?[ug]id|chmod|chown|umask|sandbox\.world|RUNGS|geteuid|getuid|person_state)\b")
-
-
-def test_what_another_user_need_not_run_looks_at_no_right_and_no_owner() -> None:
-    files = [
-        file for path in ALIKE for file in ((TESTS / path).rglob("test_*.py") if "." not in path else [TESTS / path])
-    ]
-    found = {file.name: hit[0] for file in files if (hit := RIGHTS.search(file.read_text("utf-8")))}
-    assert found == {}
