@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from navigator_kernel.adapters.files.writer import FolderWriter
+from navigator_kernel.routing import glossary
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.glossary import alike
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
 from navigator_kernel.routing.terms import content_terms
+from navigator_kernel.text import fold
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,10 @@ def test_a_latin_word_ends_where_chinese_begins(text: str, found: set[str]) -> N
         ("make me a slide deck", "pptx"),
         ("这个电子表格", "xlsx"),
         ("the build fails again", "ci"),
+        ("新用户的邮件进垃圾箱了", "deliverability"),
+        ("our newsletters land in spam", "deliverability"),
+        ("找猎头挖两个架构师", "recruiting"),
+        ("画个火山图", "deseq2"),
     ],
 )
 def test_a_phrase_has_the_terms_that_stand_for_it(text: str, term: str) -> None:
@@ -41,6 +47,25 @@ def test_a_phrase_has_the_terms_that_stand_for_it(text: str, term: str) -> None:
 
 def test_a_latin_phrase_counts_as_a_whole_word_only() -> None:
     assert alike("prsent cards") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "other"), [("clean up my gmail", "outlook"), ("a discord机器人", "telegram"), ("查jira", "confluence")]
+)
+def test_a_product_does_not_stand_for_another(text: str, other: str) -> None:
+    assert not any(other in terms for terms in alike(text))
+
+
+def test_each_line_has_terms_in_lower_case_and_folded_phrases() -> None:
+    text = (Path(glossary.__file__).parent / "glossary.tsv").read_text("utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    halves = [line.split("\t") for line in lines]
+    assert [
+        line for line, held in zip(lines, halves, strict=True) if len(held) != 2 or not all(map(str.split, held))
+    ] == []
+    assert [terms for terms, _ in halves if not terms.isascii() or terms != terms.lower()] == []
+    phrases = [one for _, held in halves for one in held.split()]
+    assert [one for one in phrases if fold(one) != one.replace("_", "-")] == []
 
 
 def test_words_alone_find_a_skill_by_what_stands_for_its_name(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -38,19 +39,21 @@ def _is_whole(text: str, begin: int, end: int) -> bool:
 
 @cache
 def _terms() -> Mapping[str, tuple[str, ...]]:
-    """By phrase; a phrase of several lines has the terms of all. An underscore in the file stands for a blank."""
+    """By phrase; a phrase of several lines has the terms of all. The file has them folded, with `_` for a blank, as
+    folding takes 8 ms."""
     held: dict[str, tuple[str, ...]] = {}
-    for line in Path(__file__).with_name("glossary.tsv").read_text(encoding="utf-8").splitlines():
+    for line in Path(__file__).with_name("glossary.tsv").read_text(encoding="utf-8").replace("_", "-").splitlines():
         words, _, phrases = line.partition("\t")
-        for phrase in map(fold, phrases.split()):
-            held[phrase] = (*held.get(phrase, ()), *words.split())
+        terms = tuple(words.split())
+        for phrase in phrases.split():
+            held[phrase] = held[phrase] + terms if phrase in held else terms
     return held
 
 
 @cache
 def _lengths() -> Mapping[str, Sequence[int]]:
     """The lengths of the phrases that begin with a character, the longest first."""
-    held: dict[str, set[int]] = {}
+    held: dict[str, set[int]] = defaultdict(set)
     for phrase in _terms():
-        held.setdefault(phrase[0], set()).add(len(phrase))
+        held[phrase[0]].add(len(phrase))
     return {first: sorted(lengths, reverse=True) for first, lengths in held.items()}
