@@ -25,7 +25,8 @@ import numpy as np
 
 from bench.encoders import default_encoder
 from bench.environments import Absent, python_with
-from bench.fit_decision import among_many, measured, report, tier, wanting
+from bench.fit_decision import among_many, measured, report, tier
+from bench.fit_wanted import wanting
 from bench.routing_errors import Mistake, mistake, page
 from bench.routing_metrics import Answered, auroc, coverage, ece, four, ndcg, routed, stray, top
 from bench.routing_sets import SKILL_LIKE, Question, RoutingSet, read_sets, scale, with_shots
@@ -223,7 +224,7 @@ def decisions(folder: Path, encoder: Encoder, sizes: Sequence[int]) -> dict[str,
     found: dict[str, list[float | None]] = {}
     more = [row for size in sizes for row in among_many(folder, encoder, held, size)]
     for which, rows in measured(folder, encoder, held).items():
-        _, by_set = tier(rows, chance, held[which]["rank"], more if which == "meaning" else ())
+        _, by_set = tier(which, rows, chance, held[which]["rank"], more if which == "meaning" else ())
         report(by_set)
         found |= {name: four(one) for name, one in by_set.items()}
     return found

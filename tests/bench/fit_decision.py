@@ -21,6 +21,7 @@ from zlib import crc32
 import numpy as np
 
 from bench.fit_router import TOLD, Sample, descend, sampled, variants
+from bench.fit_wanted import wanting
 from bench.routing_metrics import FOUR, Decided, four
 from bench.routing_sets import Asked, Question, RoutingSet, everyday
 from bench.routing_sets import scale as skills
@@ -31,35 +32,46 @@ from navigator_kernel.routing.model import AMONG, FIRST, MEANT, OFFERED, Model, 
 # What a set counts for: everyday messages are what people type; intents and APIs are less like skills than skills
 SHARES = {"everyday": 3.0, "realskills": 1.0, "azure": 1.0, "fastskills": 1.0, "toole": 0.4, "idaibin": 0.3}
 OTHERS = 0.1
-# The same for whether any skill is wanted; of sets that are not named nothing is taken
-WANTING = {"everyday": 3.0, "messages": 2.5, "realskills": 1.5, "fastskills_zh": 0.7, "toole_direct": 0.7}
-WANTING |= {"azure": 0.5, "smp2017_zh": 0.5, "clinc150": 0.3, "toole_single": 0.3, "idaibin": 0.2}
-CHAT = ("smp2017_zh", "clinc150")  # of these only the messages for no skill: their domains are not skills'
 SPOILED = 0.3  # what a question counts for whose right skills are taken out of the candidates
 QUESTIONS, FOLDS = 500, 5
-RIDGE, VECTOR_RIDGE, SCALE = 0.5, 10.0, 1000.0
-BANDS: Mapping[str, Any] = {
-    "take": {"cautious": 0.7, "balanced": 0.57, "bold": 0.45},
-    "offer": 0.1,
-    "offer_few": 0.3,
-    "want": 0.57,
-    "likely": 0.8,
-    "sure": 0.9,
-}
-WORDS_BANDS: Mapping[str, Any] = {  # without an encoder
-    "take": {"cautious": 0.75, "balanced": 0.64, "bold": 0.5},
-    "offer": 0.35,
-    "offer_few": 0.35,
-    "want": 0.85,
-    "likely": 0.9,
-    "sure": 0.95,
+RIDGE, SCALE = 0.5, 1000.0
+BANDS: Mapping[Tier, Mapping[str, Any]] = {
+    "meaning": {
+        "take": {"cautious": 0.85, "balanced": 0.76, "bold": 0.62},
+        "offer": 0.04,
+        "offer_few": 0.3,
+        "want": 0.55,
+        "likely": 0.8,
+        "sure": 0.9,
+    },
+    "taught": {
+        "take": {"cautious": 0.75, "balanced": 0.63, "bold": 0.5},
+        "offer": 0.1,
+        "offer_few": 0.45,
+        "want": 0.55,
+        "likely": 0.8,
+        "sure": 0.9,
+    },
+    "words": {  # without an encoder
+        "take": {"cautious": 0.75, "balanced": 0.64, "bold": 0.5},
+        "offer": 0.35,
+        "offer_few": 0.35,
+        "want": 0.85,
+        "likely": 0.9,
+        "sure": 0.95,
+    },
 }
 PLAIN: Mapping[str, Any] = {"meant": {}, "first": {}, "among": {}, "right": (1.0, 0.0), "offered": (1.0, 0.0)}
 FEWER = "~"  # in the name of a small catalogue, before how many skills it has
 DRAWN = {2: 30, 6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
 DRAWN_FROM = ("everyday", "realskills", "fastskills_zh", "toole_single")
 ASKED = 20  # questions for the skills of a small catalogue, at most
-CALIBRATED = ("everyday", "realskills", "azure", "fastskills")
+# The sets by which a tier is calibrated. Of several skills that would do, most sets name one as right, so that what is said of
+# them looks too sure; everyday messages name all. By words alone what is all but sure is taken at once: no set may make it surer
+CALIBRATED: Mapping[Tier, Sequence[str]] = {
+    "meaning": ("everyday",),
+    "words": ("everyday", "realskills", "azure", "fastskills"),
+}
 
 Array = np.ndarray[Any, Any]
 
@@ -163,9 +175,13 @@ def fitted(
 
 
 def tier(
-    rows: Sequence[Row], wanted: Mapping[str, float], order: Mapping[str, float], more: Sequence[Row] = ()
+    which: Tier,
+    rows: Sequence[Row],
+    wanted: Mapping[str, float],
+    order: Mapping[str, float],
+    more: Sequence[Row] = (),
 ) -> tuple[dict[str, Any], dict[str, list[Decided]]]:
-    """One tier's weights, and what is decided about `rows` and `more` by weights that were fitted without them, by set
+    """A tier's weights, and what is decided about `rows` and `more` by weights that were fitted without them, by set
     and language; `wanted` are the chances that a text wants a skill, else those of what comes near to it."""
     weights, real = shared(rows), np.array([not row.spoiled for row in rows])
     labelled = np.array([row.labelled for row in rows], float)
@@ -175,8 +191,8 @@ def tier(
     wants = np.where(wants < 0, chances(meant, near), wants)
     held: dict[str, Any] = {"rank": dict(order), "meant": _named(MEANT, meant)}
     sure, given = {}, {}
-    use = real & np.array([row.group in CALIBRATED for row in rows])
-    use = use if use.any() else real
+    calibrated = CALIBRATED.get(which)
+    use = real & np.array([calibrated is None or row.group in calibrated for row in rows])
     for name, names, scale in (("first", FIRST, "right"), ("among", AMONG, "offered")):
         answers = np.array([getattr(row, name) for row in rows], float)
         found, own = fitted(rows, more, names, answers, weights)
@@ -185,7 +201,7 @@ def tier(
         held |= {name: _named(names, found), scale: [round(float(one), 4) for one in scaled]}
         sure[name] = chances(scaled, odds)
         given[name] = own
-    return held, decided([*rows, *more], wants, given["first"], sure, BANDS if wanted else WORDS_BANDS)
+    return held, decided([*rows, *more], wants, given["first"], sure, BANDS[which])
 
 
 def decided(
@@ -211,44 +227,6 @@ def report(found: Mapping[str, Sequence[Decided]]) -> None:
     print(f"{'set':24} {'  '.join(FOUR)}")
     for name, decisions in found.items():
         print(f"{name:24} {'  '.join('-' if one is None else f'{one:.3f}' for one in four(decisions))}")
-
-
-def wanting(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], dict[str, float]]:
-    """The weights that say by a message's vector whether it wants a skill, and the chance of each text by those that
-    were fitted without it."""
-    told = list(_texts(folder))
-    vectors = np.asarray(encoder.encode([text for text, _, _ in told], "query"), dtype=np.float64)
-    answers = np.array([wants for _, wants, _ in told], float)
-    names = np.array([name for _, _, name in told])
-    weights = np.array([WANTING[name] / (names == name).sum() for name in names]) * SCALE
-    folds, held = np.random.default_rng(2).permutation(len(told)) % FOLDS, np.zeros(len(told))
-    for at in range(FOLDS):
-        learns = folds != at
-        found = logistic_fit(vectors[learns], answers[learns], weights[learns], VECTOR_RIDGE)
-        held[~learns] = chances(found, vectors[~learns])
-    found = logistic_fit(vectors, answers, weights, VECTOR_RIDGE)
-    body = {
-        "encoder": encoder.id,
-        "bias": round(float(found[-1]), 4),
-        "weights": [round(float(w), 3) for w in found[:-1]],
-    }
-    return body, dict(zip((text for text, _, _ in told), held.tolist(), strict=True))
-
-
-def _texts(folder: Path) -> Iterator[tuple[str, bool, str]]:
-    """Each text, whether it wants a skill, and its set."""
-    for path in sorted((folder / "dev").glob("*.jsonl")):
-        if path.stem in WANTING:
-            for line in path.read_text(encoding="utf-8").split("\n"):
-                row = json.loads(line) if line else {}
-                if row and not (path.stem in CHAT and row["labels"]):
-                    yield row["query"], bool(row["labels"]), path.stem
-    for _, asked in list(everyday(folder))[:1]:
-        yield from ((one.text, bool(one.labels), "everyday") for one in asked)
-    for line in Path(__file__).with_name("messages.tsv").read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            kind, _, text = line.split("\t")
-            yield text, kind in ("want", "vague"), "messages"
 
 
 def smaller(found: RoutingSet) -> Iterator[RoutingSet]:
@@ -314,11 +292,12 @@ def main(folder: Path, target: Path) -> None:
 
     held, encoder = json.loads(target.read_text(encoding="utf-8")), default_encoder()
     wanted, chance = wanting(folder, encoder)
-    body: dict[str, Any] = {"bands": BANDS, "words_bands": WORDS_BANDS, "wanted": wanted}
+    target.with_name("wanted.json").write_text(json.dumps(wanted) + "\n", encoding="utf-8")
+    body: dict[str, Any] = {"bands": BANDS}
     for used in (encoder, None):
         for which, rows in measured(folder, used, held).items():
             print(which)
-            body[which], decisions = tier(rows, chance if used else {}, held[which]["rank"])
+            body[which], decisions = tier(which, rows, chance if used else {}, held[which]["rank"])
             report(decisions)
     target.write_text(json.dumps(body, indent=1) + "\n", encoding="utf-8")
 

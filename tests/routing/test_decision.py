@@ -12,7 +12,7 @@ from navigator_kernel.adapters.index.use_encoder import UseEncoder
 from navigator_kernel.routing.entries import Entry
 from navigator_kernel.routing.index import RoutingIndex
 from navigator_kernel.routing.meaning import SemanticRanker
-from navigator_kernel.routing.model import OFFERED
+from navigator_kernel.routing.model import OFFERED, bands, wanted_by
 from routing.semantic import entries
 
 pytestmark = pytest.mark.sample(2)
@@ -136,3 +136,24 @@ def test_a_message_gets_the_same_numbers_whatever_was_asked_before(tmp_path: Pat
     for other in ("sketch it", "the frobnicator", "merge pdf files of the zibble", "给我画一张图"):
         warm.judged(other, 5)
     assert warm.judged(text, 5) == fresh.judged(text, 5)
+
+
+@pytest.mark.parametrize(
+    ("remark", "wish"),
+    [
+        ("got a kubernetes hoodie at the conference, way too small", "our kubernetes pods restart every night"),
+        ("my cousin teaches excel at night school", "my excel formulas show #REF"),
+        ("boss loves powerpoint, 90 slides yesterday", "these powerpoint slides have far too much text"),
+        ("看到一家叫Figma的奶茶店，笑死", "把figma稿子做成网页"),
+    ],
+)
+def test_a_remark_about_a_thing_is_not_a_wish(encoder: UseEncoder, remark: str, wish: str) -> None:
+    wanted = wanted_by(encoder.id)
+    assert wanted is not None
+    found = wanted.probabilities(encoder.encode([remark, wish], "query"))
+    assert found[0] < bands().want <= found[1]
+    assert wanted.probabilities(encoder.encode([wish], "query")[0]) == pytest.approx(found[1], abs=1e-4)
+
+
+def test_the_weights_of_one_encoder_are_not_those_of_another() -> None:
+    assert wanted_by("another") is None

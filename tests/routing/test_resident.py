@@ -245,10 +245,10 @@ def test_the_socket_of_a_killed_one_is_taken_over(here: Place, served: Serving) 
 
 
 def test_a_skill_that_comes_later_is_found(here: Place, served: Serving) -> None:
-    assert served.asked("please repot the cactus")["entity"] is None
-    write_skills(here.root, {"cactus-keeper": "Repots a cactus and waters it"})
-    assert served.asked("please repot the cactus") == here.json("route", "please repot the cactus")
-    told = served.asked("please repot the cactus")
+    assert served.asked("catalogue the cactus photos")["entity"] is None
+    write_skills(here.root, {"cactus-keeper": "Makes a catalogue of photos of cactuses"})
+    assert served.asked("catalogue the cactus photos") == here.json("route", "catalogue the cactus photos")
+    told = served.asked("catalogue the cactus photos")
     assert "cactus-keeper" in {told["entity"], *told["options"]}
 
 

@@ -218,7 +218,7 @@ class SemanticRanker(Struct):
         """The probability that the message wants any skill: by its vector, else by what comes near to it."""
         encoder = self.index.encoder
         fitted = None if vector is None or encoder is None else wanted_by(encoder.id)
-        return model.any_meant(known) if fitted is None else fitted.probability(vector)
+        return model.any_meant(known) if fitted is None else float(fitted.probabilities(vector))
 
     def _tier(self, found: Sequence[ScoredCandidate]) -> Tier:
         """Where the message is all but an example, or most of what is near has examples, the weights are those

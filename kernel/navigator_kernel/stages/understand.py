@@ -38,7 +38,6 @@ ROUNDS = 2  # of questions about one message (X-10)
 FAILURES = 2  # SAF-5: after so many in a row nothing is tried again without being told what to change
 SHORT = 24  # characters below which a message may be a follow-up rather than a new matter
 CONTINUES = 0.2  # probability that any skill is wanted, from which a short message goes on with the one before
-CLEAR = 0.99  # confidence from which a message is one skill's, whatever its clauses say
 
 _RELEASE = lazy_compile(
     r"^\s*(?:停止|切换任务|我来处理|stop|switch task|i(?:'ll| will) handle (?:it|this))\s*[。.!！]*\s*$", re.IGNORECASE
@@ -125,7 +124,7 @@ def _leaders(found: Retrieval, request: PreprocessingResult, session: Session, r
     is of one. None where files tell the clauses apart, for one order goes to all.
     """
     whole = found.candidates[0].confidence if found.candidates else 0.0
-    if not session.id or len(request.files) > 1 or (found.band == "route" and whole >= CLEAR):
+    if not session.id or len(request.files) > 1:
         return ()
     said = clauses(matter(request))
     least = 0.0 if all(clause.apart for clause in said) else whole

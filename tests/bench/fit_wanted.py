@@ -1,0 +1,97 @@
+"""Fits whether a message wants any skill: a network of one hidden layer over its vector, on everyday messages, `messages.tsv`
+and the routing sets.
+
+It tells "the docker sweatshirt shrank" from "the docker image grew", which share most of their vectors' directions; a
+regression over the vector alone does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.routing_sets import everyday
+from navigator_kernel.model_ports import Encoder
+from navigator_kernel.routing.model import Wanted
+
+# What a set counts for; of sets that are not named nothing is taken
+WANTING = {"everyday": 10.0, "messages": 12.0, "realskills": 1.5, "fastskills_zh": 0.7, "toole_direct": 0.7}
+WANTING |= {"azure": 0.5, "smp2017_zh": 0.5, "clinc150": 0.3, "toole_single": 0.3, "idaibin": 0.2}
+CHAT = ("smp2017_zh", "clinc150")  # of these only the messages for no skill: their domains are not skills'
+FOLDS = 5
+HIDDEN, EPOCHS, BATCH = 64, 30, 128
+RATE, DECAY = 0.003, 0.02  # Adam's step (Kingma & Ba 2015), and how strongly weights are pulled to 0
+DIGITS = 3
+
+Array = np.ndarray[Any, Any]
+
+
+def wanting(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], dict[str, float]]:
+    """The weights that say by a message's vector whether it wants a skill, and the chance of each text by those that
+    were fitted without it."""
+    told = list(_texts(folder))
+    vectors = np.asarray(encoder.encode([text for text, _, _ in told], "query"), dtype=np.float64)
+    answers = np.array([wants for _, wants, _ in told], float)
+    names = np.array([name for _, _, name in told])
+    weights = np.array([WANTING[name] / (names == name).sum() for name in names])
+    folds, held = np.random.default_rng(2).permutation(len(told)) % FOLDS, np.zeros(len(told))
+    for at in range(FOLDS):
+        learns = folds != at
+        found = network_fit(vectors[learns], answers[learns], weights[learns])
+        held[~learns] = Wanted(encoder=encoder.id, **found).probabilities(vectors[~learns])
+    found = network_fit(vectors, answers, weights)
+    body = {name: np.round(np.asarray(value), DIGITS).tolist() for name, value in found.items()}
+    return {"encoder": encoder.id, **body}, dict(zip((text for text, _, _ in told), held.tolist(), strict=True))
+
+
+def network_fit(vectors: Array, answers: Array, weights: Array) -> dict[str, Any]:
+    """The fields of `Wanted`, by Adam over weighted cross entropy; `weights` are those of the rows."""
+    chance, size = np.random.default_rng(0), vectors.shape[1]
+    spread = np.sqrt(size)  # a vector has the length 1, its numbers a spread of 1 only after this
+    inputs, weights = vectors * spread, weights / weights.mean()
+    found = [
+        chance.normal(0, 1 / spread, (size, HIDDEN)),
+        np.zeros(HIDDEN),
+        chance.normal(0, 1 / np.sqrt(HIDDEN), HIDDEN),
+        np.zeros(()),
+    ]
+    mean, square, step = [np.zeros_like(one) for one in found], [np.zeros_like(one) for one in found], 0
+    for _ in range(EPOCHS):
+        order = chance.permutation(len(inputs))
+        for rows in np.split(order, range(BATCH, len(order), BATCH)):
+            step += 1
+            slopes = _slopes(found, inputs[rows], answers[rows], weights[rows])
+            for at, slope in enumerate(slopes):
+                mean[at] = 0.9 * mean[at] + 0.1 * slope
+                square[at] = 0.999 * square[at] + 0.001 * slope**2
+                by = mean[at] / (1 - 0.9**step) / (np.sqrt(square[at] / (1 - 0.999**step)) + 1e-8)
+                found[at] = found[at] - RATE * by
+    return {"inner": found[0] * spread, "shift": found[1], "outer": found[2], "bias": float(found[3])}
+
+
+def _slopes(found: list[Array], inputs: Array, answers: Array, weights: Array) -> list[Array]:
+    """The gradient of the loss in each part of the network."""
+    inner, shift, outer, bias = found
+    hidden = np.tanh(inputs @ inner + shift)
+    wrong = weights * (1 / (1 + np.exp(-(hidden @ outer + bias))) - answers) / len(inputs)
+    back = np.outer(wrong, outer) * (1 - hidden**2)
+    return [inputs.T @ back + DECAY * inner, back.sum(axis=0), hidden.T @ wrong + DECAY * outer, wrong.sum()]
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, bool, str]]:
+    """Each text, whether it wants a skill, and its set."""
+    for path in sorted((folder / "dev").glob("*.jsonl")):
+        if path.stem in WANTING:
+            for line in path.read_text(encoding="utf-8").split("\n"):
+                row = json.loads(line) if line else {}
+                if row and not (path.stem in CHAT and row["labels"]):
+                    yield row["query"], bool(row["labels"]), path.stem
+    for _, asked in list(everyday(folder))[:1]:
+        yield from ((one.text, bool(one.labels), "everyday") for one in asked)
+    for line in Path(__file__).with_name("messages.tsv").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            kind, _, text = line.split("\t")
+            yield text, kind in ("want", "vague"), "messages"
