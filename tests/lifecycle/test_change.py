@@ -1,4 +1,4 @@
-"""A change of what is installed happens whole or not at all, and only where it may (X-38; issue 4, items 5 to 7)."""
+"""A change of the installed skills happens whole or not at all, and only where it may (X-38; issue 4, items 5 to 7)."""
 
 from __future__ import annotations
 

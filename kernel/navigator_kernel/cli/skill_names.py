@@ -22,7 +22,7 @@ def named(catalogue: Catalogue, name: str) -> SkillDef:
     skill = catalogue.find(name)
     if skill is None:
         near = list(catalogue.suggest(name))
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is there"
+        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
         raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
     return skill
 

@@ -104,7 +104,7 @@ class WorkflowRun(Struct, frozen=True, kw_only=True):
 
 
 class WorkflowView(Struct, frozen=True, kw_only=True):
-    """What a reply tells of a workflow. `left` are the steps beyond the limit, in the person's words; `result` is the
+    """What a reply says of a workflow. `left` are the steps beyond the limit, in the person's words; `result` is the
     file that the last step's result was written to, from the project's root."""
 
     token: str

@@ -37,5 +37,5 @@ class PluginEncoder:
         except Exception as error:
             self._failed(error)
             message = f"the encoder {self.id!r} failed: {type(error).__name__}"
-            raise KernelError(message, hint="navigator doctor tells of plugins that failed") from error
+            raise KernelError(message, hint="navigator doctor lists the plugins that failed") from error
         return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-6)

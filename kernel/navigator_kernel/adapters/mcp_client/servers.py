@@ -76,7 +76,7 @@ class Servers(Struct, frozen=True, kw_only=True):
         return self._cut(await thread().run(asked()), run, server)
 
     async def watch(self, server: str, uri: str, run: str) -> AsyncGenerator[Mapping[str, Any], None]:
-        """What a resource holds, now and after each change that the server tells of."""
+        """What a resource holds, now and after each change that the server reports."""
         _checked("read", {"uri": uri})
         opened = self._opener(server, run)
         held = await thread().run(self._subscribed(server, opened, uri))

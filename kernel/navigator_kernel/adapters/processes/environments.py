@@ -246,7 +246,7 @@ class Build(Struct, frozen=True):
         return outcome
 
     def _is_over(self) -> bool:
-        """The cache and what is installed from it are the same bytes, by hard links."""
+        """The cache and the packages installed from it are the same bytes, by hard links."""
         from navigator_kernel.adapters.files.tree import disk_used
 
         return any(disk_used(self.place / name, self.disk) > self.disk for name in (_CACHE, _VENV, _BYTECODE, MODULES))

@@ -83,7 +83,7 @@ def _listening(path: Path) -> Iterator[socket.socket]:
             listener.listen(_QUEUE)
         except OSError as error:
             what = f"cannot listen at {str(path)!r}: {error.strerror}"
-            raise KernelError(what, hint="remove what is there") from error
+            raise KernelError(what, hint="remove the file that is there") from error
         own = stamp(path)
         try:
             yield listener

@@ -37,7 +37,7 @@ def new(app: App, *, name: str, description: str, queries: Sequence[str], as_jso
     refuse_lookalike(name, ())
     folder = app.root / ".claude" / "skills" / name
     if folder.exists() or folder.is_symlink():
-        raise Refused(f"{str(folder)!r} is there already", hint="take another name, or change what is there")
+        raise Refused(f"{str(folder)!r} is there already", hint="take another name, or change the skill that is there")
     writer = FolderWriter([folder], within=app.root)
     for file, body in files.items():
         writer.make_folder((folder / file).parent)

@@ -106,7 +106,7 @@ def _learned(gateway: Gateway, run: str, name: str) -> Learned:
     skill = gateway.kernel.catalogue.find(name)
     if skill is None:
         near = list(gateway.kernel.catalogue.suggest(name))
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is there"
+        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
         raise SkillNotFound(f"no skill is called {name!r}", hint=hint, suggestions=near)
     return Learned(skill=skill.name, learned=open_lessons(gateway.root).learn(skill.name, message))
 

@@ -119,7 +119,7 @@ class ResourceCatalogue(Struct):
         if held is None or not held.enabled:
             broken = next((n for n in self._notes if n.level == "error" and _names(n.path) == name), None)
             if broken is not None:
-                raise NotLoadable(broken.message, hint="navigator doctor lists what is wrong", resource=namespace)
+                raise NotLoadable(broken.message, hint="navigator doctor lists the problems", resource=namespace)
             hint = _suggestion(self.suggest(name))
             raise SkillNotFound(f"no resource is called {namespace!r}", hint=hint, suggestions=list(self.suggest(name)))
         return self._executor(held)
@@ -290,4 +290,4 @@ def _names(path: str) -> str:
 
 
 def _suggestion(names: Sequence[str]) -> str:
-    return f"did you mean {', '.join(names)}?" if names else "navigator skill list shows what is installed"
+    return f"did you mean {', '.join(names)}?" if names else "navigator skill list shows the installed skills"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Answer = Mapping[str, Any]
 
-# Each command: the module of `verbs` that answers it, and whether it changes what is installed or enabled. They are
+# Each command: the module of `verbs` that answers it, and whether it changes the installed or enabled skills. They are
 # imported by their own commands, for `list` has a budget.
 _VERBS: Mapping[str, tuple[str, bool]] = {
     "check": ("look", False),
@@ -101,7 +101,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         return answer
 
     def writes(self, operation: str) -> bool:
-        """Whether it changes what is installed or enabled. `info` only adds what it saw to the mapping (X-35)."""
+        """Whether it changes the installed or enabled skills. `info` only adds what it saw to the mapping (X-35)."""
         return operation in _VERBS and _VERBS[operation][1]
 
     def settle(self) -> bool:
@@ -211,7 +211,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
         """The place; Refused where its folder is another's."""
         if twin := self._twin(place):
             message = f"{place.told(place.skills)!r} is {twin.told(twin.skills)!r} itself"
-            raise Refused(message, hint="leave --target out; what is installed there is seen here, too")
+            raise Refused(message, hint="leave --target out; the skills installed there are seen here, too")
         return place
 
     def _at(self, level: Level, target: Target) -> InstallScope:
@@ -235,7 +235,7 @@ class Lifecycle(Struct, kw_only=True, dict=True):
 
     def unknown(self, name: str) -> SkillNotFound:
         near = suggestions(name, [one.skill.name for one in self.found({})[0]])
-        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is installed"
+        hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
         return SkillNotFound(f"no skill called {clean(name, lines=False)!r} is installed", hint=hint, suggestions=near)
 
     def observe(self, rows: Sequence[Row]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def _scan(ground: Lifecycle, params: Params) -> Answer:
 
 
 def _refuse_choice(params: Params) -> None:
-    """What is installed is one skill at one commit."""
+    """Refuses options that choose from a source: an installed skill is one skill at one commit."""
     if params.get("skill") or params.get("ref"):
         raise UsageProblem("--skill and --ref choose from a source", hint="name the source that it came from")
 

@@ -82,7 +82,7 @@ def refuse_kept(paths: Iterable[Path], kept: Iterable[Path]) -> None:
     for path in paths:
         real = Path(os.path.realpath(path.parent), path.name)
         if any(real.is_relative_to(folder) or folder.is_relative_to(real) for folder in folders):
-            hint = "name another place; navigator skill install changes what is installed"
+            hint = "name another place; navigator skill install changes the installed skills"
             raise Refused(f"{str(path)!r} is where skills are installed", hint=hint)
 
 

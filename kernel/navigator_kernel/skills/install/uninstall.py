@@ -73,7 +73,7 @@ def owned(name: str, place: InstallScope) -> str:
         hint = "uninstall what it leads to, or remove the link" if path.is_symlink() else "remove the folder yourself"
         raise Refused(f"{str(path)!r} was not installed by navigator", hint=hint)
     near = suggestions(name, [*receipts, *folders])
-    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows what is installed"
+    hint = f"did you mean {', '.join(near)}?" if near else "navigator skill list shows the installed skills"
     shown = clean(name, lines=False)
     raise SkillNotFound(f"no skill called {shown!r} is installed", hint=hint, suggestions=near)
 
