@@ -41,7 +41,7 @@ EVALS = [
     {"query": "please reconcile the bank statement of March", "should_trigger": True},
     {"query": "how many words are in notes.md", "should_trigger": True, "expected_skill": "word-count"},
 ]
-GOOD = "Reconciles bank statements, makes pivot tables and converts currencies in spreadsheets (.xlsx, .csv)."
+GOOD = "Reconciles bank statements, makes pivot tables of expenses, converts amounts to euros in spreadsheets (.xlsx, .csv)."
 
 
 @pytest.fixture

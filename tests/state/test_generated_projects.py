@@ -53,7 +53,7 @@ SKILLS = {
 TOKEN = "20260101-000000000-000000"
 SAME = ("/tool x", "!id", "yes", "/note x", "install pdf")
 NAMED = {
-    "run helper": "script:helper",
+    "run gizmo": "script:gizmo",
     "mcp run srv": "mcp_server:srv@",
     "#plan": "type_a:tool@",
 }  # subjects of questions
@@ -227,10 +227,10 @@ GRANTING: dict[str, list[bytes]] = {
     "agents/worker/agent.py": [HOOK],
     "agents/extra/agent.py": [HOOK],
     "bin/doctor.py": [CANARY.encode(), (shipped_home().bin / "doctor.py").read_bytes()],
-    "bin/helper.py": [CANARY.encode()],
+    "bin/gizmo.py": [CANARY.encode()],
     "bin/click.py": [CANARY.encode()],
     "bin/navigator_kernel/__init__.py": [CANARY.encode()],
-    "docs/commands.md": [PAGE + b"| help | `bin/helper.py` | |\n", b"`bin/helper.py` `bin/doctor.py`\n"],
+    "docs/commands.md": [PAGE + b"| help | `bin/gizmo.py` | |\n", b"`bin/gizmo.py` `bin/doctor.py`\n"],
     "docs/skills-mapping.md": [
         b"| name | description | upstream_repo | subpath |\n|---|---|---|---|\n| `pdf` | x | file:///e | e |\n"
     ],
@@ -267,7 +267,7 @@ def empty() -> dict[str, Outcome]:
     """What is asked in a clone that brings the same skills and nothing else."""
     found = outcomes({})
     kinds = [found[probe].kind for probe in PROBES]
-    assert kinds == ["asked", "asked", "pending", "success", "asked", "success", "pending", "error"]
+    assert kinds == ["asked", "asked", "pending", "success", "asked", "pending", "pending", "error"]
     return found
 
 
@@ -348,7 +348,7 @@ ASKED = Outcome("asked", "shell:id@sha256:0")
         ("/note x", Outcome("pending", "input"), Outcome("success", "note: prompt ready")),
         ("mcp run srv", Outcome("success", "started"), Outcome("pending", "clarify")),
         ("mcp run srv", Outcome("asked", "mcp_server:other@sha256:0"), Outcome("pending", "clarify")),
-        ("run helper", Outcome("error", "it broke"), Outcome("pending", "no_model")),
+        ("run gizmo", Outcome("error", "it broke"), Outcome("pending", "no_model")),
     ],
 )
 def test_the_check_sees_every_other_end(probe: str, found: Outcome, empty: Outcome) -> None:

@@ -35,6 +35,7 @@ FEW = 8  # candidates by words that a sure answer is looked for among
 SPOKEN = 0.2  # by which an example is nearer to what people say than a description is
 UNKNOWN = 0.25  # what a term that no skill says counts for in the mass of a message: in another language none does
 ALIKE = 0.5  # what a term of the glossary counts for
+GLOSSED = 2_000  # characters of a message whose phrases are looked for in the glossary
 TERM_LIMIT = 24  # terms of a message that are searched for: a long text is told by its rarest
 PLACES = ("place_words", "place_text")  # one over the place by words and by meaning (Cormack et al. 2009)
 SEMANTIC = ("near_name", "near_text", "near_shot", "near_learned", "near_words", "near_title", *PLACES)
@@ -119,7 +120,7 @@ class Ranker:
         """What each term counts for: 1 for `stems`, ALIKE for those that the glossary has for a phrase of `text`, and
         the mass of these: of each phrase the rarest term, for a skill says one of them."""
         shares, mass = dict.fromkeys(stems, 1.0), 0.0
-        for same in alike(text):
+        for same in alike(text[:GLOSSED]):
             new = [stem for stem in self._view.words.stems(same) if stem not in shares and self._is_known(stem)]
             shares |= dict.fromkeys(new, ALIKE)
             mass += ALIKE * max(map(self._rare, new), default=0.0)
