@@ -66,8 +66,8 @@ FEWER = "~"  # in the name of a small catalogue, before how many skills it has
 DRAWN = {2: 30, 6: 16, 14: 10, 40: 5}  # how many catalogues of so many skills are drawn from a set
 DRAWN_FROM = ("everyday", "realskills", "fastskills_zh", "toole_single")
 ASKED = 20  # questions for the skills of a small catalogue, at most
-# The sets by which a tier is calibrated. Of several skills that would do, most sets name one as right, so that what is said of
-# them looks too sure; everyday messages name all. By words alone what is all but sure is taken at once: no set may make it surer
+# The sets that calibrate a tier. Everyday messages name every skill that would do; most other sets name one of several, so that
+# confidences fitted on them are too low. By words alone a skill that is all but sure is taken at once: there all sets count
 CALIBRATED: Mapping[Tier, Sequence[str]] = {
     "meaning": ("everyday",),
     "words": ("everyday", "realskills", "azure", "fastskills"),

@@ -1,8 +1,8 @@
 """Fits whether a message wants any skill: a network of one hidden layer over its vector, on everyday messages, `messages.tsv`
 and the routing sets.
 
-It tells "the docker sweatshirt shrank" from "the docker image grew", which share most of their vectors' directions; a
-regression over the vector alone does not."""
+It separates "the docker sweatshirt shrank" from "the docker image grew" better than a regression over the vector does
+(decision 37)."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ Array = np.ndarray[Any, Any]
 def wanting(folder: Path, encoder: Encoder) -> tuple[dict[str, Any], dict[str, float]]:
     """The weights that say by a message's vector whether it wants a skill, and the chance of each text by those that
     were fitted without it."""
-    told = list(_texts(folder))
-    vectors = np.asarray(encoder.encode([text for text, _, _ in told], "query"), dtype=np.float64)
-    answers = np.array([wants for _, wants, _ in told], float)
-    names = np.array([name for _, _, name in told])
+    rows = list(_texts(folder))
+    vectors = np.asarray(encoder.encode([text for text, _, _ in rows], "query"), dtype=np.float64)
+    answers = np.array([wants for _, wants, _ in rows], float)
+    names = np.array([name for _, _, name in rows])
     weights = np.array([WANTING[name] / (names == name).sum() for name in names])
-    folds, held = np.random.default_rng(2).permutation(len(told)) % FOLDS, np.zeros(len(told))
+    folds, chances = np.random.default_rng(2).permutation(len(rows)) % FOLDS, np.zeros(len(rows))
     for at in range(FOLDS):
         learns = folds != at
         found = network_fit(vectors[learns], answers[learns], weights[learns])
-        held[~learns] = Wanted(encoder=encoder.id, **found).probabilities(vectors[~learns])
+        chances[~learns] = Wanted(encoder=encoder.id, **found).probabilities(vectors[~learns])
     found = network_fit(vectors, answers, weights)
     body = {name: np.round(np.asarray(value), DIGITS).tolist() for name, value in found.items()}
-    return {"encoder": encoder.id, **body}, dict(zip((text for text, _, _ in told), held.tolist(), strict=True))
+    return {"encoder": encoder.id, **body}, dict(zip((text for text, _, _ in rows), chances.tolist(), strict=True))
 
 
 def network_fit(vectors: Array, answers: Array, weights: Array) -> dict[str, Any]:

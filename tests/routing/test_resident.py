@@ -248,8 +248,8 @@ def test_a_skill_that_comes_later_is_found(here: Place, served: Serving) -> None
     assert served.asked("catalogue the cactus photos")["entity"] is None
     write_skills(here.root, {"cactus-keeper": "Makes a catalogue of photos of cactuses"})
     assert served.asked("catalogue the cactus photos") == here.json("route", "catalogue the cactus photos")
-    told = served.asked("catalogue the cactus photos")
-    assert "cactus-keeper" in {told["entity"], *told["options"]}
+    found = served.asked("catalogue the cactus photos")
+    assert "cactus-keeper" in {found["entity"], *found["options"]}
 
 
 def test_settings_that_change_count_and_broken_ones_are_told_until_they_are_mended(

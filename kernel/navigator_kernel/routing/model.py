@@ -146,7 +146,7 @@ def shipped(tier: Tier) -> Model:
 
 @cache
 def bands(tier: Tier = "meaning") -> Bands:
-    """Without an encoder more is needed to offer: small talk is not told from a wish."""
+    """A tier's thresholds. Without an encoder more is needed to offer: small talk cannot be recognised then."""
     return Bands(**_held()["bands"][tier])
 
 
