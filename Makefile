@@ -7,6 +7,7 @@ SITE := build/site-tools
 REST := not slow and not bench and not local_llm and not open_webui
 FAST := $(REST) and not ci
 WIDE := $(REST) and (not ci or wide)
+MEASURED := $(REST) and (not ci or (wide and not further))
 # One more than processors: some tests wait
 WORKERS = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 SOURCES := kernel agents bin tests docs
@@ -14,7 +15,7 @@ WEB := kernel/navigator_kernel/gateway/web
 COGGED = $(shell grep -rlF '[[[cog' --include='*.md' README.md README.zh-CN.md CLAUDE.md docs .claude/agents .claude/commands 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-only test-wide coverage test-slow test-mutation bench bench-routing lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
+.PHONY: help demo test test-only test-wide test-further coverage test-slow test-mutation bench bench-routing lint check-docs format page docs site site-check requirements lock wheel release ci clean test-local-llm test-open-webui
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,9 +35,14 @@ test-wide: $(STAMP)  ## Run the tests without lint, with every case (the marks w
 	@$(BIN)/python -m compileall -q kernel agents
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(WIDE)" $(OPTIONS)
 
-coverage: $(STAMP)  ## Measure which lines and branches of the kernel `make test-wide` runs (OPTIONS="tests/routing")
+test-further: $(STAMP)  ## Run the cases beyond the samples, which no other target but test-wide runs
+	@$(BIN)/python -m compileall -q kernel agents
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m further $(OPTIONS)
+
+coverage: $(STAMP)  ## Measure which lines and branches of the kernel the tests run (OPTIONS="tests/routing")
 	@mkdir -p build
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(WIDE)" --cov --cov-report=term \
+	@$(BIN)/python -m compileall -q kernel agents
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "$(MEASURED)" --cov --cov-report=term \
 		--deselect tests/routing/test_resident.py::test_the_client_loads_next_to_nothing $(OPTIONS)  # it loads coverage
 
 test-slow: $(STAMP)  ## Run the long soaks, then test-mutation

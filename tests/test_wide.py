@@ -42,7 +42,7 @@ def test_make_test_and_ci_run_each_case_once(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
-    pytester.makeini("[pytest]\nmarkers =\n    wide: a\n    sample(size): b\n    ci: c")
+    pytester.makeini("[pytest]\nmarkers =\n    wide: a\n    sample(size): b\n    ci: c\n    further: d")
     pytester.makepyfile(CASES)
 
     def passed(chosen: str) -> int:
@@ -50,8 +50,9 @@ def test_make_test_and_ci_run_each_case_once(
         return run.parseoutcomes()["passed"]
 
     assert [passed(chosen) for chosen in ("not ci", "ci", "not ci or wide")] == [3, 8, 11]
+    assert [passed(chosen) for chosen in ("not ci or (wide and not further)", "further")] == [4, 7]
 
 
 def test_every_case_is_run_by_ci() -> None:
     script = (TESTS.parent / ".ci" / "run").read_text("utf-8")
-    assert " coverage " in script and " -m ci " in script and '-m "ci and not wide"' in script
+    assert " coverage " in script and " test-further " in script and " -m ci " in script and '-m "ci and not wide"' in script

@@ -2,8 +2,8 @@
 they take long.
 
 `@pytest.mark.wide` marks a test, `@pytest.mark.sample(3)` all but three cases of a test, spread over its cases; on a file
-(`pytestmark`) each counts for every test of the file. `.ci/run` runs them as the user without root's rights, or,
-in files that end alike for every user, as the one who calls it. They have the mark `ci` as well.
+(`pytestmark`) each counts for every test of the file. `.ci/run` runs them as the user without root's rights. They have the
+marks `wide` and `ci`; the cases beyond a sample, which `make coverage` leaves out, have the mark `further` as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ STEP = 0.618034  # the golden ratio: parts of it lie evenly between 0 and 1, and
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by the marks
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     mine = [item for item in items if not ELSEWHERE & {mark.name for mark in item.iter_markers()}]
-    for item in [*(item for item in mine if item.get_closest_marker("wide")), *_left_out(mine)]:
+    further = [*_left_out(mine)]
+    for item in further:
+        item.add_marker("further")
+    for item in [*(item for item in mine if item.get_closest_marker("wide")), *further]:
         item.add_marker("wide")
         item.add_marker("ci")
 
