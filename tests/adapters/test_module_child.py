@@ -26,6 +26,7 @@ def slow_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "slow_start"
 
 
+@pytest.mark.wide
 def test_the_time_of_a_question_does_not_include_the_start(slow_start: str) -> None:
     child = ModuleChild(slow_start, memory=MEMORY)
     try:

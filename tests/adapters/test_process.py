@@ -180,6 +180,7 @@ def test_cancelling_kills_the_tree(tmp_path: Path) -> None:
     assert dies(pid_in(tmp_path))
 
 
+@pytest.mark.wide
 def test_running_does_not_block_the_loop(tmp_path: Path) -> None:
     async def both() -> list[int | None]:
         places = [tmp_path / "one", tmp_path / "two"]  # one run does one thing at a time, and ends what it finds

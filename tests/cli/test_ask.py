@@ -93,10 +93,12 @@ def test_a_path_starts_at_the_folder_that_the_command_is_run_in(here: Place) -> 
     assert here.json("ask", "/word-count @notes.txt", cwd=here.root / "deep")["report"]["data"]["words"] == 3
 
 
+@pytest.mark.wide
 def test_a_summary_is_one_line(here: Place) -> None:
     assert here.said("ask", "--format", "summary", COUNT) == "✅ skills 2 words, 11 characters, 1 lines\n"
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-41", "OUT-1", "OUT-2", "OUT-3")
 def test_the_protocol_has_state_data_meta_and_the_sections(here: Place) -> None:
     out = here.said("ask", "--format", "protocol", COUNT)
@@ -104,6 +106,7 @@ def test_the_protocol_has_state_data_meta_and_the_sections(here: Place) -> None:
     assert [part for part in parts if part not in out] == []
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-41")
 def test_redirected_there_is_the_report_and_no_section(here: Place) -> None:
     done = here.run("ask", COUNT, env={"NAVIGATOR_OUTPUT_SECTIONS": "full"})
@@ -147,6 +150,7 @@ def test_why_and_the_run_log_hold_the_sections_in_full(here: Place) -> None:
     assert all(f"    {line}\n" in told for body in held.values() for line in body)
 
 
+@pytest.mark.wide
 def test_raw_is_what_the_skill_printed(here: Place) -> None:
     assert json.loads(here.said("ask", "--format", "raw", COUNT))["words"] == 2
 
@@ -240,6 +244,7 @@ def test_ten_skills_of_the_persons_own_are_enough_and_shipped_ones_do_not_count(
     assert ("skills-mapping" in here.on_terminal("ask", COUNT)) is reminded
 
 
+@pytest.mark.wide
 def test_why_tells_the_way_of_a_choice(here: Place) -> None:
     here.said("ask", COUNT)
     told = here.said("why")
@@ -248,6 +253,7 @@ def test_why_tells_the_way_of_a_choice(here: Place) -> None:
     assert -1 not in places and places == sorted(places)
 
 
+@pytest.mark.wide
 def test_why_tells_of_the_run_that_is_named(here: Place) -> None:
     first = here.json("ask", COUNT)["run"]
     here.run("ask", "hello there")
@@ -255,6 +261,7 @@ def test_why_tells_of_the_run_that_is_named(here: Place) -> None:
     assert first not in here.said("why")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("run", ["20200101-000000000-000000", "../../etc/passwd", "x" * 200])
 def test_why_of_an_unknown_run_is_not_found(here: Place, run: str) -> None:
     here.said("ask", COUNT)
@@ -266,6 +273,7 @@ def test_why_before_the_first_run_says_so(here: Place) -> None:
     assert here.run("why").code == 4
 
 
+@pytest.mark.wide
 def test_a_damaged_log_is_named(here: Place) -> None:
     run = here.json("ask", COUNT)["run"]
     (here.root / "mybox" / "logs" / "runs" / f"{run}.jsonl").write_text("{ broken\n")

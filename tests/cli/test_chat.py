@@ -232,6 +232,7 @@ def test_ctrl_c_stops_the_turn_and_its_process_and_not_the_program(root: Path) -
         assert process.wait(20) == 0
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(60)
 def test_ctrl_c_at_the_prompt_ends_nothing(root: Path) -> None:
     with terminal(root) as (process, screen):
@@ -245,6 +246,7 @@ def test_ctrl_c_at_the_prompt_ends_nothing(root: Path) -> None:
         assert process.wait(20) == 0
 
 
+@pytest.mark.wide
 @pytest.mark.timeout(60)
 def test_ctrl_c_during_ask_ends_with_130_and_the_process_is_dead(root: Path) -> None:
     sleeper(root)

@@ -86,6 +86,7 @@ def test_another_model_is_asked_from_then_on(here: Place, server: WireServer) ->
     assert server.asked("other") == 1
 
 
+@pytest.mark.wide
 def test_from_a_pipe_the_answer_is_a_line_and_nothing_is_streamed(here: Place) -> None:
     done = here.run("chat", stdin="/song-writer a song\n/cost\n")
     assert done.out.startswith("Let me look. La la la.\n")

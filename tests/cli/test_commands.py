@@ -151,6 +151,7 @@ def test_a_message_may_come_from_a_pipe(run: Any) -> None:
 # why
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("OUT-1", "INT-7")
 def test_why_tells_the_newest_choice(run: Any) -> None:
     run("ask", "/word-count one two")

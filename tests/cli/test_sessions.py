@@ -129,6 +129,7 @@ def test_a_follow_up_in_another_process_goes_to_the_same_skill(here: Place) -> N
     assert ask(here, "again: one two three")["report"]["data"]["words"] == 3
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("STK-2")
 @pytest.mark.parametrize("word", ["停止", "切换任务", "我来处理", "stop", "switch task", "I will handle it"])
 def test_a_word_of_interruption_frees_the_session(here: Place, word: str) -> None:
@@ -137,6 +138,7 @@ def test_a_word_of_interruption_frees_the_session(here: Place, word: str) -> Non
     assert ask(here, "again: one two three")["route"]["kind"] == "direct"
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("SAF-5")
 def test_after_two_failures_nothing_is_tried_again_until_the_person_says_what_to_change(here: Place) -> None:
     for _ in range(2):
@@ -179,6 +181,7 @@ def test_a_session_is_exported_as_it_was_said(here: Place, tmp_path: Path) -> No
     assert here.run("session", "export", "s", str(target)).code == 3
 
 
+@pytest.mark.wide
 def test_a_deleted_session_is_gone(here: Place) -> None:
     ask(here, "/word-count one two")
     here.said("session", "delete", "s")

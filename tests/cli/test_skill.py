@@ -69,6 +69,7 @@ def test_what_is_installed_is_found(run: Any, installed: Path, words: tuple[str,
     assert (done.code, "alpha-one" in done.out) == (0, True)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("LIF-3", "LIF-16")
 def test_a_search_tells_its_scores_as_json(run: Any, installed: Path) -> None:
     told = run("search", "alpha-one", "--json", script=MANAGER).document()
@@ -199,6 +200,7 @@ def test_a_damaged_database_is_reported_and_left_untouched(
     assert snapshot(root / ".claude") == before
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("LIF-13")
 def test_doctor_finds_a_damaged_database_and_repair_rebuilds_it(run: Any, root: Path, installed: Path) -> None:
     database = root / ".claude" / "skills" / "skills.db"

@@ -205,6 +205,7 @@ def test_a_yes_counts_once(here: Place) -> None:
     assert [reply["report"]["state"] for reply in replies] == ["pending", "success", "pending"]
 
 
+@pytest.mark.wide
 def test_the_agreed_command_shows_what_it_printed(here: Place) -> None:
     done = here.run("chat", stdin="!echo hi-$((1+1))\nyes\n")
     assert (done.code, "hi-2" in done.out) == (0, True)

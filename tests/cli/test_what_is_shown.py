@@ -99,6 +99,7 @@ def test_what_is_told_of_a_skill_reads_as_text(here: Place, repo: Path, name: st
         assert {"source", "commit", "path in the source", "installed at"} <= keys
 
 
+@pytest.mark.wide
 def test_outdated_and_update_show_what_changed_and_a_count(here: Place, repo: Path) -> None:
     here.said("install", repo.as_uri(), "--all")
     assert here.said("skill", "outdated") == "2 current\n"
@@ -151,6 +152,7 @@ def test_what_is_known_of_a_skill_is_told_in_chinese(here: Place, repo: Path) ->
     assert (told["扫描结论"], told["文件"]) == ("通过", "1：SKILL.md")
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("LIF-1")
 def test_what_a_source_holds_is_told_in_chinese(here: Place, repo: Path) -> None:
     done = here.run("--language", "zh", "skill", "info", repo.as_uri(), "--skill", "beta")
@@ -164,6 +166,7 @@ def test_what_a_source_holds_is_told_in_chinese(here: Place, repo: Path) -> None
     )
 
 
+@pytest.mark.wide
 def test_doctor_shows_what_is_wrong_and_a_count(here: Place) -> None:
     here.write({".claude/skills/skills.db": "{ broken"})
     done = here.run("doctor")
@@ -176,6 +179,7 @@ def test_doctor_shows_what_is_wrong_and_a_count(here: Place) -> None:
     assert every[-1] == lines[-1]
 
 
+@pytest.mark.wide
 def test_doctor_counts_notes_on_the_text_of_skills_and_names_them_with_v(here: Place) -> None:
     names = ["one", "two", "three"]
     text = "---\nname: {0}\ndescription: Does {0}.\nmetadata:\n  updated: 2026-01-02\n---\nDo it.\n"
@@ -196,6 +200,7 @@ def test_a_shipped_skill_is_said_to_be_shipped(here: Place, words: tuple[str, ..
     assert "hint: navigator skill disable word-count" in done.err
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("language", "said"), [("en", "is disabled"), ("zh", "已禁用")])
 def test_a_call_of_a_disabled_skill_says_so(here: Place, language: str, said: str) -> None:
     here.said("skill", "disable", "word-count")

@@ -63,6 +63,7 @@ def test_what_others_are_nearer_than_is_not_shortlisted_or_not_chosen(here: Plac
     assert "code-review" in told["why"] or "nearer" in told["why"]
 
 
+@pytest.mark.wide
 def test_where_another_is_called_by_name_nobody_looked_for_more(here: Place) -> None:
     fell_out, stages, told = after(here, "/word-count hello", skill="ada-painter")
     assert (fell_out, stages) == ("shortlisted", ["offered"])

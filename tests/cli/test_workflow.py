@@ -73,6 +73,7 @@ def test_a_plan_to_install_and_run_is_shown_with_its_token_and_runs_when_it_is_a
     assert not (here.root / ".claude" / "skills" / "other").exists()
 
 
+@pytest.mark.wide
 def test_the_same_line_as_json_has_the_plan_and_the_token(here: Place, source: str) -> None:
     document = here.json("ask", f"install {source} and then run csv-total on @data.csv")
     held = document["workflow"]
@@ -86,6 +87,7 @@ def test_the_same_line_as_json_has_the_plan_and_the_token(here: Place, source: s
 # What is said beside a plan
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("WFL-5")
 @pytest.mark.parametrize(("text", "scope"), [(TWO, "scope: installed skills"), (TWO_ZH, "当前匹配范围=已安装技能")])
 def test_the_scope_is_said_beside_the_plan(here: Place, text: str, scope: str) -> None:

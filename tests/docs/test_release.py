@@ -76,6 +76,7 @@ def test_what_is_not_committed_stops_it(repository: Repository) -> None:
     assert "not committed" in done.stderr
 
 
+@pytest.mark.wide
 def test_a_tag_that_is_there_stops_it(repository: Repository) -> None:
     repository.git("tag", "v99.0.0")
     assert "choose the next version" in repository.release("99.0.0", "--dry").stderr

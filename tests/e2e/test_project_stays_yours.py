@@ -102,6 +102,7 @@ def test_everything_works_in_a_fresh_clone(here: Place, source: str, tmp_path: P
     assert not (clone.root / ".claude" / "skills" / "alpha-one").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("X-38")
 def test_a_persons_own_list_of_what_git_ignores_stays(here: Place, source: str) -> None:
     shutil.rmtree(here.root / ".claude")

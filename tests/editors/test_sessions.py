@@ -84,6 +84,7 @@ def test_a_session_or_folder_that_is_not_there_is_an_error(place: Place, cwd: st
     talk(Editor(), script)
 
 
+@pytest.mark.wide
 def test_each_folder_is_a_project_of_its_own(place: Place, tmp_path: Path) -> None:
     other = place_in(tmp_path / "other")
     other.write({"notes.txt": "just one line of five words\n"})

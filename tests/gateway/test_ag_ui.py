@@ -29,6 +29,7 @@ def custom(held: list[Event]) -> list[str]:
     return [str(one["name"]) for one in of_kind(held, "CUSTOM")]
 
 
+@pytest.mark.wide
 def test_the_events_of_every_kind_of_turn_are_in_order(streams: Mapping[str, list[Event]]) -> None:
     for name, held in streams.items():
         assert held, name

@@ -60,6 +60,7 @@ def test_a_turn_that_does_not_end_in_time_is_stopped_and_the_server_ends(person:
     free.set()
 
 
+@pytest.mark.wide
 def test_a_server_that_is_not_asked_anything_ends_at_once(person: Person) -> None:
     with serving(person, "--patience", "60") as served:
         served.process.send_signal(signal.SIGTERM)

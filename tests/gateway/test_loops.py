@@ -54,6 +54,7 @@ def taken() -> float:
     return time.perf_counter() - began
 
 
+@pytest.mark.wide
 def test_a_turn_waits_for_a_busy_server_and_goes_on_all_the_same() -> None:
     with busy_server():
         held = taken()
@@ -99,6 +100,7 @@ def test_two_turns_do_not_compute_at_the_same_time(monkeypatch: pytest.MonkeyPat
     assert (computing, most) == (0, 1)
 
 
+@pytest.mark.wide
 def test_a_turn_that_computes_for_long_does_not_stop_the_others() -> None:
     holds, ends = threading.Event(), threading.Event()
 

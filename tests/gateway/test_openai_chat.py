@@ -283,6 +283,7 @@ def test_an_unknown_skill_in_the_message_is_an_error_with_a_suggestion(client: O
         asked(client, "/song-writter the moon")
 
 
+@pytest.mark.wide
 def test_a_plan_lists_its_steps_and_a_yes_carries_it_out(client: OpenAI, model: WireServer) -> None:
     message = "First, count the words of 'one two'. Then, count the words of 'three'."
     question = text_of(asked(client, message))

@@ -204,6 +204,7 @@ def test_a_list_is_narrowed_down(served: Served) -> None:
         assert titles(before="2026-11-28T00:00:00Z") == ["Call Ann"]
 
 
+@pytest.mark.wide
 def test_a_client_that_has_the_state_is_sent_none(served: Served) -> None:
     with served.client() as client:
         place = f"/api/tasks/{create(client)['id']}"

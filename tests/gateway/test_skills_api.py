@@ -62,6 +62,7 @@ def test_a_preview_writes_nothing_and_an_install_can_be_taken_back(
         assert not {"alpha", "beta"} & names(client)
 
 
+@pytest.mark.wide
 def test_a_job_that_fails_says_why(served: Served, tmp_path: Path) -> None:
     with served.client() as client:
         job = ended(client, client.post("/api/skills/install", json={"source": str(tmp_path / "no"), "all": True}))
@@ -92,6 +93,7 @@ def test_skills_are_searched_by_the_router(served: Served) -> None:
     assert found[0]["name"] == "word-count" and routed["entity"] == "code-review"
 
 
+@pytest.mark.wide
 def test_a_workflow_waits_for_a_yes_to_its_plan(served: Served, model: WireServer) -> None:
     says(model, HELLO)
     message = "1. count the words of: one two three\n2. review this code: print(1)"
@@ -109,6 +111,7 @@ def test_a_workflow_waits_for_a_yes_to_its_plan(served: Served, model: WireServe
         assert client.delete(path).status_code == 403
 
 
+@pytest.mark.wide
 def test_health_needs_no_token_and_says_nothing_of_the_project(served: Served, person: Person) -> None:
     until(lambda: httpx2.get(f"{served.url}/readyz", timeout=LIMIT).status_code == 200)
     for path in ("/healthz", "/readyz"):

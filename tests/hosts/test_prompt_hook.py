@@ -64,6 +64,7 @@ def test_the_skill_that_fits_is_named_in_either_language(here: Place, prompt: st
     assert "code-review" in said(here, prompt, event) or "code-review" in warm(here, prompt)
 
 
+@pytest.mark.wide
 def test_a_message_that_needs_no_skill_gets_nothing(here: Place) -> None:
     assert warm(here, "please review this code")
     assert said(here, "why is the sky blue?") == ""

@@ -134,6 +134,7 @@ def test_a_failure_at_any_step_takes_everything_back(
     assert steps > 5
 
 
+@pytest.mark.wide
 def test_a_second_identical_install_changes_nothing_not_even_times(held: Project, repo: Path, other: Path) -> None:
     before = tree(held.root)
     assert held.run("install", source=f"file://{repo}", all=True)["changed"] is False

@@ -171,6 +171,7 @@ def test_the_calls_that_can_be_hit_are_those_of_the_whole_change(ground: Ground,
     assert any(name.endswith(INTENT) for name in staged(place.root))
 
 
+@pytest.mark.wide
 def test_a_git_under_a_tracer_is_not_taken_for_one_that_hangs(ground: Ground) -> None:
     """A tracer learns of an end before the parent may reap it."""
     place, first, _ = ground

@@ -93,6 +93,7 @@ def test_a_changed_copy_is_not_run(both: Project) -> None:
     assert (before, catalogue.create_executor("skill:alpha").is_changed) == (False, True)
 
 
+@pytest.mark.wide
 def test_an_update_follows_the_copy_that_is_named(both: Project, repo: Path) -> None:
     commit(repo, {"skills/alpha/SKILL.md": skill_text("alpha", "newer")})
     told = both.run("outdated", target="agents")

@@ -170,6 +170,7 @@ def test_update_follows_what_can_be_followed_and_touches_nothing_else(
     assert project.did("verify")["exit_code"] == 0
 
 
+@pytest.mark.wide
 @each_change
 def test_a_dry_run_tells_what_then_happens(project: Project, change: Callable[[Path], None]) -> None:
     change(project.upstream)
@@ -197,6 +198,7 @@ def test_an_update_brings_the_bytes_and_the_commit_of_the_source(
     assert project.receipt("alpha")["commit"] == git(project.upstream, "rev-parse", "HEAD").strip()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("change", "place"), [(move, "tools/alpha"), (rename_folder, "skills/first")])
 def test_a_moved_skill_is_followed_to_its_new_place(
     project: Project, change: Callable[[Path], None], place: str

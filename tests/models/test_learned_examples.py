@@ -76,18 +76,21 @@ def test_an_update_keeps_them_and_forget_removes_them(here: Place) -> None:
     assert here.json("skill", "learn", "--all", "--show")["skills"] == [{"name": "kiln-log", "examples": []}]
 
 
+@pytest.mark.wide
 def test_all_asks_only_for_skills_without_examples(here: Place, server: WireServer) -> None:
     here.said("skill", "learn", "--all", "--yes")
     here.said("skill", "learn", "--all", "--yes")
     assert server.asked("writer") == 1
 
 
+@pytest.mark.wide
 def test_an_answer_without_examples_fails_and_changes_nothing(here: Place) -> None:
     done = here.run("skill", "learn", "kiln-log", "--yes", "--model", "there:vague")
     assert done.code == 1 and "gave no examples" in done.err
     assert here.json("skill", "learn", "kiln-log", "--show")["skills"][0]["examples"] == []
 
 
+@pytest.mark.wide
 def test_a_skill_that_the_model_fails_for_is_named_and_the_others_keep_theirs(here: Place, server: WireServer) -> None:
     here.write({"source/odd-one/SKILL.md": SKILL.replace("kiln-log", "odd-one")})
     here.said("skill", "install", "./source/odd-one")

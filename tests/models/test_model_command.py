@@ -122,6 +122,7 @@ def test_a_key_of_the_keyring_is_used_and_never_shown(here: Place, mine: Path, s
     assert (run("key", "there", "--remove").code, json.loads(ring.read_text())) == (0, {})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -179,6 +179,7 @@ def test_notes_are_found_by_their_words_and_linked(planner: Planner) -> None:
     assert (link["source_id"], link["target_id"], link["relation"]) == (1, 3, "same as")
 
 
+@pytest.mark.wide
 def test_notes_are_found_by_what_they_mean(tmp_path: Path) -> None:
     from navigator_kernel.adapters.files.writer import FolderWriter
     from navigator_kernel.adapters.index.use_encoder import UseEncoder

@@ -63,6 +63,7 @@ def events(here: Place, run: str) -> list[tuple[str, dict[str, Any]]]:
     return [(held["type"], held["data"]) for held in map(json.loads, log.read_text().splitlines())]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("JIT-8", "JIT-9", "JIT-13", "EVT-1", "EVT-2", "EVT-3", "EVT-6", "TOL-7", "TOL-12")
 def test_a_task_is_created_and_everything_is_told_in_order(here: Place, server: WireServer) -> None:
     says(server, CREATE, DONE)

@@ -280,6 +280,7 @@ def test_any_text_makes_at_most_three_clauses_that_are_in_it(text: str) -> None:
     assert all(part.strip() for part in parts(text) if text.strip())
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-18", "RTE-7")
 @given(text=JOINED)
 def test_no_text_takes_a_skill_twice_or_more_than_three(place: Routing, text: str) -> None:

@@ -212,6 +212,7 @@ def test_an_index_that_names_other_skills_is_made_anew(place: Routing, tmp_path:
     assert again.router.retrieve(asked).candidates[0].name == "recipe-finder"
 
 
+@pytest.mark.wide
 def test_rows_that_count_no_more_crowd_none_out(meaning: SemanticRanker) -> None:
     """Each change leaves a row behind until the index is made again."""
     held = entries()

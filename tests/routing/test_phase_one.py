@@ -102,6 +102,7 @@ def test_an_empty_catalogue_is_said_to_be_one(language: Language, words: str) ->
     assert words in prompt([], language)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-6", "RTE-14", "RTE-15", "RTE-28", "RTE-47")
 def test_no_tool_is_offered_and_the_answer_is_one_cool_piece(server: WireServer, place: Routing) -> None:
     judged(server, place, answers(server, '{"skills": [], "direct": true}'))
@@ -141,6 +142,7 @@ def test_an_answer_is_read(text: str, expected: Judged) -> None:
     assert parsed(text, OFFERED) == expected
 
 
+@pytest.mark.wide
 @given(
     st.text()
     | st.recursive(
@@ -253,12 +255,14 @@ def here(tmp_path: Path, home: Path, server: WireServer) -> Place:
 AMBIGUOUS = "paint fine watercolours of boats on canvas"
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-34", "RTE-46")
 def test_a_sure_match_asks_no_model(here: Place, server: WireServer) -> None:
     assert here.json("ask", "word count of this: hello world")["exit_code"] == 0
     assert server.requests == []
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-18", "INT-12")
 def test_where_two_are_equally_likely_a_model_chooses(here: Place, server: WireServer) -> None:
     server.scripts["judge"] = lambda _messages, _number: Said(text='{"skills": ["art-of-bob"], "direct": false}')
@@ -286,6 +290,7 @@ def test_a_models_question_is_asked_and_the_answer_is_judged_with_the_message(he
     assert [one["text"] for one in said if one["role"] == "user"] == [f"{AMBIGUOUS} moored ones"]
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-45")
 def test_a_skill_that_was_not_offered_is_not_chosen(here: Place, server: WireServer) -> None:
     server.scripts["judge"] = lambda _messages, _number: Said(text='{"skills": ["git-workflow"], "direct": false}')
@@ -298,6 +303,7 @@ def test_a_model_that_must_not_choose_is_not_asked(here: Place, server: WireServ
     assert server.requests == []
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("RTE-41", "RTE-43")
 def test_a_model_that_always_chooses_is_asked_even_where_it_is_sure(here: Place, server: WireServer) -> None:
     here.said("config", "set", "router", "llm_only")

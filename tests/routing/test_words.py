@@ -183,6 +183,7 @@ def test_newest_rows_that_cannot_be_read_are_made_anew(index_at: Index, tmp_path
     assert late(view) == ([], 0)
 
 
+@pytest.mark.wide
 def test_many_rows_that_come_at_once_are_one_segment(tmp_path: Path) -> None:
     """Each makes every search and every look at how rare a term is longer."""
     words = WordIndex(("body",), tmp_path)

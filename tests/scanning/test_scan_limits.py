@@ -280,6 +280,7 @@ def test_an_update_that_was_not_looked_at_whole_asks_before_it_runs(here: Place,
     assert here.run("ask", "/runner now").code == 9
 
 
+@pytest.mark.wide
 def test_no_process_is_left_by_a_command(here: Place, tmp_path: Path) -> None:
     source = laid(tmp_path / "guide", {"x.sh": b"ls\n"})
     for words in (["install", source], ["scan", source], ["scan", "--all"], ["info", source]):

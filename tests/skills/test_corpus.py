@@ -324,6 +324,7 @@ def test_every_skill_that_is_read_has_a_name_a_description_and_coded_notes(corpu
     assert len(seen) >= 15, seen
 
 
+@pytest.mark.wide
 def test_every_manifest_is_checked_strictly_without_an_exception(corpus: list[Sample]) -> None:
     for sample in corpus:
         notes = validate(sample.data, sample.folder.rpartition("/")[2], {}, strict=True)
@@ -331,6 +332,7 @@ def test_every_manifest_is_checked_strictly_without_an_exception(corpus: list[Sa
         assert not sample.reason or any(note.level == "error" for note in notes)
 
 
+@pytest.mark.wide
 def test_every_usable_manifest_has_a_canonical_form_that_stays(corpus: list[Sample]) -> None:
     for sample in corpus[::4]:
         if not sample.reason:

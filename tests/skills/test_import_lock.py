@@ -94,6 +94,7 @@ def test_a_second_import_changes_nothing(project: Any, repo: Path) -> None:
     assert snapshot(project.root) == before
 
 
+@pytest.mark.wide
 def test_a_dry_run_tells_what_then_happens(project: Any, repo: Path) -> None:
     lost = {"source": "x", "sourceType": "node_modules"}
     write_lock(project, {**both(repo), "gone": entry(repo, "gone", skillPath="gone/SKILL.md"), "lost": lost})

@@ -191,6 +191,7 @@ def test_a_key_that_is_named_and_not_set_is_an_error_before_any_request(
     assert here.json("ask", SONG)["exit_code"] == 0
 
 
+@pytest.mark.wide
 def test_a_budget_that_is_used_up_says_what_was_paid(here: Place, mine: Path, server: WireServer) -> None:
     asks(mine, server, "worker", "turn_tokens = 100\n")
     says(server, Said(text="Let me look. ", calls=[("skill", '{"name": "song-writer"}')]), HELLO)

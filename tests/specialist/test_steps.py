@@ -91,6 +91,7 @@ def test_the_limit_of_a_manifest_counts(here: Place, mine: Path, server: WireSer
     assert (told["exit_code"], told["report"]["meta"]["time"] < 20) == (124, True)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("FMT-5")
 @pytest.mark.parametrize(("backend", "told"), [("gpt-old", True), ("quick", False), ("", False)])
 def test_a_model_that_is_not_set_is_told_and_the_usual_one_is_asked(

@@ -58,6 +58,7 @@ def test_no_window_parts_a_call_from_its_answer(messages: list[ChatMessage], bud
     assert not kept or kept == tuple(messages[-len(kept) :])
 
 
+@pytest.mark.wide
 @settings(max_examples=300, deadline=None)
 @given(conversations(), st.integers(0, 30))
 def test_a_window_over_a_torn_conversation_is_whole(messages: list[ChatMessage], at: int) -> None:

@@ -69,6 +69,7 @@ def recited(model: Recited, messages: Sequence[ChatMessage] = ()) -> tuple[Compl
     return done, "".join(pieces)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("declines", "script", "said"),
     [

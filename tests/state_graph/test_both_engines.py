@@ -89,6 +89,7 @@ def test_a_deletion_waits_for_a_yes_and_another_process_goes_on(engine: Engine, 
     assert "ApprovalRequested" in kinds(engine) and "ApprovalResolved" in kinds(engine)
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("JIT-12")
 def test_a_deletion_that_is_declined_does_not_happen(engine: Engine, server: WireServer, root: Path) -> None:
     says(server, CREATE, Said(text="Done."))
@@ -139,6 +140,7 @@ def test_a_model_that_fails_is_one_typed_report(root: Path, server: WireServer, 
         assert engine.say("/song-writer a song").state == state
 
 
+@pytest.mark.wide
 @pytest.mark.requirement("JIT-7")
 def test_both_ask_the_model_for_the_same(root: Path, server: WireServer) -> None:
     """Byte for byte, but for the names that the model gives its calls, and the workspace of the run."""

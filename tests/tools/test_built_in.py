@@ -224,6 +224,7 @@ def test_a_long_output_is_cut_and_kept_whole(box: Toolbox) -> None:
     assert Path(path).read_text().splitlines()[-1] == "20000"
 
 
+@pytest.mark.wide
 def test_a_command_that_fails_is_an_answer_and_one_that_does_not_end_a_failure(box: Toolbox) -> None:
     wrong = box.agreed("run", command="ls /no-such-folder")
     assert wrong.text.startswith("exit code 2") and "No such file" in wrong.text and not wrong.failed

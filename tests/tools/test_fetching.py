@@ -211,6 +211,7 @@ def test_what_goes_wrong_is_told(fetched: Fetched, there: Pages, reply: Reply, s
     assert answer.failed and said in answer.text
 
 
+@pytest.mark.wide
 def test_a_server_that_does_not_answer_is_given_up(
     fetched: Fetched, there: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:

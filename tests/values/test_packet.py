@@ -72,6 +72,7 @@ def test_a_packet_in_yaml_is_the_same_packet(packet: Packet) -> None:
     assert packet_from(yaml.load(packet.to_yaml(), Loader=yaml.CSafeLoader)) == packet
 
 
+@pytest.mark.wide
 @settings(max_examples=100)
 @given(PACKETS)
 def test_yaml_without_the_c_library_reads_the_same_packet(packet: Packet) -> None:
@@ -85,6 +86,7 @@ def test_numbers_keep_their_type_in_yaml(packet: Packet) -> None:
     assert json.dumps(read) == json.dumps(packet.to_dict())
 
 
+@pytest.mark.wide
 @settings(max_examples=200)
 @given(PACKETS)
 def test_a_packet_in_json_is_the_same_packet(packet: Packet) -> None:

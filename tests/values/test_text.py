@@ -32,12 +32,14 @@ def test_cleaned_text_steers_nothing(text: str) -> None:
     assert STEERING.search(clean(text)) is None
 
 
+@pytest.mark.wide
 @settings(max_examples=500)
 @given(TEXT)
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     assert clean(clean(text)) == clean(text)
 
 
+@pytest.mark.wide
 @settings(max_examples=300)
 @given(TEXT)
 def test_cleaned_text_for_a_line_is_one_line(text: str) -> None:

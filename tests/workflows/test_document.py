@@ -113,12 +113,14 @@ def test_what_is_written_reads_back_equal(plan: WorkflowPlan, language: Language
     assert loads(dumps(plan, language), plan.name, LIMIT) == plan
 
 
+@pytest.mark.wide
 @settings(max_examples=30)
 @given(plan=plans())
 def test_what_the_journal_keeps_reads_back_equal(plan: WorkflowPlan) -> None:
     assert plan_from(json.loads(json.dumps(plan_to_dict(plan)))) == plan
 
 
+@pytest.mark.wide
 @settings(max_examples=30, suppress_health_check=[HealthCheck.filter_too_much])
 @given(plan=plans())
 def test_an_editor_that_ends_lines_with_crlf_changes_nothing(plan: WorkflowPlan) -> None:
