@@ -300,6 +300,28 @@ def test_cancelling_the_turn_stops_the_agent() -> None:
     assert stopped.wait(20)
 
 
+@pytest.mark.parametrize("steps", range(6))
+def test_cancelling_the_turn_counts_in_the_moment_in_which_the_agent_answers(steps: int) -> None:
+    """`asyncio.wait_for` of Python 3.11 returns the answer then, and the turn goes on."""
+
+    async def turn() -> tuple[bool, bool]:
+        held = dispatcher(speaker=speaker())
+        key = await held.submit(order("speaker"))
+        waiting = asyncio.ensure_future(held.result(key))
+        await asyncio.sleep(0)
+        while not held.heartbeat(key):  # until the agent has answered, which this loop has not noticed yet
+            time.sleep(0.001)  # noqa: ASYNC251 - the loop must not run meanwhile
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        is_over = waiting.done()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        return is_over, waiting.cancelled()
+
+    is_over, is_cancelled = asyncio.run(turn())
+    assert is_cancelled is not is_over
+
+
 def test_a_task_that_nobody_submitted_is_not_found() -> None:
     held = dispatcher()
     with pytest.raises(NotFound):

@@ -82,17 +82,21 @@ class InProcessDispatcher(Struct):
     async def _finished(self, held: _Task) -> Report:
         packet = held.packet
         limit = packet.constraints.timeout
+        waiting = asyncio.wrap_future(held.future)
         try:
-            answer = await asyncio.wait_for(asyncio.wrap_future(held.future), limit + GRACE)
+            # `wait_for` of Python 3.11 ignores that the turn is cancelled in the moment of the answer
+            await asyncio.wait([waiting], timeout=limit + GRACE)
+            if not waiting.done():
+                held.future.cancel()
+                self._abandon()
+                return self._timeout(held)
+            answer = waiting.result()
         except asyncio.CancelledError:
             held.future.cancel()
             if (turn := asyncio.current_task()) is not None and turn.cancelling():
                 raise
             return failure(Interrupted(f"{packet.agent} was stopped"), self._meta(held), packet.context.language)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; it is named and kept apart
-            if isinstance(error, TimeoutError) and held.future.cancelled():  # ours; the agent's own is an answer
-                self._abandon()
-                return self._timeout(held)
             report = failure(error, self._meta(held), packet.context.language)
             if self.observe is not None and not isinstance(error, KernelError):
                 self.observe(packet.agent, report.summary)
