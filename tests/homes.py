@@ -22,8 +22,6 @@ GIT_CONFIG = """\
 \tgpgSign = false
 """
 CACHE = "navigator/cache"
-MEASURES = "COVERAGE_PROCESS_CONFIG"  # a Python that starts with it measures what it runs, and takes 0.2 s longer
-measuring: dict[str, str] = {}  # it, where this process measures: for the programs that tests start, not for their children
 XDG_FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_STATE_HOME": ".local/state",
@@ -36,9 +34,7 @@ def made_home(folder: Path, caches: Mapping[str, Sequence[Path]], monkeypatch: p
     """Makes `folder` the HOME of this process, until `monkeypatch` takes it back."""
     for name in [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_"))]:
         monkeypatch.delenv(name)
-    if MEASURES in os.environ:
-        measuring[MEASURES] = os.environ[MEASURES]
-    for name in ("NO_COLOR", "FORCE_COLOR", MEASURES):
+    for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(folder))
     for name, below in XDG_FOLDERS.items():

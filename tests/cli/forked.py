@@ -15,8 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from homes import measuring
-
 SERVER = Path(__file__).with_name("command_server.py")
 # What Python reads when it starts: a command with other values than the server's needs a Python of its own
 AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC")
@@ -46,8 +44,7 @@ def run_command(
     """As `subprocess.run` of `python -m navigator_kernel.cli.main`, or of a script, with captured output; TimeoutExpired likewise.
     `start` is the usual environment: a command whose Python would start as with that one needs no new Python."""
     server = _server("asking" if _asks(args, env) else "plain", tuple(sorted(_fixed(start).items())))
-    own = {name: value for name, value in env.items() if name not in measuring}
-    request = json.dumps({"args": list(args), "cwd": str(cwd), "env": own, "script": script}).encode()
+    request = json.dumps({"args": list(args), "cwd": str(cwd), "env": dict(env), "script": script}).encode()
     if _fixed(env) != server.fixed or len(request) > MOST:
         argv = [sys.executable, *([script] if script else ["-m", "navigator_kernel.cli.main"]), *args]
         return subprocess.run(argv, cwd=cwd, env=env, input=stdin, capture_output=True, timeout=timeout)
@@ -96,7 +93,7 @@ def _server(kind: str, start: tuple[tuple[str, str], ...]) -> Server:
     """One of each kind (`command_server.ASKING`) and environment, started when it is first wanted. It ends when this
     process does, at the latest."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    env = {name: value for name, value in os.environ.items() if not name.startswith(AT_START)} | dict(start) | measuring
+    env = {name: value for name, value in os.environ.items() if not name.startswith(AT_START)} | dict(start)
     with theirs:
         process = subprocess.Popen(
             [sys.executable, str(SERVER), str(theirs.fileno()), kind], env=env, pass_fds=[theirs.fileno()]

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from cli.forked import run_command
-from homes import measuring
 
 SOURCE = Path(__file__).parents[2]
 MODULE = (sys.executable, "-m", "navigator_kernel.cli.main")
@@ -123,7 +122,7 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """The test's own environment with the source tree's kernel, but without `CI`, which changes commands."""
     own = {"PYTHONPATH": str(SOURCE / "kernel"), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "default"}
     mine = {name: value for name, value in os.environ.items() if name != "CI"}
-    return {**mine, **own, **measuring, **(more or {})}
+    return {**mine, **own, **(more or {})}
 
 
 def type_a(name: str, script: str, *, description: str = "does a thing", extra: str = "") -> dict[str, str]:

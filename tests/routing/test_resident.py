@@ -80,7 +80,6 @@ def test_names_of_files_start_where_the_one_who_asks_is(here: Place, served: Ser
     assert json.loads(served.said(request(here.root, text=text, base=str(below)))) == told
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("form", [["--json"], ["--explain"], []], ids=["json", "explain", "text"])
 def test_the_output_is_the_same_with_a_resident_process_and_without(here: Place, form: list[str]) -> None:
     words = ["count the words in @notes.md and then brew green tea", "-k", "3", *form]
@@ -98,7 +97,6 @@ def test_what_the_resident_process_says_is_what_is_shown(here: Place) -> None:
         until(lambda: "skills: from-afar" in here.said("route", "--resident", "hello"))  # a busy machine may be late
 
 
-@pytest.mark.wide
 def test_where_it_says_nothing_in_time_the_answer_is_found_without_it(here: Place) -> None:
     with place_of_socket(here.root) as (_, listener):
         listener.listen()
@@ -144,7 +142,6 @@ def test_who_answers_in_a_folder_that_others_may_enter_is_not_asked(here: Place)
         assert ask("hello", str(here.root), timeout=LIMIT) is None
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -169,7 +166,6 @@ def test_a_request_that_does_not_fit_is_an_error_and_the_next_is_answered(
     assert served.asked("brew green tea")["entity"] == "tea-maker"
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("given", [{"text": " "}, {"text": 5}, {"k": 0}, {"k": 101}, {"k": "5"}, {"base": 1}], ids=str)
 def test_a_value_that_does_not_fit_is_an_error(served: Serving, given: dict[str, Any]) -> None:
     assert json.loads(served.said(request(served.root, **given)))["error"]["code"] == "usage"
@@ -184,7 +180,6 @@ def test_who_says_nothing_is_dropped_while_others_are_answered(served: Serving) 
     assert served.asked("brew green tea")["entity"] == "tea-maker"
 
 
-@pytest.mark.wide
 def test_several_are_answered_at_once(served: Serving) -> None:
     texts = ["brew green tea", "find my lost socks"] * 10
     with ThreadPoolExecutor(10) as crowd:
@@ -199,7 +194,6 @@ def test_it_ends_when_nobody_asks(here: Place) -> None:
         assert not found.path.exists()
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_told_to_end_it_takes_its_socket_with_it(served: Serving, number: signal.Signals) -> None:
     served.process.send_signal(number)
@@ -221,7 +215,6 @@ def test_it_ends_when_its_socket_is_anothers_and_leaves_that_alone(served: Servi
     assert served.path.read_text() == "another's"
 
 
-@pytest.mark.wide
 def test_a_second_one_for_the_project_is_busy(here: Place, served: Serving) -> None:
     assert here.json("route", "--serve")["exit_code"] == 5
     assert served.asked("brew green tea")["entity"] == "tea-maker"
@@ -251,7 +244,6 @@ def test_the_socket_of_a_killed_one_is_taken_over(here: Place, served: Serving) 
         assert found.asked("brew green tea")["entity"] == "tea-maker"
 
 
-@pytest.mark.wide
 def test_a_skill_that_comes_later_is_found(here: Place, served: Serving) -> None:
     assert served.asked("catalogue the cactus photos")["entity"] is None
     write_skills(here.root, {"cactus-keeper": "Makes a catalogue of photos of cactuses"})
@@ -324,7 +316,6 @@ def test_without_a_process_there_is_no_answer(here: Place) -> None:
     assert not Path(socket_path(str(here.root))).parent.exists()
 
 
-@pytest.mark.wide
 def test_a_message_over_the_limit_is_not_sent(served: Serving) -> None:
     assert served.asked("tea " * (REQUEST_LIMIT // 4)) is None
 
@@ -356,7 +347,6 @@ def test_none_is_begun_from_inside_a_run(here: Place, monkeypatch: pytest.Monkey
     assert ask("hello", str(here.root), start=True) is None
 
 
-@pytest.mark.wide
 def test_who_has_other_settings_is_not_answered_by_it(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAVIGATOR_LANGUAGE", "zh")
     assert served.asked("brew green tea") is None
