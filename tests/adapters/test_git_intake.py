@@ -37,7 +37,6 @@ def read_all(repo: Path, cache: Path, most: int) -> int:
         return len(source.contents(oids, **EACH))
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("partial", [True, False], ids=["partial clone", "everything at once"])
 def test_a_fetch_over_the_limit_is_refused_and_leaves_nothing(tmp_path: Path, partial: bool) -> None:
     repo, cache = large(tmp_path, partial=partial), tmp_path / "cache"

@@ -134,7 +134,6 @@ def posts(server: GitServer) -> int:
     return sum(path.endswith("git-upload-pack") for path, _ in server.seen)
 
 
-@pytest.mark.wide
 @pytest.mark.requirement("LIF-2")
 def test_a_repository_is_read_over_https(server: GitServer) -> None:
     with GitSource(server.url()) as source:
@@ -200,7 +199,6 @@ def keep_secret(home: Path, lines: str) -> None:
 HELPER = 'helper = "!f() { cat >/dev/null; echo username=me; echo password=s3cret; }; f"\n'
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("scope", ["[credential]", '[credential "https://localhost:PORT"]', "included"])
 def test_a_private_repository_opens_to_the_persons_own_helper_and_only_when_told(
     server: GitServer, home: Path, scope: str
@@ -220,7 +218,6 @@ def test_a_private_repository_opens_to_the_persons_own_helper_and_only_when_told
     assert server.secrets() == {"me:s3cret"}
 
 
-@pytest.mark.wide
 def test_a_file_of_secrets_in_the_persons_home_is_found(server: GitServer, home: Path) -> None:
     server.secret = "me:s3cret"
     keep_secret(home, "[credential]\n\thelper = store\n")

@@ -65,7 +65,6 @@ def test_texts_that_nearly_match_a_shape_take_time_in_proportion(shape: Shape) -
     assert twice < SLOWER * max(once, NOISE), (unit, once, twice)
 
 
-@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 @pytest.mark.parametrize("filler", FILLERS, ids=repr)
 def test_every_needle_with_filler_takes_time_in_proportion(filler: str) -> None:

@@ -56,7 +56,6 @@ def test_a_plan_is_kept_without_the_secret_of_its_message(here: Place, token: st
     assert not words or REDACTED in next((here.root / "mybox" / "workflows").glob("keep*.md")).read_text()
 
 
-@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 def test_a_plan_that_runs_at_once_runs_with_its_secret(here: Place, token: str) -> None:
     here.said("ask", "--yes", two_steps(token))
@@ -64,7 +63,6 @@ def test_a_plan_that_runs_at_once_runs_with_its_secret(here: Place, token: str) 
     assert hashlib.sha256(token.encode()).hexdigest() in found
 
 
-@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 @pytest.mark.parametrize("way", ["session", "approve"])
 def test_a_plan_whose_secret_was_not_kept_asks_for_it_again(here: Place, token: str, way: str) -> None:
@@ -106,7 +104,6 @@ def test_a_question_about_a_message_with_a_secret_is_asked_and_the_message_not_k
     assert holders(here, token) == []
 
 
-@pytest.mark.wide
 @pytest.mark.requirement("SAF-8")
 def test_an_order_that_failed_is_not_kept_for_another_try_with_its_secret(here: Place, token: str) -> None:
     assert here.run("ask", "--session", "s", "--yes", f"/fail-hard {token}").code == 1

@@ -138,7 +138,6 @@ def test_a_word_of_interruption_frees_the_session(here: Place, word: str) -> Non
     assert ask(here, "again: one two three")["route"]["kind"] == "direct"
 
 
-@pytest.mark.wide
 @pytest.mark.requirement("SAF-5")
 def test_after_two_failures_nothing_is_tried_again_until_the_person_says_what_to_change(here: Place) -> None:
     for _ in range(2):

@@ -99,7 +99,6 @@ def test_agents_run_beside_the_kernel_and_not_in_its_thread() -> None:
     assert asked(speaker()).data["thread"] != threading.current_thread().name
 
 
-@pytest.mark.wide
 @pytest.mark.usefixtures("short")
 def test_an_agent_that_sleeps_past_its_limit_is_a_timeout() -> None:
     async def sleeps(_: str) -> object:
@@ -132,7 +131,6 @@ def test_an_agent_that_blocks_its_loop_is_a_timeout_and_the_next_agent_still_wor
     assert (first.state, second.state) == ("timeout", "success")
 
 
-@pytest.mark.wide
 @pytest.mark.usefixtures("short")
 def test_an_agent_that_refuses_to_be_cancelled_is_a_timeout_all_the_same() -> None:
     async def stubborn(_: str) -> object:

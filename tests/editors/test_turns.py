@@ -183,7 +183,6 @@ def test_a_model_that_fails_is_told_with_a_hint_and_the_session_goes_on(
     assert failure.startswith("Hello, all is ") == (mode == "cut")
 
 
-@pytest.mark.wide
 def test_cancelling_ends_the_turn_and_its_processes(place: Place) -> None:
     async def script(editor: Editor) -> str:
         session = await editor.opens(place.root)

@@ -69,7 +69,6 @@ def test_what_a_turn_leaves_is_there_when_its_last_event_comes(served: Served, m
             assert client.post(f"/api/sessions/ends-{number}/runs", json={"message": "no"}).status_code == 202
 
 
-@pytest.mark.wide
 def test_a_no_does_nothing(served: Served, model: WireServer, task: int) -> None:
     approval = asks(served, model, task, "no")
     with served.client("approve") as client, served.client() as admin:

@@ -93,7 +93,6 @@ def test_skills_are_searched_by_the_router(served: Served) -> None:
     assert found[0]["name"] == "word-count" and routed["entity"] == "code-review"
 
 
-@pytest.mark.wide
 def test_a_workflow_waits_for_a_yes_to_its_plan(served: Served, model: WireServer) -> None:
     says(model, HELLO)
     message = "1. count the words of: one two three\n2. review this code: print(1)"
@@ -111,7 +110,6 @@ def test_a_workflow_waits_for_a_yes_to_its_plan(served: Served, model: WireServe
         assert client.delete(path).status_code == 403
 
 
-@pytest.mark.wide
 def test_health_needs_no_token_and_says_nothing_of_the_project(served: Served, person: Person) -> None:
     until(lambda: httpx2.get(f"{served.url}/readyz", timeout=LIMIT).status_code == 200)
     for path in ("/healthz", "/readyz"):

@@ -185,7 +185,6 @@ def test_cancelling_by_id_ends_the_run_and_its_processes(kernel: Kernel, place: 
     asyncio.run(cancelled())
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("how", ["break", "cancel"])
 def test_who_stops_listening_ends_the_run_and_its_processes(kernel: Kernel, place: Place, how: str) -> None:
     async def stops() -> None:

@@ -72,7 +72,6 @@ def begun(tmp_path: Path, home: Path, repo: Path, other: Path, last: str) -> Pro
 STEPS = [INTENT, "alpha", "beta", "beta.json", "skills.lock.json", "skills.db"]
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("last", STEPS)
 def test_a_reader_finishes_what_a_killed_process_began(
     tmp_path: Path, home: Path, repo: Path, other: Path, last: str
@@ -87,7 +86,6 @@ def test_a_reader_finishes_what_a_killed_process_began(
     assert content(project.root) == content(whole.root)
 
 
-@pytest.mark.wide
 def test_what_was_prepared_and_not_begun_is_gone_with_the_next_change(
     tmp_path: Path, home: Path, repo: Path, other: Path
 ) -> None:
