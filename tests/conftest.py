@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from homes import CACHE, made_home
+from homes import CACHE, contents, enter, fill
 from navigator_kernel.adapters.files.writer import FolderWriter
 from navigator_kernel.adapters.index.kept_vectors import KeptVectors
 from navigator_kernel.adapters.index.use_encoder import UseEncoder
@@ -25,6 +25,8 @@ from navigator_kernel.routing.index import RoutingIndex
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from homes import Contents
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the kernel sets it: the last digits depend on it
 
@@ -203,9 +205,29 @@ def caches(
     }
 
 
+@pytest.fixture(scope="session")
+def spare_homes() -> dict[str, tuple[Path, Contents]]:
+    """By what was put into it: a home that no test changed, and what it contained at first."""
+    return {}
+
+
 @pytest.fixture(autouse=True)
 def home(
-    folder_of_test: Callable[[str], Path], caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch
-) -> Path:
-    """An empty HOME with a git identity; nothing of the person who runs the tests shows through."""
-    return made_home(folder_of_test("home"), caches, monkeypatch)
+    new_folder: Callable[[str], Path],
+    done_with: list[Path],
+    spare_homes: dict[str, tuple[Path, Contents]],
+    caches: Mapping[str, Sequence[Path]],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> Iterator[Path]:
+    """An empty HOME with a git identity; nothing of the person who runs the tests shows through. One that a test did not
+    change is the home of a later test: making and removing it takes several milliseconds."""
+    if repr(caches) not in spare_homes:
+        made = fill(new_folder("home"), caches)
+        spare_homes[repr(caches)] = made, contents(made)
+    folder, before = spare_homes.pop(repr(caches))
+    yield enter(folder, monkeypatch)
+    if contents(folder) == before:
+        spare_homes[repr(caches)] = folder, before
+    elif FAILED not in request.node.stash:
+        done_with.append(folder)

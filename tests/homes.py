@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from shutil import copyfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     import pytest
+
+    Contents = dict[str, tuple[int, ...]]
 
 GIT_CONFIG = """\
 [user]
@@ -21,6 +23,7 @@ GIT_CONFIG = """\
 [commit]
 \tgpgSign = false
 """
+GIT_CONFIG_NAME = ".gitconfig"
 CACHE = "navigator/cache"
 XDG_FOLDERS = {
     "XDG_CONFIG_HOME": ".config",
@@ -32,13 +35,11 @@ XDG_FOLDERS = {
 
 def made_home(folder: Path, caches: Mapping[str, Sequence[Path]], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Makes `folder` the HOME of this process, until `monkeypatch` takes it back."""
-    for name in [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_"))]:
-        monkeypatch.delenv(name)
-    for name in ("NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(folder))
-    for name, below in XDG_FOLDERS.items():
-        monkeypatch.setenv(name, str(folder / below))
+    return enter(fill(folder, caches), monkeypatch)
+
+
+def fill(folder: Path, caches: Mapping[str, Sequence[Path]]) -> Path:
+    """Gives an empty folder what every home of a test has, and returns it."""
     (folder / XDG_FOLDERS["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
     cache = folder / XDG_FOLDERS["XDG_STATE_HOME"] / CACHE
     for part in (cache.parent, cache) if caches else ():
@@ -50,7 +51,30 @@ def made_home(folder: Path, caches: Mapping[str, Sequence[Path]], monkeypatch: p
                 copyfile(path, cache / name / path.name)
             else:
                 (cache / name / path.name).hardlink_to(path)
-    (folder / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / ".gitconfig"))
+    (folder / GIT_CONFIG_NAME).write_text(GIT_CONFIG, encoding="utf-8")
+    return folder
+
+
+def enter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes a filled folder the HOME of this process, and returns it."""
+    for name in [name for name in os.environ if name.startswith(("NAVIGATOR_", "GIT_"))]:
+        monkeypatch.delenv(name)
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder))
+    for name, below in XDG_FOLDERS.items():
+        monkeypatch.setenv(name, str(folder / below))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / GIT_CONFIG_NAME))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     return folder
+
+
+def contents(folder: Path) -> Contents:
+    """Inode, mode, size and time of the last change of everything in a folder and of the folder, by path; nothing while
+    a process still deletes files there."""
+    paths = [folder, *(Path(at, name) for at, folders, files in os.walk(folder) for name in (*folders, *files))]
+    try:
+        stats = {str(path): path.lstat() for path in paths}
+    except FileNotFoundError:
+        return {}
+    return {path: (stat.st_ino, stat.st_mode, stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}
