@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -134,8 +135,13 @@ class _Loader(SourceFileLoader):
     """Compiles the source itself: no cached bytecode is read, and none is written into a folder whose digest counts."""
 
     def get_code(self, fullname: str) -> CodeType:
-        code: CodeType = self.source_to_code(self.get_data(self.get_filename(fullname)), self.path)
-        return code
+        return _compiled(self.get_data(self.get_filename(fullname)), self.path)
+
+
+@lru_cache(maxsize=64)
+def _compiled(source: bytes, path: str) -> CodeType:
+    """A server and a test make many kernels of the same agents in one process."""
+    return compile(source, path, "exec", dont_inherit=True)
 
 
 def _module(name: str, file: Path) -> ModuleType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -183,7 +184,8 @@ def _regions(text: str, path: Path) -> tuple[str, str, str]:
     return head, held, tail
 
 
-def _rows(text: str) -> list[Row]:
+@lru_cache(maxsize=8)
+def _rows(text: str) -> tuple[Row, ...]:
     """The table rows of either layout: a repository in each row, or in the heading above."""
     rows: list[Row] = []
     repo = ""
@@ -199,7 +201,7 @@ def _rows(text: str) -> list[Row]:
                 columns = [_COLUMNS.get(fold(cell.strip("`* ")), "") for cell in cells]
             elif row := _row(dict(zip(columns or Row._fields, cells, strict=False)), repo):
                 rows.append(row)
-    return rows
+    return tuple(rows)
 
 
 def _is_rule(line: str) -> bool:
